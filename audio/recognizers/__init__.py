@@ -21,8 +21,11 @@ class Flush:
     """Asks for the best hypothesis of everything heard so far, now.
 
     Sent at the first pause and at the end of a turn. It is answered by exactly one `Hypothesis` with
-    `settled` true; more sound may follow it.
+    `settled` true; more sound may follow it. number: somebody was asked for a number, so that of what sounds
+    alike numbers are likelier; a recognizer that can't make use of that hears as ever.
     """
+
+    number: bool = False
 
 
 @dataclass(frozen=True, slots=True)

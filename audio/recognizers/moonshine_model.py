@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
@@ -45,6 +46,13 @@ of silence behind it that has a full stop, and most that go on a comma still; wi
 _REMEMBERED = 32
 _JOINING = ("and", "or", "but", "so", "because", "if")
 _STOPS = (".", "?", "!")
+_NUMBERS = (
+    *("zero", "oh", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
+    *("twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+    *("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"),
+)
+_NUMBER_TOKENS = 1.0
+"""A number counts as so many tokens of a name, however many it has, where one is expected."""
 _WORDLESS = ("you", "")
 """What the model answers silence and steady noise with, as Whisper does. Nobody's turn is that one word."""
 
@@ -77,28 +85,31 @@ class LoadedModel:
         encoder, decoder, vocabulary = model_files(folder)
         self.vocabulary = read_vocabulary(vocabulary.read_bytes())
         self.expected = None if phrases is None else _expected(phrases, weight, self.vocabulary)
+        self.expected_number = _expecting_number(self.expected, weight, self.vocabulary)
         self.network = EncoderDecoder(encoder, decoder, adapter)  # where the others were counted is room now
 
     def open(self) -> Decode:
         """Decodings of one growing utterance, each with the words of the one before as its draft."""
         return Utterance(self).decode
 
-    def transcribe(self, sound: Samples, draft: list[int], abandoned: Event) -> tuple[list[int], float]:
+    def transcribe(
+        self, sound: Samples, draft: list[int], abandoned: Event, number: bool = False
+    ) -> tuple[list[int], float]:
         """The likeliest tokens of `sound`, 16 kHz, and the geometric mean of their probabilities.
 
         `draft` is read in one step, and what it tells is used wherever its beginning is the only one left:
         speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. Where all of it
         and its end are clearly the likeliest still, nothing is searched for: 53 of 348 drafts of people were,
         and the search finds 52 of these again. But for these and the rounding of 8-bit numbers the tokens are
-        those without it.
+        those without it. number: one is expected, which no draft knew of.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         reading = _Reading(self.network, self.network.hear(sound), [BEGIN, *draft[:max_tokens]])
-        if 0 < len(draft) < max_tokens:
+        if 0 < len(draft) < max_tokens and not number:
             again = told_again([*draft, END], reading.behind_draft)
             if again is not None:
                 return draft, float(np.exp(again / (len(draft) + 1)))
-        search = BeamSearch(BEGIN, END, self.expected)
+        search = BeamSearch(BEGIN, END, self.expected_number if number else self.expected)
         before = [0]
         for _ in range(max_tokens):
             before = search.extend(reading.likeliest([one.tokens for one in search.live], before))
@@ -151,9 +162,9 @@ class Utterance:
         self._draft: list[int] = []  # the words of the last piece, which goes on in the next window
         self._said: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)  # lengths of that piece, and its words
 
-    def decode(self, sound: Samples, before: str, abandoned: Event) -> list[Segment]:
+    def decode(self, sound: Samples, before: str, abandoned: Event, number: bool = False) -> list[Segment]:
         """The pieces of `sound`, of which more sound changes only the last; what was said before it does not
-        matter to the model."""
+        matter to the model. number: one is expected."""
         segments = []
         begin = 0
         draft, self._draft = self._draft, []
@@ -162,7 +173,7 @@ class Utterance:
                 break
             final = end < len(sound)
             piece = sound[begin:end] if final else np.pad(sound[begin:], (0, _SILENCE_AFTER))
-            tokens, confidence = self._model.transcribe(piece, draft, abandoned)
+            tokens, confidence = self._model.transcribe(piece, draft, abandoned, number)
             draft, self._draft = [], tokens
             if abandoned.is_set():
                 break
@@ -171,7 +182,7 @@ class Utterance:
                 words, at = left_out
                 segments.append(Segment(words, (begin + at) / SAMPLE_RATE_HZ, confidence, final=True))
                 self._said.clear()
-                tokens, confidence = self._model.transcribe(piece[at:], [], abandoned)
+                tokens, confidence = self._model.transcribe(piece[at:], [], abandoned, number)
                 text, self._draft = self._model.text(tokens), tokens
                 begin += at
             if final:
@@ -225,8 +236,19 @@ def _expected(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected
     return Expected(
         weight,
         PhraseBias(sentences, _marks(vocabulary, numbers), len(vocabulary)) if sentences else None,
-        Names(names, word_insides(vocabulary)) if names else None,
+        Names({tuple(name): len(name) for name in names}, word_insides(vocabulary)) if names else None,
     )
+
+
+def _expecting_number(expected: Expected | None, weight: float, vocabulary: list[bytes]) -> Expected:
+    """What is likely where a number was asked for: its words are names that callers may say."""
+    numbers = numbers_of(vocabulary)
+    words = (word for number in _NUMBERS for word in (number, number.capitalize()))
+    names = {tuple(tokens_of(word, numbers)): _NUMBER_TOKENS for word in words}
+    if expected is None:
+        return Expected(weight, names=Names(names, word_insides(vocabulary)))
+    known = expected.names or Names({}, word_insides(vocabulary))
+    return replace(expected, names=known.and_more(names))
 
 
 def _marks(vocabulary: list[bytes], numbers: dict[bytes, int]) -> Marks:

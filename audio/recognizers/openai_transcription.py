@@ -71,7 +71,7 @@ class _Endpoint:
         """What transcribes one utterance."""
         return self._transcribe
 
-    def _transcribe(self, sound: Samples, prompt: str, abandoned: Event) -> list[Segment]:
+    def _transcribe(self, sound: Samples, prompt: str, abandoned: Event, number: bool) -> list[Segment]:
         """One request; once sent, it is not given up."""
         file = ("utterance.wav", wav_bytes(sound, SAMPLE_RATE_HZ), "audio/wav")
         fields = self._fields | ({"prompt": prompt} if prompt else {})

@@ -26,9 +26,9 @@ _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10  # so that the number of pieces says how m
 _WAITING_PIECES = 200
 """20 s may wait to be decoded before the caller's iterator is held back."""
 
-Decode = Callable[[Samples, str, Event], list[Segment]]
+Decode = Callable[[Samples, str, Event, bool], list[Segment]]
 """Decodes the window of one utterance, 16 kHz, that follows the words given, and stops early once the event
-is set. Blocks."""
+is set. True where a number is expected. Blocks."""
 
 
 class DecodingModel(Protocol):
@@ -71,7 +71,7 @@ class RedecodingRecognizer:
         self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix=self._name)
         try:
             model = await self._in_thread(self._load)
-            warm_up = partial(model.open(), np.zeros(SAMPLE_RATE_HZ, np.int16), "", Event())
+            warm_up = partial(model.open(), np.zeros(SAMPLE_RATE_HZ, np.int16), "", Event(), False)
             await self._in_thread(warm_up)
         except BaseException:
             await self.close()
@@ -98,12 +98,14 @@ class RedecodingRecognizer:
             while True:
                 piece = await ahead.next()
                 settled = piece is None or isinstance(piece, Flush)
+                number = isinstance(piece, Flush) and piece.number
                 if isinstance(piece, np.ndarray):
                     window.hear(piece)
                     if ahead.waiting or not window.due or self._busy:
                         continue
-                if window.changed and not await self._decode(
-                    window, decode, Event() if settled else hurry.begin()
+                # words on their way were not heard as a number
+                if (window.changed or number) and not await self._decode(
+                    window, decode, Event() if settled else hurry.begin(), number
                 ):
                     continue
                 hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence)
@@ -118,13 +120,13 @@ class RedecodingRecognizer:
         """Whether whoever falls silent now would wait behind one more decoding."""
         return len(self._running) >= max(1, self._workers - 1)
 
-    async def _decode(self, window: GrowingWindow, decode: Decode, abandoned: Event) -> bool:
+    async def _decode(self, window: GrowingWindow, decode: Decode, abandoned: Event, number: bool) -> bool:
         """Decode what the window holds; whether that came to its end, and was not abandoned for what is said
         since."""
         sound, prompt = window.take(), window.prompt
 
         def unless_abandoned() -> list[Segment]:
-            return [] if abandoned.is_set() else decode(sound, prompt, abandoned)
+            return [] if abandoned.is_set() else decode(sound, prompt, abandoned, number)
 
         try:
             segments = await self._in_thread(unless_abandoned)

@@ -86,10 +86,10 @@ class LoadedModel:
         """Every decoding is by itself."""
         return self.decode
 
-    def decode(self, sound: Samples, prompt: str, abandoned: Event) -> list[Segment]:
+    def decode(self, sound: Samples, prompt: str, abandoned: Event, number: bool = False) -> list[Segment]:
         """The pieces of `sound`, 16 kHz, which follows what `prompt` says; more sound changes only the last.
 
-        Stops early once `abandoned` is set.
+        Stops early once `abandoned` is set. number: makes no difference.
         """
         segments: list[Segment] = []
         begin = 0

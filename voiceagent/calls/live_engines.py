@@ -116,9 +116,9 @@ class RunningEngines:
         """See `LiveEngines`."""
         return self._run(lambda _: self._hear(self._turns[item_id], received_s, until_s))
 
-    def settle(self, item_id: str, received_s: float) -> Later:
+    def settle(self, item_id: str, received_s: float, number: bool) -> Later:
         """See `LiveEngines`."""
-        return self._run(lambda services: self._settle(services, self._turns[item_id], received_s))
+        return self._run(lambda services: self._settle(services, self._turns[item_id], received_s, number))
 
     def end_turn(self, item_id: str) -> None:
         """See `LiveEngines`."""
@@ -196,12 +196,12 @@ class RunningEngines:
             turn.recognition.push(self._next(turn, at_s))
         return [(came_s - began_s, event) for came_s, event in turn.hypotheses]
 
-    async def _settle(self, services: Services, turn: _Turn, received_s: float) -> Later:
+    async def _settle(self, services: Services, turn: _Turn, received_s: float, number: bool) -> Later:
         turn.recognition.push(self._next(turn, received_s))
         turn.hypotheses.clear()
         turn.settled.clear()
         began_s = _clock()
-        turn.recognition.flush()
+        turn.recognition.flush(number)
         try:
             async with asyncio.timeout(services.deadlines.transcript_s):
                 await turn.settled.wait()

@@ -24,9 +24,11 @@ class StartRecognition:
 
 @dataclass(frozen=True, slots=True)
 class FlushRecognition:
-    """Ask the recognizer for a settled hypothesis of what it has received."""
+    """Ask the recognizer for a settled hypothesis of what it has received. number: the agent asked for
+    one."""
 
     item_id: str
+    number: bool = False
 
 
 @dataclass(frozen=True, slots=True)

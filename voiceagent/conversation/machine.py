@@ -44,7 +44,7 @@ class Conversation:
         self.settings = settings
         self.history = History()
         self._started = False
-        self._caller = Caller(self.history, new_id)
+        self._caller = Caller(self.history, policy.language, new_id)
         self._tools = ToolCalls(self.history, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)

@@ -165,8 +165,8 @@ class CommandExecutor:
         match command:
             case do.StartRecognition(item_id, at_s):
                 self.listener.start_recognition(item_id, at_s)
-            case do.FlushRecognition(item_id):
-                self.listener.flush_recognition(item_id)
+            case do.FlushRecognition(item_id, number):
+                self.listener.flush_recognition(item_id, number)
             case do.RequireSilence():
                 self.listener.require_silence(command.decision.silence_s, command.more_s)
             case do.JudgeTurn(item_id):

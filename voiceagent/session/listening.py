@@ -222,12 +222,12 @@ class Listener:
         recognition.push(self._since(at_s - padding_s))
         self._recognitions[item_id] = self._fed = recognition
 
-    def flush_recognition(self, item_id: str) -> None:
-        """Ask for a settled hypothesis of the turn."""
+    def flush_recognition(self, item_id: str, number: bool) -> None:
+        """Ask for a settled hypothesis of the turn. number: as `Flush` has it."""
         if self._settings.turn_detection is None:
             self._take_rest()  # a turn taken by hand ends where the client says, not with a window
         if recognition := self._recognitions.get(item_id):
-            recognition.flush()
+            recognition.flush(number)
             self._monitor.begin(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
 
     def stop_recognition(self, item_id: str) -> None:

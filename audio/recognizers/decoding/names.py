@@ -7,38 +7,46 @@ graph of phrases do (Zhao et al., "Shallow-Fusion End-to-End Contextual Biasing"
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 
 
 class Names:
-    """names: the tokens of each. inside: tokens that go on with a word: no name begins with one, and none
-    follows it.
+    """names: the tokens of each, and how many tokens it counts as. inside: tokens that go on with a word: no
+    name begins with one, and none follows it.
     """
 
-    def __init__(self, names: Iterable[Sequence[int]], inside: frozenset[int]) -> None:
-        self._names = {tuple(name) for name in names}
-        self._beginnings = {name[:length] for name in self._names for length in range(1, len(name) + 1)}
+    def __init__(self, names: Mapping[tuple[int, ...], float], inside: frozenset[int]) -> None:
+        self._names = dict(names)
+        self._beginnings: dict[tuple[int, ...], float] = {}
+        for name, counts in self._names.items():
+            for length in range(1, len(name) + 1):
+                so_far = counts * length / len(name)
+                self._beginnings[name[:length]] = max(so_far, self._beginnings.get(name[:length], 0.0))
         self._inside = inside
 
-    def tokens_in(self, text: Sequence[int]) -> int:
+    def and_more(self, names: Mapping[tuple[int, ...], float]) -> Names:
+        """These and others."""
+        return Names({**self._names, **names}, self._inside)
+
+    def tokens_in(self, text: Sequence[int]) -> float:
         """How many tokens of a text, or of its beginning, are those of names: of whole ones, the longer of
         two that begin alike, and of one that the text may end in the middle of."""
-        count = at = 0
+        count, at = 0.0, 0
         while at < len(text):
-            length = 0 if text[at] in self._inside else self._length(text, at)
-            count += length
+            length, counts = (0, 0.0) if text[at] in self._inside else self._found(text, at)
+            count += counts
             at += max(1, length)
         return count
 
-    def _length(self, text: Sequence[int], at: int) -> int:
-        """Of the name that begins there, in tokens; 0 without one."""
-        whole = 0
+    def _found(self, text: Sequence[int], at: int) -> tuple[int, float]:
+        """The tokens of the name that begins there, and how many it counts as; 0 without one."""
+        whole = 0, 0.0
         for end in range(at + 1, len(text) + 1):
             name = tuple(text[at:end])
             if name not in self._beginnings:
                 break
             if end == len(text):
-                return end - at
+                return end - at, self._beginnings[name]
             if name in self._names and text[end] not in self._inside:
-                whole = end - at
+                whole = end - at, self._names[name]
         return whole

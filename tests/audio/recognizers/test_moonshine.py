@@ -175,6 +175,20 @@ def test_speech_about_other_things_is_heard_as_without_phrases(
     assert with_cards == model.transcribe(sound, [], Event())[0]
 
 
+@pytest.mark.parametrize("number", ["Four.", "Zero.", "Three.", "Seven."])
+async def test_who_was_asked_for_a_number_is_heard_to_say_one(number: str) -> None:
+    sound = await said(number)
+    decode_one = LoadedModel(None, weight=0.15).open()
+    assert decode_one(sound, "", Event())[0].text != number
+    assert decode_one(sound, "", Event(), True)[0].text == number
+
+
+def test_who_was_asked_for_a_number_and_says_other_words_is_heard_to_say_these() -> None:
+    model = LoadedModel(None, weight=0.15)
+    sound = recorded("ss_0870.wav", 16_000)
+    assert model.transcribe(sound, [], Event(), True)[0] == model.transcribe(sound, [], Event())[0]
+
+
 def test_to_the_phrases_an_end_is_likely_anywhere(tmp_path: Path) -> None:
     (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\n" * 20)
     model = LoadedModel(None, cards, 0.5)
@@ -253,7 +267,9 @@ class Forgetful:
     def __init__(self) -> None:
         self.lengths: list[int] = []
 
-    def transcribe(self, sound: Samples, draft: list[int], abandoned: Event) -> tuple[list[int], float]:
+    def transcribe(
+        self, sound: Samples, draft: list[int], abandoned: Event, number: bool
+    ) -> tuple[list[int], float]:
         self.lengths.append(len(sound))
         pause = last_pause(sound)
         heard = sound if pause is None else sound[: pause[0]]

@@ -17,18 +17,22 @@ STEP = 4_800
 
 
 class HeldModel:
-    """Decodes nothing until it is let go on. begun: who is decoded, by the first sample of the sound."""
+    """Decodes nothing until it is let go on. begun: who is decoded, by the first sample of the sound.
+    numbers: whether a number was expected then.
+    """
 
     def __init__(self) -> None:
         self.begun: list[int] = []
+        self.numbers: list[bool] = []
         self.go_on = Event()
 
     def open(self) -> HeldModel:
         return self
 
-    def __call__(self, sound: Samples, before: str, abandoned: Event) -> list[Segment]:
+    def __call__(self, sound: Samples, before: str, abandoned: Event, number: bool) -> list[Segment]:
         if sound.any():  # and not the warm-up
             self.begun.append(int(sound[0]))
+            self.numbers.append(number)
             self.go_on.wait()
         return [Segment(f"caller {sound[0]}", len(sound) / 16_000)]
 
@@ -44,8 +48,8 @@ class Utterance:
     def speaks(self) -> None:
         self._sound.put_nowait(np.full(STEP, self._caller, np.int16))
 
-    def falls_silent(self) -> None:
-        self._sound.put_nowait(Flush())
+    def falls_silent(self, number: bool = False) -> None:
+        self._sound.put_nowait(Flush(number))
 
     def understood(self) -> asyncio.Task[Hypothesis]:
         return asyncio.ensure_future(anext(self._hypotheses))
@@ -122,7 +126,7 @@ class PatientModel(HeldModel):
         super().__init__()
         self.abandoned: list[int] = []
 
-    def __call__(self, sound: Samples, before: str, abandoned: Event) -> list[Segment]:
+    def __call__(self, sound: Samples, before: str, abandoned: Event, number: bool) -> list[Segment]:
         if sound.any() and not self.abandoned:
             self.begun.append(int(sound[0]))
             abandoned.wait()
@@ -158,4 +162,18 @@ async def test_words_on_their_way_of_all_the_sound_are_the_settled_ones(model: H
     hypothesis = await caller.understood()
     assert (hypothesis.text, hypothesis.settled) == ("caller 1", True)
     assert model.begun == [1]
+    await recognizer.close()
+
+
+async def test_where_a_number_is_expected_words_on_their_way_are_not_the_settled_ones(
+    model: HeldModel,
+) -> None:
+    model.go_on.set()
+    recognizer = await recognizer_of(model, workers=1)
+    caller = Utterance(recognizer, 1)
+    caller.speaks()
+    assert not (await caller.understood()).settled
+    caller.falls_silent(number=True)
+    assert (await caller.understood()).settled
+    assert model.numbers == [False, True]
     await recognizer.close()

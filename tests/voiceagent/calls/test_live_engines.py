@@ -116,7 +116,7 @@ def test_a_turn_is_recognized_from_before_it_to_where_it_pauses():
     with engines(Server()) as live:
         live.begin_turn("item_1", 1.0)  # and the prefix padding, 0.3 s, before it
         heard = [event for _, event in live.hear("item_1", 1.2, 1.5)]
-        *_, (_, settled) = live.settle("item_1", 1.5)
+        *_, (_, settled) = live.settle("item_1", 1.5, number=False)
         live.end_turn("item_1")
     assert isinstance(settled, ev.TranscriptChanged)
     assert (settled.item_id, settled.text, settled.settled) == ("item_1", "8", True)

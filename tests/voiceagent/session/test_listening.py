@@ -121,7 +121,7 @@ async def test_a_turn_taken_by_hand_is_recognized_to_its_last_sample() -> None:
     sound = np.arange(10 * FRAME + 7, dtype=np.int16)
     listener.hear(sound)
     listener.start_recognition("item_1", 0.0)
-    listener.flush_recognition("item_1")
+    listener.flush_recognition("item_1", number=False)
     await asyncio.sleep(0.01)
     recognized = np.concatenate(ears.heard)
     assert len(recognized) == len(sound) * SAMPLE_RATE_HZ // RATE_HZ

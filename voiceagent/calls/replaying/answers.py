@@ -46,8 +46,8 @@ class LiveEngines(Protocol):
     def hear(self, item_id: str, received_s: float, until_s: float) -> Later:
         """Its hypotheses from `received_s` on to `until_s`, both of the media clock."""
 
-    def settle(self, item_id: str, received_s: float) -> Later:
-        """The settled hypothesis of what was received by then."""
+    def settle(self, item_id: str, received_s: float, number: bool) -> Later:
+        """The settled hypothesis of what was received by then. number: one was asked for."""
 
     def end_turn(self, item_id: str) -> None:
         """It needs no more recognition."""
@@ -124,15 +124,15 @@ class Answers:
             return []
         return self._hear(self._ears, item_id, now)
 
-    def words(self, item_id: str, paused_at_s: float, now: Now) -> Later:
-        """The settled words of a turn that has paused there."""
+    def words(self, item_id: str, paused_at_s: float, number: bool, now: Now) -> Later:
+        """The settled words of a turn that has paused there. number: one was asked for."""
         began_at_s = self._turns.get(item_id, 0.0)
         known = item_id not in self._heard and self._recorded.has_words(began_at_s, paused_at_s)
         if self._ears is None or known:
             return self._recorded.words(item_id, began_at_s, now.clock_s)
         self._begin(self._ears, item_id)
         self.counts.heard += 1
-        return self._ears.settle(item_id, now.received_s)
+        return self._ears.settle(item_id, now.received_s, number)
 
     def turn_over(self, item_id: str) -> None:
         """It needs no more recognition."""

@@ -238,9 +238,9 @@ class _Fork:
                 self._plan_later(made, lambda: self._answers.is_open(item_id))
             case do.StartRecognition(at_s=at_s):
                 self._answers.follow_turn(item_id, at_s)
-            case do.FlushRecognition() if self._forked:
+            case do.FlushRecognition(number=number) if self._forked:
                 paused_at_s = getattr(event, "at_s", self._now().received_s)
-                self._ask(self._answers.words(item_id, paused_at_s, self._now()))
+                self._ask(self._answers.words(item_id, paused_at_s, number, self._now()))
             case do.StopRecognition():
                 self._answers.turn_over(item_id)
 

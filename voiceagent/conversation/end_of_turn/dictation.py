@@ -49,6 +49,17 @@ def dictation(
     return tuple({length for word in asked for length in open_words.lengths.get(word, ())})
 
 
+def asks_for_number(agent: str, by_code: tuple[int, ...] | None, language: TurnEndLanguage | None) -> bool:
+    """Whether the caller is to say a number: one with so many digits, or how many there are of something, or
+    the time. agent, by_code: as `dictation` has them.
+    """
+    dictated = dictation(agent, by_code, language)
+    if dictated is not None or language is None:
+        return bool(dictated)
+    asked = last_sentence(agent)
+    return agent.rstrip().endswith("?") and not language.open_words.counted.isdisjoint(asked)
+
+
 def _is_request(words: tuple[str, ...], open_words: OpenWords) -> bool:
     """Whether a sentence tells the caller to say something."""
     places = (at for at, word in enumerate(words) if word in open_words.requests)

@@ -9,6 +9,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command, RequireSilence
+from voiceagent.conversation.end_of_turn.dictation import asks_for_number
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn, judge
@@ -32,11 +33,12 @@ class Caller:
     open: the turn that the caller is speaking, pauses included. awaiting: turns that are over and not
     settled. last: the newest that ended by voice, and not by the client's hand. dictation: what the agent's
     code has asked to be dictated, as `CallerTurn` has it, until it is. levels: how loud its
-    voices are.
+    voices are. language: ISO 639 code of the agent's.
     """
 
-    def __init__(self, history: History, new_id: Callable[[str], str]) -> None:
+    def __init__(self, history: History, language: str, new_id: Callable[[str], str]) -> None:
         self._history = history
+        self._language = language
         self._new_id = new_id
         self.open: CallerTurn | None = None
         self.awaiting: list[CallerTurn] = []
@@ -174,7 +176,9 @@ class Caller:
         if turn.recognized.failure is not None:
             return []
         turn.recognized = replace(turn.recognized, flushes=turn.recognized.flushes + 1)
-        return [do.FlushRecognition(turn.item_id)]
+        said = self._history.last_words_of("assistant")
+        number = asks_for_number(said, turn.dictation, language_of(self._language))
+        return [do.FlushRecognition(turn.item_id, number)]
 
 
 def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy) -> EndOfTurn:

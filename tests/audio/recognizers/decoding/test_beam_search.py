@@ -120,7 +120,7 @@ def test_words_of_a_phrase_in_a_sentence_about_other_things_are_heard_as_without
 
 
 def test_a_name_is_heard_in_any_sentence_if_all_of_it_is_said() -> None:
-    names = Expected(0.15, names=Names([[B, C]], frozenset()))
+    names = Expected(0.15, names=Names({(B, C): 2}, frozenset()))
     table = [row(c=0.0), row(a=LIKELIEST, b=LESS), row(c=0.0), row(a=0.0)]
     assert run(table).tokens == (BEGIN, C, A, C, A, END)
     assert run(table, names).tokens == (BEGIN, C, B, C, A, END)

@@ -7,7 +7,7 @@ from audio.recognizers.decoding.names import Names
 
 NORD, HELM, MINI, NO, END = 3, 4, 5, 6, 2
 INSIDE = frozenset({HELM})
-NAMES = Names([[NORD, HELM], [NORD, HELM, MINI], [MINI]], INSIDE)
+NAMES = Names({(NORD, HELM): 2, (NORD, HELM, MINI): 3, (MINI,): 1}, INSIDE)
 
 texts = st.lists(st.sampled_from([END, NORD, HELM, MINI, NO]), max_size=8)
 
@@ -30,8 +30,18 @@ def test_of_two_names_that_begin_alike_the_longer_counts() -> None:
 
 
 def test_the_letters_of_a_name_inside_another_word_are_none() -> None:
-    assert Names([[HELM]], INSIDE).tokens_in([NORD, HELM, END]) == 0
-    assert Names([[NORD]], INSIDE).tokens_in([NORD, HELM, END]) == 0
+    assert Names({(HELM,): 1}, INSIDE).tokens_in([NORD, HELM, END]) == 0
+    assert Names({(NORD,): 1}, INSIDE).tokens_in([NORD, HELM, END]) == 0
+
+
+def test_a_name_may_count_as_another_number_of_tokens_than_it_has() -> None:
+    even = NAMES.and_more({(NORD, HELM): 1.5, (MINI,): 1.5})
+    assert even.tokens_in([NORD, HELM, NO, MINI, END]) == 3
+    assert even.tokens_in([NORD, HELM, MINI, END]) == 3  # the longer one, which counts as before
+
+
+def test_a_beginning_counts_as_its_part_of_the_name_that_counts_most() -> None:
+    assert Names({(NORD, HELM): 3.0, (NORD, HELM, MINI): 1.5}, INSIDE).tokens_in([NORD]) == 1.5
 
 
 @given(texts)
@@ -41,4 +51,4 @@ def test_no_more_tokens_count_than_there_are(text: list[int]) -> None:
 
 @given(texts)
 def test_without_names_nothing_counts(text: list[int]) -> None:
-    assert Names([], INSIDE).tokens_in(text) == 0
+    assert Names({}, INSIDE).tokens_in(text) == 0

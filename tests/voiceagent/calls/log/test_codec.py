@@ -77,8 +77,8 @@ def test_other_sound_has_another_digest():
 
 
 def test_words_go_through_what_decides_about_them_and_ids_do_not():
-    written = encode(do.FlushRecognition("item_1"), Marked())
-    assert written == {"type": "FlushRecognition", "item_id": "item_1"}
+    written = encode(do.StopRecognition("item_1"), Marked())
+    assert written == {"type": "StopRecognition", "item_id": "item_1"}
     written = encode(ev.ToolCallsReady("resp_1", (ToolCall("call_1", "book", '{"room": 12}'),)), Marked())
     (call,) = written["calls"]
     assert call == {"call_id": "call_1", "name": "book", "arguments": 'words:{"room": 12}'}

@@ -140,7 +140,7 @@ class Live:
         self.asked.append(f"hear until {until_s}")
         return [(0.1, ev.TranscriptChanged(item_id, "a", "a"))]
 
-    def settle(self, item_id: str, received_s: float) -> Later:
+    def settle(self, item_id: str, received_s: float, number: bool) -> Later:
         return [(0.05, ev.TranscriptChanged(item_id, "a room", "a room", settled=True))]
 
     def end_turn(self, item_id: str) -> None:

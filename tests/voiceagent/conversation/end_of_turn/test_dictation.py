@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.conversation.end_of_turn.dictation import dictation, sentences_of, whole_number
+from voiceagent.conversation.end_of_turn.dictation import (
+    asks_for_number,
+    dictation,
+    sentences_of,
+    whole_number,
+)
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage, language_of
 from voiceagent.conversation.end_of_turn.probability import judge
@@ -145,3 +150,28 @@ def test_a_number_is_whole_wherever_its_sentences_are_cut(digits: list[int], dat
     cuts = data.draw(st.sets(st.integers(0, len(digits) - 1)))
     text = "".join(f"{digit}{'. ' if at in cuts else ' '}" for at, digit in enumerate(digits))
     assert whole_number(sentences_of(text), (10, 11), english()) == (len(digits) >= 10)
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [PHONE, ZIP, "For how many people?", "Sure. What time do you arrive?", "Tell me your phone number."],
+)
+def test_who_is_asked_for_a_number_is_expected_to_say_one(agent: str) -> None:
+    assert asks_for_number(agent, None, english())
+
+
+@pytest.mark.parametrize(
+    "agent", ["", "What is your name?", "How can I help you?", "We have many rooms.", "What kind of room?"]
+)
+def test_who_is_asked_for_something_else_is_not(agent: str) -> None:
+    assert not asks_for_number(agent, None, english())
+
+
+def test_the_agents_code_may_ask_for_a_number_and_for_a_name() -> None:
+    assert asks_for_number("Please go on.", (4, 6), None)
+    assert not asks_for_number("For how many people?", (), english())
+
+
+@pytest.mark.parametrize(("language", "agent"), [("de", "Für wie viele Personen?"), ("es", "¿A qué hora?")])
+def test_numbers_are_asked_for_in_other_languages_too(language: str, agent: str) -> None:
+    assert asks_for_number(agent, None, language_of(language))

@@ -32,6 +32,14 @@ def test_a_pause_asks_for_the_words_so_far():
     assert world.feed(ev.SpeechPaused(2.0)) == [do.FlushRecognition(item_id)]
 
 
+def test_a_pause_of_who_was_asked_for_a_number_asks_for_one():
+    world = calling()
+    world.say("I'd like a table.", at_s=1.0)
+    world.play_out(world.make("Gladly. For how many people?"))
+    item_id = world.begin_speaking(8.0)
+    assert do.FlushRecognition(item_id, number=True) in world.feed(ev.SpeechPaused(9.0))
+
+
 def test_an_answer_to_an_older_flush_settles_nothing():
     world = CallWorld()
     item_id = world.begin_speaking()
