@@ -233,4 +233,6 @@ def _report(event: Mapping[str, Any]) -> TurnReport:
         )
         for stage in event["stages"]
     )
-    return TurnReport(event["turn_id"], event["outcome"], stages, tuple(event["over_budget"]), TurnCounts())
+    budget_s = None if event["budget_ms"] is None else event["budget_ms"] / 1000
+    over_budget = tuple(event["over_budget"])
+    return TurnReport(event["turn_id"], event["outcome"], stages, over_budget, TurnCounts(), budget_s)

@@ -97,7 +97,7 @@ def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
         console = Console()
         for question, exchange in zip(questions, exchanges, strict=True):
             tells = asked.over != "twilio" and len(question.sound) > 0
-            _print(console, question, exchange, config.budget.total_ms, tells)
+            _print(console, question, exchange, tells)
     for question, exchange in zip(questions, exchanges, strict=True):
         if exchange.failures:
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
@@ -161,9 +161,7 @@ def _write(out: Path, sound: Samples) -> None:
         raise CommandFailed(f"cannot write {out}: {error}") from error
 
 
-def _print(
-    console: Console, question: Recording, exchange: Exchange, total_budget_ms: float, tells: bool
-) -> None:
+def _print(console: Console, question: Recording, exchange: Exchange, tells: bool) -> None:
     """tells: what was said was understood, and the line tells as what."""
     console.print(f"\n{question.name}", style="bold", markup=False)
     if tells:
@@ -178,7 +176,7 @@ def _print(
         console.print(f"failed:     {printable(failure)}", markup=False)
     for report in exchange.reports:
         console.print(_outcome(report))
-        console.print(_stages(report, total_budget_ms))
+        console.print(_stages(report))
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -186,7 +184,7 @@ def _joined(texts: Sequence[str]) -> str:
     return printable(" | ".join(filter(None, (text.strip() for text in texts)))) or "(nothing)"
 
 
-def _stages(report: TurnReport, total_budget_ms: float) -> Table:
+def _stages(report: TurnReport) -> Table:
     """The stages of one turn against their budget; the last row is the whole."""
     table = Table("stage", "ms", "budget")
     for column in table.columns[1:]:
@@ -197,7 +195,8 @@ def _stages(report: TurnReport, total_budget_ms: float) -> Table:
         table.add_row(stage.name, f"{stage.duration_s * 1000:.1f}", budget, style=style)
     table.add_section()
     style = "bold red" if "total" in report.over_budget else "bold"
-    table.add_row("total", f"{report.total_s * 1000:.1f}", f"{total_budget_ms:.0f}", style=style)
+    budget = "" if report.budget_s is None else f"{report.budget_s * 1000:.0f}"
+    table.add_row("total", f"{report.total_s * 1000:.1f}", budget, style=style)
     return table
 
 

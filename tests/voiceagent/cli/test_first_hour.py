@@ -50,6 +50,10 @@ async def test_an_answer_is_waited_for_until_the_tools_that_it_needs_have_given_
     call = {"id": "item_2", "type": "function_call", "call_id": "call_1", "name": "book", "arguments": "{}"}
     result = {"id": "item_3", "type": "function_call_output", "call_id": "call_1", "output": "table 4" * 100}
 
+    whole = {"turn_id": "item_1", "outcome": "completed", "budget_ms": 1234, "over_budget": []}
+    stage = {"name": "request", "ms": 1.0, "budget_ms": 10}
+    latency = {"type": "voiceagent.latency", "stages": [stage], **whole}
+
     def spoken(number: int, text: str) -> list[dict[str, object]]:
         return [
             {"type": "response.created"},
@@ -62,7 +66,7 @@ async def test_an_answer_is_waited_for_until_the_tools_that_it_needs_have_given_
         async for message in connection:
             if json.loads(message)["type"] == "response.create":
                 told = {"type": "conversation.item.done", "item": result}
-                for event in [*spoken(1, "One moment."), told, *spoken(2, "It is table four.")]:
+                for event in [*spoken(1, "One moment."), latency, told, *spoken(2, "It is table four.")]:
                     await connection.send(json.dumps(event))
 
     async with serve(answer, "127.0.0.1", 0) as server:
@@ -73,6 +77,7 @@ async def test_an_answer_is_waited_for_until_the_tools_that_it_needs_have_given_
     assert "tools:      book({}) -> table 4" in printed
     assert printed.count("table 4") < 50, "a long result is not printed whole"
     assert "understood" not in printed, "what is typed is not heard"
+    assert "1234" in printed, "the budget is the server's"
 
 
 async def test_a_running_server_is_called_by_voice(
