@@ -26,7 +26,7 @@ from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.resample import resample
 from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.replaying.replay import replay
-from voiceagent.calls.rows import CallRow
+from voiceagent.calls.rows import CallFilter, CallRow
 from voiceagent.calls.store import CallStore, sqlite_url
 from voiceagent.cli.main import main
 from voiceagent.conversation.events import CallerGone
@@ -160,6 +160,20 @@ async def test_a_phone_call_is_recorded_as_both_sides_heard_it_and_replays(confi
     played, received = np.concatenate(pieces(agent, rate_hz)), np.concatenate(line.received)
     after_codec = decode(encode(played, AudioFormat.PCMU), AudioFormat.PCMU)
     assert np.array_equal(after_codec[after_codec != 0], received[received != 0])
+
+
+async def test_a_phone_call_is_found_by_its_caller_and_by_its_id_at_the_provider(config: Path):
+    async with served(config) as address:
+        for number in ("15550100", "15550123"):
+            url = f"ws://{address}/telephony/twilio?from={number}"
+            async with phone_calling(Twilio(), url) as caller:
+                await caller.speak(question(8_000))
+    store = CallStore(sqlite_url(config.parent / "kept"))
+    (found,) = store.found(CallFilter(told="15550123"), 10)
+    facts = {fact.name: fact.value for fact in store.facts_of(found.call_id)}
+    assert facts["from"] == "15550123"
+    assert len(store.found(CallFilter(told=facts["line_call"]), 10)) == 2  # this line's calls have one id
+    store.close()
 
 
 async def test_a_webrtc_call_is_recorded_as_both_sides_heard_it_and_replays(config: Path):

@@ -69,7 +69,7 @@ class ScriptedCall:
             self.client.notify(notify.NotifySettings(self.settings))
         self.answer(self, request)
 
-    def identify(self, parameters: Mapping[str, str], line: Line | None = None) -> None:
+    def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
         self.identified = dict(parameters)
 
     def press(self, digit: str, received_at: int) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ from audio.pcm import Samples
 from voiceagent.calls.files import AppendedFile, OpusRecording, PeaksFile, WavRecording
 from voiceagent.calls.log.entries import (
     CallEnded,
+    CallIdentified,
     Entry,
+    Fact,
     Header,
     HeardText,
     LoopStalled,
@@ -35,6 +38,9 @@ from voiceagent.conversation.settings import CallSettings
 
 MAX_WAITING = 1_000
 """Pieces of sound and events of one call that wait for the writer: five seconds; what comes then is lost."""
+MAX_FACTS, MAX_FACT = 32, 256
+"""Of what a line tells of its call: so many parameters are kept, of so many characters, as anybody may send
+them."""
 RECENT_S = 3.0
 """An error so long ago has been got over."""
 LOG_NAME, RECORDING_NAME, PEAKS_NAME = "log.jsonl", "sound", "peaks"
@@ -88,6 +94,12 @@ class KeptCall:
 
     def tool_began(self, call_id: str) -> None:
         """Nothing."""
+
+    def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
+        """See `Keeping`. At most `MAX_FACTS` are kept, of `MAX_FACT` characters each."""
+        known = islice(parameters.items(), MAX_FACTS)
+        facts = tuple(Fact(name[:MAX_FACT], value[:MAX_FACT]) for name, value in known)
+        self._tell(CallIdentified(line_call[:MAX_FACT], facts))
 
     def took(
         self,

@@ -48,7 +48,7 @@ class CallFilter:
 
     since, until: when they began, Unix seconds, `until` excluded. state: as in `CallRow`. slower_than_s: a
     turn that waited longer. cut_off: a turn that was not over was answered. interrupted: a response was cut.
-    tool_failed, engine_failed: one did.
+    tool_failed, engine_failed: one did. told: the phone line told this of it, as the caller's number.
     """
 
     since: float | None = None
@@ -59,6 +59,7 @@ class CallFilter:
     interrupted: bool = False
     tool_failed: bool = False
     engine_failed: bool = False
+    told: str | None = None
 
 
 NOTHING_YET = {"bytes": 0, "turns": 0, "interruptions": 0, "failures": 0, "longest_wait_us": 0}
@@ -77,6 +78,9 @@ def conditions(wanted: CallFilter) -> list[sa.ColumnElement[bool]]:
         found.append(calls.state == wanted.state)
     if wanted.slower_than_s is not None:
         found.append(calls.longest_wait_us > round(wanted.slower_than_s * 1e6))
+    if wanted.told is not None:
+        facts = tables.facts.c
+        found.append(calls.call_id.in_(sa.select(facts.call_id).where(facts.value == _storable(wanted.told))))
     counted = {
         calls.false_ends: wanted.cut_off,
         calls.interruptions: wanted.interrupted,
@@ -122,6 +126,19 @@ def turn_values(summary: CallSummary) -> list[dict[str, Any]]:
             "at_s": turn.at_s,
         }
         for number, turn in enumerate(summary.turns, 1)
+    ]
+
+
+def fact_values(summary: CallSummary) -> list[dict[str, Any]]:
+    """The rows of what its phone line told, numbered from 1."""
+    return [
+        {
+            "call_id": summary.call_id,
+            "number": number,
+            "name": _storable(fact.name),
+            "value": _storable(fact.value),
+        }
+        for number, fact in enumerate(summary.facts, 1)
     ]
 
 

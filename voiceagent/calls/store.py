@@ -14,6 +14,7 @@ from alembic.config import Config as AlembicConfig
 from alembic.util import CommandError
 
 from voiceagent.calls import tables
+from voiceagent.calls.log.entries import Fact
 from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.calls.rows import (
     NOTHING_YET,
@@ -22,6 +23,7 @@ from voiceagent.calls.rows import (
     Cursor,
     call_values,
     conditions,
+    fact_values,
     stage_values,
     to_call_row,
     to_turn,
@@ -92,9 +94,17 @@ class CallStore:
                 (tables.turns, turn_values(summary)),
                 (tables.stages, stage_values(summary)),
                 (tables.tools, tool_values(summary)),
+                (tables.facts, fact_values(summary)),
             ):
                 if rows:
                     connection.execute(table.insert(), rows)
+
+    def facts_of(self, call_id: str) -> list[Fact]:
+        """What its phone line told of a call, in order."""
+        facts = tables.facts
+        wanted = sa.select(facts).where(facts.c.call_id == call_id).order_by(facts.c.number)
+        with self._begin() as connection:
+            return [Fact(row["name"], row["value"]) for row in connection.execute(wanted).mappings()]
 
     def newest(self, limit: int | None = None) -> list[CallRow]:
         """The newest calls, the newest first."""
@@ -150,7 +160,7 @@ class CallStore:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _delete(self, connection: sa.Connection, call_ids: Sequence[str]) -> None:
-        for table in (tables.tools, tables.stages, tables.turns, tables.calls):
+        for table in (tables.facts, tables.tools, tables.stages, tables.turns, tables.calls):
             connection.execute(table.delete().where(table.c.call_id.in_(call_ids)))
 
     def _begin(self) -> _Transaction:

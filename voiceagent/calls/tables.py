@@ -66,6 +66,15 @@ stages = Table(
     Column("hidden_us", BigInteger, nullable=False),
 )
 
+facts = Table(
+    "facts",
+    metadata,
+    _call_id(),
+    Column("number", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("value", Text, nullable=False, index=True),
+)
+
 tools = Table(
     "tools",
     metadata,

@@ -25,7 +25,7 @@ from voiceagent.calls.librarian import delete_call
 from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import ToolUse, Turn
 from voiceagent.calls.places import PlaceError, names_at, read_at, recording_of
-from voiceagent.calls.rows import CallRow
+from voiceagent.calls.rows import CallFilter, CallRow
 from voiceagent.calls.store import CallStore, StoreError, sqlite_url
 from voiceagent.config.tables import Config
 from voiceagent.inspector.reading import document
@@ -41,10 +41,10 @@ PLAYERS = (("ffplay", "-autoexit", "-nodisp", "-loglevel", "error"), ("mpv", "--
 """Programs that play a recording, the first that is there."""
 
 
-def list_calls(config: Config, limit: int, as_json: bool) -> None:
-    """Print the newest calls. Raises CommandFailed, ConfigError."""
+def list_calls(config: Config, wanted: CallFilter, limit: int, as_json: bool) -> None:
+    """Print the newest calls of these. Raises CommandFailed, ConfigError."""
     with opened(config) as store:
-        calls = store.newest(limit)
+        calls = store.found(wanted, limit)
     if as_json:
         print(json.dumps({"calls": [asdict(call) for call in calls]}, indent=2))
         return
@@ -70,8 +70,9 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
     with opened(config) as store:
         call = found(store, call_id)
         turns, tools = store.turns_of(call_id), store.tools_of(call_id)
+        facts = {fact.name: fact.value for fact in store.facts_of(call_id)}
     if as_json:
-        shown = {**asdict(call), "turns": [asdict(turn) for turn in turns]}
+        shown = {**asdict(call), "told": facts, "turns": [asdict(turn) for turn in turns]}
         print(json.dumps({**shown, "tools": [asdict(tool) for tool in tools]}, indent=2))
         return
     console = Console()
@@ -79,6 +80,8 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
     seconds = "" if call.seconds is None else f", {call.seconds:.1f} s"
     told = f"{call.call_id}: {_when(call.started_at)}{seconds}, {call.state}{reason}\n{call.place}"
     console.print(as_said(told))
+    if facts:
+        console.print(as_said("the line told: " + ", ".join(f"{k} {v}" for k, v in facts.items())))
     table = Table("s", "caller", "agent", "outcome", "waited", "stages, ms")
     for turn in turns:
         stages = ", ".join(f"{stage.name} {stage.duration_us / 1000:.0f}" for stage in turn.stages)

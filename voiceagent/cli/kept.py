@@ -26,6 +26,9 @@ def add_calls(parser: argparse.ArgumentParser) -> None:
         add_config(sub)
         sub.set_defaults(command=_calls)
     parsers["list"].add_argument("--limit", type=int, default=50, metavar="N", help="so many at most (50)")
+    parsers["list"].add_argument(
+        "--told", metavar="VALUE", help="those of which the phone line told this: a number, its id there"
+    )
     for name in ("list", "show"):
         parsers[name].add_argument("--json", action="store_true", help="print JSON, for machines")
     parsers["export"].add_argument("--out", type=Path, metavar="FILE.zip", help="where to (ID.zip)")
@@ -57,13 +60,14 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 
 def _calls(options: argparse.Namespace) -> None:
     _needs_the_extra()
+    from voiceagent.calls.rows import CallFilter
     from voiceagent.cli import calls
     from voiceagent.config.tables import load
 
     config = load(options.config)
     match options.what:
         case "list":
-            calls.list_calls(config, options.limit, options.json)
+            calls.list_calls(config, CallFilter(told=options.told), options.limit, options.json)
         case "show":
             calls.show_call(config, options.call, options.json)
         case "play":

@@ -96,9 +96,10 @@ class BaseCall(ABC):
         """What the line can do beside sound."""
         return self._line
 
-    def identify(self, parameters: Mapping[str, str], line: Line | None = None) -> None:
-        """What is known of the call, and what its line can do beside sound."""
+    def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
+        """What is known of the call, what its line can do beside sound, and the call's id there."""
         self._line, self._parameters = line, parameters
+        self._keeping.identified(line_call, parameters)
         if self._agent is not None:
             self._agent.identify(parameters)
 

@@ -72,8 +72,10 @@ class Call(Protocol):
     def handle(self, request: ClientRequest) -> None:
         """Take a request of the client."""
 
-    def identify(self, parameters: Mapping[str, str], line: Line | None = None) -> None:
-        """Say before `begin` what is known of the call, and what its line can do beside sound."""
+    def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
+        """Say before `begin` what is known of the call, what its line can do beside sound, and the call's id
+        there.
+        """
 
     def press(self, digit: str, received_at: int) -> bool:
         """The caller pressed a key, at Unix seconds; whether the agent's code has taken it."""

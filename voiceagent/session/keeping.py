@@ -24,6 +24,9 @@ class Keeping(Protocol):
     def tool_began(self, call_id: str) -> None:
         """What this task does from now on is the tool of that call."""
 
+    def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
+        """What a phone line told of the call, and the call's id there."""
+
     def took(
         self,
         event: Event,
@@ -68,6 +71,9 @@ class NotKept:
     def tool_began(self, call_id: str) -> None:
         """Nothing."""
 
+    def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
+        """Nothing."""
+
     def took(
         self,
         event: Event,
@@ -104,7 +110,7 @@ class KeptAndTraced:
         self._both = traced, kept
         self.heard, self.sent, self.stopped, self.played = kept.heard, kept.sent, kept.stopped, kept.played
         self.joined_trace, self.traceparent = traced.joined_trace, traced.traceparent
-        self.tool_began = traced.tool_began
+        self.tool_began, self.identified = traced.tool_began, kept.identified
 
     def took(
         self,

@@ -12,6 +12,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from postgres_server import postgres_server
 
+from voiceagent.calls.log.entries import Fact
 from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
 from voiceagent.calls.retention import Retention, expired
 from voiceagent.calls.rows import CallFilter, CallRow, Cursor
@@ -110,6 +111,24 @@ def known(store: CallStore) -> None:
 def test_calls_are_found_by_what_went_wrong(store: CallStore, wanted: CallFilter, names: list[str]):
     known(store)
     assert [call.call_id for call in store.found(wanted, 10)] == names
+
+
+OF_A_LINE = (Fact("line_call", "CA12"), Fact("from", "+15550100"), Fact("to", "+15550111"))
+
+
+@pytest.mark.parametrize("told", ["+15550100", "CA12"])
+def test_calls_are_found_by_what_their_phone_line_told(store: CallStore, told: str):
+    store.ended(replace(SUMMARY, call_id="by_phone", facts=OF_A_LINE), "ended", "place", 1)
+    store.ended(replace(SUMMARY, call_id="other", facts=(Fact("from", "+15550123"),)), "ended", "place", 1)
+    assert [call.call_id for call in store.found(CallFilter(told=told), 10)] == ["by_phone"]
+    assert store.found(CallFilter(told=told, cut_off=True), 10) == []
+    assert store.facts_of("by_phone") == list(OF_A_LINE)
+
+
+def test_of_a_deleted_call_nothing_that_its_line_told_is_left(store: CallStore):
+    store.ended(replace(SUMMARY, facts=OF_A_LINE), "ended", "place", 1)
+    store.delete("call_1")
+    assert store.facts_of("call_1") == []
 
 
 def test_pages_of_calls_have_each_call_once_though_they_began_together(store: CallStore):

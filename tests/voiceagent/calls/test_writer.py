@@ -18,8 +18,10 @@ from call_settings import call_settings
 from call_world import POLICY, RATE_HZ, CallWorld
 
 from voiceagent.calls.files import open_locked
-from voiceagent.calls.kept_call import MAX_WAITING, KeptCall, Losses
+from voiceagent.calls.kept_call import MAX_FACT, MAX_WAITING, KeptCall, Losses
+from voiceagent.calls.log.entries import Fact
 from voiceagent.calls.log.event_log import CallLog, read_log
+from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.writer import MAX_OVER, CallWriter
 from voiceagent.conversation import events as ev
@@ -176,6 +178,17 @@ def test_events_for_which_there_is_no_room_are_counted_and_missing(tmp_path: Pat
     writer.close()
     (log,) = tmp_path.rglob("log.jsonl.zst")
     assert [record.number for record in log_in(log.parent).records] == list(range(1, MAX_WAITING + 1))
+
+
+def test_of_what_a_line_tells_only_so_much_is_kept(written: Written):
+    kept = written.keep()
+    kept.identified("CA12", {f"{number}" * 1_000: "x" * 1_000 for number in range(10, 90)})
+    kept.ended("done", ())
+    facts = summarise(zstandard.decompress((written.wait() / "log.jsonl.zst").read_bytes())).facts
+    assert facts[0] == Fact("line_call", "CA12")
+    assert facts[1:] == tuple(
+        Fact((f"{number}" * 1_000)[:MAX_FACT], "x" * MAX_FACT) for number in range(10, 42)
+    )
 
 
 CALLING = """

@@ -47,6 +47,20 @@ def test_calls_are_listed(config: Path, capsys):
     assert "call_1" in capsys.readouterr().out
 
 
+def test_a_call_is_found_by_what_its_phone_line_told_and_shown_with_it(config: Path, capsys):
+    kept = keep_calls(config.parent / "kept")
+    for name, caller in (("call_1", "+15550100"), ("call_2", "+15550123")):
+        call = begin(kept, name)
+        call.identified("CA" + name, {"from": caller})
+        call.ended("the caller hung up", ())
+    kept.close()
+    for told in ("+15550123", "CAcall_2"):
+        assert run(config, "calls", "list", "--json", "--told", told) == 0
+        assert [call["call_id"] for call in json.loads(capsys.readouterr().out)["calls"]] == ["call_2"]
+    assert run(config, "calls", "show", "call_2") == 0
+    assert "the line told: line_call CAcall_2, from +15550123" in capsys.readouterr().out
+
+
 def test_the_ids_of_calls_are_whole_however_narrow_the_terminal_is(config: Path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     keep_one(config.parent / "kept", "sess_0fdef2f15d024e678192")

@@ -15,6 +15,7 @@ def test_without_parameters_the_newest_calls_are_meant():
 def test_filters_are_all_that_is_given():
     query = call_query({"since": "1.5", "state": "broken", "slower_than_ms": "2000", "tool_failed": "1"})
     assert query.wanted == CallFilter(since=1.5, state="broken", slower_than_s=2.0, tool_failed=True)
+    assert call_query({"told": "+15550100"}).wanted == CallFilter(told="+15550100")
 
 
 @given(st.floats(0, 1e11), st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True))

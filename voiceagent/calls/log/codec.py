@@ -28,6 +28,7 @@ PLAIN_FIELDS = frozenset(
     {
         *("item_id", "response_id", "turn_id", "previous_id", "call_id", "tool_call_id", "client_event_id"),
         *("code", "param", "name", "tool_choice", "model", "voice", "traceparent", "witnesses", "place"),
+        "line_call",
     }
 )
 """Names of fields whose text is no person's: ids, and names that a program gave, as those of what spoke for

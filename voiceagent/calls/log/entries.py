@@ -94,6 +94,22 @@ class HeardText:
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that is known of a call, by its name."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallIdentified:
+    """What a phone line told of the call as it began. line_call: the call's id at the provider."""
+
+    line_call: str
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CallEnded:
     """The call is over. clock_s: monotonic seconds. heard: by `heard_texts`, which nothing else tells."""
 
@@ -120,7 +136,17 @@ def heard_texts(history: Sequence[Item]) -> tuple[HeardText, ...]:
     return tuple(HeardText(said.item_id, said.text) for said in messages if said.status != "in_progress")
 
 
-Entry = Record | TurnReport | RecordingBegan | SoundSpan | SilentSpan | LoopStalled | HeardText | CallEnded
+Entry = (
+    Record
+    | TurnReport
+    | RecordingBegan
+    | SoundSpan
+    | SilentSpan
+    | LoopStalled
+    | HeardText
+    | CallIdentified
+    | CallEnded
+)
 
 
 def fault_name(fault: Exception) -> str:

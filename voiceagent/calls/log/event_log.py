@@ -24,6 +24,7 @@ from voiceagent.calls.log.codec import (
 )
 from voiceagent.calls.log.entries import (
     CallEnded,
+    CallIdentified,
     CallLost,
     Entry,
     Header,
@@ -51,6 +52,7 @@ _OTHERS: dict[str, type[Any]] = {
         SilentSpan,
         LoopStalled,
         HeardText,
+        CallIdentified,
         CallEnded,
         CallLost,
     )

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from voiceagent.calls.log.codec import Json
+from voiceagent.calls.log.entries import Fact
 from voiceagent.calls.log.event_log import LogError, lines_of, read_log
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.tool_steps import ToolCalled, ToolEnded, ToolStarted, ToolStep, ToolSteps
@@ -68,7 +69,8 @@ class CallSummary:
     """A call as a whole.
 
     reason: why it ended, None where the log broke off and nobody saw why. seconds: its length. failures:
-    responses and recognitions that broke. lost: its process was, in the middle of it.
+    responses and recognitions that broke. lost: its process was, in the middle of it. facts: what the phone
+    line told of it, the call's id there as `line_call`; that alone where words are not kept.
     """
 
     call_id: str
@@ -80,6 +82,7 @@ class CallSummary:
     turns: tuple[Turn, ...]
     tools: tuple[ToolUse, ...]
     lost: bool = False
+    facts: tuple[Fact, ...] = ()
 
 
 def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallSummary:
@@ -193,6 +196,7 @@ class _Summary:
         self._events = self._failures = 0
         self._tools: dict[str, ToolUse] = {}
         self._tool_steps = ToolSteps()
+        self._facts: tuple[Fact, ...] = ()
         self.turns = _Turns(self._texts)
 
     def take(self, line: Json) -> None:
@@ -211,9 +215,15 @@ class _Summary:
             ended = self._texts.resolved(line)
             self.reason, self._clock_s, self.lost = ended["reason"], ended["clock_s"], False
             self.turns.heard = {heard["item_id"]: heard["text"] for heard in ended["heard"]}
-
+        elif line.get("type") == "CallIdentified":
+            self._identified(self._texts.resolved(line))
         elif line.get("type") == "CallLost":
             self.reason, self._clock_s = line["reason"], line["clock_s"]
+
+    def _identified(self, told: Json) -> None:
+        known = told["facts"] if self._header.get("words") == "keep" else ()
+        facts = [("line_call", told["line_call"]), *((fact["name"], fact["value"]) for fact in known)]
+        self._facts = tuple(Fact(name, value) for name, value in facts if value)
 
     def _tool(self, step: ToolStep) -> None:
         match step:
@@ -242,4 +252,5 @@ class _Summary:
             self.turns.result(),
             tuple(self._tools.values()),
             self.lost,
+            self._facts,
         )

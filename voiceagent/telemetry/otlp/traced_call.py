@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import time_ns
 
@@ -59,6 +59,9 @@ class TracedCall:
     def tool_began(self, call_id: str) -> None:
         """See `Keeping`. What a library of OpenTelemetry's does in the tool is below its span."""
         attach(_PROPAGATOR.extract({"traceparent": self.traceparent(call_id)}))
+
+    def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
+        """Nothing: whose call it is has no place in a trace."""
 
     def took(
         self,

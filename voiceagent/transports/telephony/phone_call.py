@@ -166,7 +166,7 @@ class PhoneCall:
             for item in (about, noted):
                 self._call.handle(ev.ItemCreated(item))
         line = LineTools(self._control, self._line.transfers, weak_callback(self._leave))
-        self._call.identify(started.parameters, line)
+        self._call.identify(started.parameters, line, line_call)
         if self._line.tools:
             self._call.offer(line.offered())
         self._call.begin()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from call_world import CallWorld, fragment, speech
 from kept_folder import conversation
 from logged_call import log_of, reported, reported_at_the_end
 
 from llmcore.engine import ToolCall
-from voiceagent.calls.log.entries import CallEnded
+from voiceagent.calls.log.entries import CallEnded, CallIdentified, Fact
 from voiceagent.calls.log.event_log import LogWriter
 from voiceagent.calls.log.summary import summarise
+from voiceagent.calls.log.texts import Words
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import ToolOutputItem
 
@@ -129,6 +131,28 @@ def test_tools_have_the_time_until_their_output_and_failures_are_counted():
     summary = summarise(log_of(world))
     assert [(tool.name, tool.took_s) for tool in summary.tools] == [("find_room", 0.5), ("book", None)]
     assert summary.failures == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "facts"),
+    [
+        ("keep", (Fact("line_call", "CA12"), Fact("from", "+15550100"))),
+        ("redact", (Fact("line_call", "CA12"),)),
+        ("omit", (Fact("line_call", "CA12"),)),
+    ],
+)
+def test_what_the_phone_line_told_is_known_as_far_as_words_are_kept(
+    words: Words, facts: tuple[Fact, ...]
+) -> None:
+    log = log_of(CallWorld(), words)
+    log += LogWriter(words).entry(CallIdentified("CA12", (Fact("from", "+15550100"),)))
+    assert summarise(log).facts == facts
+    assert (b"15550100" in log) == (words == "keep")
+
+
+def test_a_call_without_a_phone_line_has_nothing_that_one_told() -> None:
+    log = log_of(CallWorld()) + LogWriter().entry(CallIdentified("", ()))
+    assert summarise(log).facts == ()
 
 
 def test_a_log_that_broke_off_has_no_reason():
