@@ -14,6 +14,7 @@ STATES = ("running", "ended", "broken")
 FLAGS = ("cut_off", "interrupted", "tool_failed", "engine_failed")
 PARAMETERS = ("limit", "behind", "since", "until", "state", "slower_than_ms", "told", *FLAGS)
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NUMBER = re.compile(r"^ (?=\d+$)")
 _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
@@ -48,7 +49,7 @@ def call_query(parameters: Mapping[str, str]) -> CallQuery:
         state,
         None if slower_ms is None else slower_ms / 1000,
         **{name: _flag(parameters, name) for name in FLAGS},
-        told=parameters.get("told"),
+        told=_told(parameters.get("told")),
     )
     return CallQuery(wanted, _limit(parameters.get("limit", str(LIMIT))), _cursor(parameters.get("behind")))
 
@@ -94,6 +95,11 @@ def _flag(parameters: Mapping[str, str], name: str) -> bool:
     if value not in ("0", "1"):
         raise BadQuery(f"{name} is {value[:40]!r}; allowed: 0, 1")
     return value == "1"
+
+
+def _told(text: str | None) -> str | None:
+    """In a URL the plus of a number is a blank, unless it is written as %2B."""
+    return text if text is None else _NUMBER.sub("+", text)
 
 
 def _limit(text: str) -> int:

@@ -15,7 +15,19 @@ def test_without_parameters_the_newest_calls_are_meant():
 def test_filters_are_all_that_is_given():
     query = call_query({"since": "1.5", "state": "broken", "slower_than_ms": "2000", "tool_failed": "1"})
     assert query.wanted == CallFilter(since=1.5, state="broken", slower_than_s=2.0, tool_failed=True)
-    assert call_query({"told": "+15550100"}).wanted == CallFilter(told="+15550100")
+
+
+@pytest.mark.parametrize(
+    ("told", "wanted"),
+    [
+        ("+15550100", "+15550100"),
+        (" 15550100", "+15550100"),
+        ("CA12", "CA12"),
+        (" 1 Main Street", " 1 Main Street"),
+    ],
+)
+def test_a_number_is_meant_with_its_plus_which_is_a_blank_in_a_url(told: str, wanted: str):
+    assert call_query({"told": told}).wanted == CallFilter(told=wanted)
 
 
 @given(st.floats(0, 1e11), st.from_regex(r"[A-Za-z0-9_-]{1,64}", fullmatch=True))
