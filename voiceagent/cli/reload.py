@@ -24,7 +24,8 @@ def serve_again(config: Path) -> None:
     """
     program = "import sys; from voiceagent.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, *(word for word in sys.argv[1:] if word != "--reload")]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background process is born ignoring the first
+        signal.signal(number, signal.default_int_handler)
     server, seen = subprocess.Popen(command), changed_at(config.parent)
     try:
         while True:

@@ -21,11 +21,15 @@ def test_files_of_an_agent_count_and_hidden_ones_do_not(tmp_path: Path) -> None:
     assert {path.name for path in changed_at(tmp_path)} == {"agent.py", "my.toml", "prompt.md"}
 
 
-async def test_a_server_is_there_again_after_a_change(tmp_path: Path) -> None:
+async def test_a_server_is_there_again_after_a_change_and_ends_where_a_shell_had_it_ignore_that(
+    tmp_path: Path,
+) -> None:
     config = write_config(tmp_path, "")
     program = Path(sys.executable).with_name("voiceagent")
     process = await asyncio.create_subprocess_exec(
-        program, "serve", "--config", config, "--port", "0", "--reload", stdout=asyncio.subprocess.PIPE
+        *(program, "serve", "--config", config, "--port", "0", "--reload"),
+        stdout=asyncio.subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
     )
     assert process.stdout is not None
     try:
