@@ -214,8 +214,6 @@ def serve(config: Config) -> None:
     configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
-    try:
-        uvloop.run(server.run(partial(print, flush=True)))
-    finally:
-        for number in STOPPING:  # of which the event loop has let go: an end that went well is not killed
-            signal.signal(number, signal.SIG_IGN)
+    uvloop.run(server.run(partial(print, flush=True)))
+    for number in STOPPING:  # of which the event loop has let go: an end that went well is not killed
+        signal.signal(number, signal.SIG_IGN)

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 MEASURING = """
-import asyncio, sys
+import asyncio, signal, sys
 from voiceagent.bench.server_process import served
 
 SERVER = "import time; print('http://127.0.0.1:1', flush=True); time.sleep(600)"
@@ -18,6 +18,7 @@ async def measure():
         print(server.process.pid, flush=True)
         await asyncio.sleep(600)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # as where a terminal starts it
 asyncio.run(measure())
 """
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -100,6 +101,13 @@ def test_a_port_in_use_is_exit_1_and_says_so(fixed, capsys):
     error = capsys.readouterr().err
     assert f"port {port} on 127.0.0.1 is in use" in error
     assert error.count("\n") == 1
+
+
+def test_a_server_that_cannot_start_leaves_the_process_its_signals(fixed):
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main(["serve", "--config", str(fixed), "--port", str(taken.getsockname()[1])]) == 1
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
 
 
 def test_an_address_of_another_machine_is_exit_1(fixed, capsys):
