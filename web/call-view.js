@@ -5,7 +5,7 @@ import { marksOf, when } from "./call-list.js";
 import { exchangeItem, fingerprint, measured, showDetails } from "./exchange.js";
 import { Player } from "./player.js";
 import { HEIGHT, drawLanes, drawWhole } from "./timeline-canvas.js";
-import { clock, emptyCall, exchanges, lengthOf, merged, moved, showing, zoomed } from "./timeline.js";
+import { clock, emptyCall, exchanges, lengthOf, lineTold, merged, moved, showing, zoomed } from "./timeline.js";
 import { Waveform } from "./waveform.js";
 
 const SEEK_S = 5;
@@ -143,7 +143,7 @@ export class CallView {
     $("began").textContent = when(call.started_at);
     const agents = (call.agents ?? []).filter(Boolean).join(" → ");
     const facts = [call.call_id, goesOn ? "" : call.reason, agents, call.model, `voiceagent ${call.versions?.voiceagent ?? ""}`];
-    $("about").textContent = facts.filter(Boolean).join(" · ");
+    $("about").textContent = [...facts, lineTold(call)].filter(Boolean).join(" · ");
     $("marks").replaceChildren(...marksOf(call).map(([words, kind]) => chip(words, kind)));
     $("silent").hidden = lines.length > 0;
     this.#player.open(call.rate_hz > 0 ? urlOf(this.#id, "recording") : "", goesOn);

@@ -19,6 +19,12 @@ export function merged(known, told) {
   };
 }
 
+/** What the phone line told of a call, "" where none did. */
+export function lineTold({ told = {} }) {
+  const facts = Object.entries(told).map(([name, value]) => `${name} ${value}`);
+  return facts.length > 0 ? `the line told: ${facts.join(", ")}` : "";
+}
+
 const UNANSWERED = new Set(["in_progress", "hung_up"]);
 
 /**

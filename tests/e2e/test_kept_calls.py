@@ -30,6 +30,7 @@ from voiceagent.calls.rows import CallFilter, CallRow
 from voiceagent.calls.store import CallStore, sqlite_url
 from voiceagent.cli.main import main
 from voiceagent.conversation.events import CallerGone
+from voiceagent.inspector.reading import document
 
 KEPT = '[calls]\nfolder = "./kept"\n'
 
@@ -172,6 +173,9 @@ async def test_a_phone_call_is_found_by_its_caller_and_by_its_id_at_the_provider
     (found,) = store.found(CallFilter(told="15550123"), 10)
     facts = {fact.name: fact.value for fact in store.facts_of(found.call_id)}
     assert facts["from"] == "15550123"
+    drawn = json.loads(document(found))
+    assert drawn["call"]["told"] == facts
+    assert {turn["ended_by"] for turn in drawn["turns"]} <= {"silence", ""}  # of which nothing was typed
     assert len(store.found(CallFilter(told=facts["line_call"]), 10)) == 2  # this line's calls have one id
     store.close()
 

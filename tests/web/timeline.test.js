@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { clock, emptyCall, exchanges, heardOf, lengthOf, merged, moved, rulerTicks, showing, waitOf, whyOf, zoomed } from "../../web/timeline.js";
+import { clock, emptyCall, exchanges, heardOf, lengthOf, lineTold, merged, moved, rulerTicks, showing, waitOf, whyOf, zoomed } from "../../web/timeline.js";
 
 const turn = (turn_id, began_s, more = {}) => ({
   turn_id, began_s, ended_s: began_s + 1, decided_s: began_s + 1.3, ended_by: "silence", said: "Is there a pool?", ...more,
@@ -16,6 +16,11 @@ test("what is told again takes the place of what was told before", () => {
   const before = call({ turns: [turn("a", 1, { said: "Is" })], call: { seconds: 1 } });
   const after = merged(before, told({ turns: [turn("a", 1)], call: { seconds: 3 } }));
   assert.deepEqual([after.turns.size, after.turns.get("a").said, after.call.seconds], [1, "Is there a pool?", 3]);
+});
+
+test("what the phone line told of a call is named, and nothing where there is none", () => {
+  assert.equal(lineTold({ told: { line_call: "CA12", from: "+15550100" } }), "the line told: line_call CA12, from +15550100");
+  assert.deepEqual([lineTold({ told: {} }), lineTold({})], ["", ""]);
 });
 
 test("a turn has a line with its response, in order of time", () => {

@@ -10,7 +10,8 @@ gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it 
   ended, broken), `slower_than_ms` (a turn that waited longer), `told` (a phone line told this of it: the
   caller's number, the call's id at the provider, the value of another parameter), and 1 for `cut_off` (a
   turn was answered that was not over), `interrupted`, `tool_failed`, `engine_failed`.
-- `GET /v1/calls/{id}`: `call` (with the `agents` that had it, the first one first), and in order `turns`
+- `GET /v1/calls/{id}`: `call` (with the `agents` that had it, the first one first, and what a phone line
+  `told` of it, by name), and in order `turns`
   (the caller's), `responses`, `tools`, `stalls` of the event loop, `failed_hooks` of the agent's code
   (`at_s`, `name`, `place`: file, line and function, `reason`). All `_s` are seconds of the recording. A
   turn: `began_s` and `ended_s` (first and last voiced sample), `settled_s` (the recognizer had its last

@@ -6,6 +6,7 @@ import pytest
 from call_world import CallWorld
 
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
 from voiceagent.server.followed_call import CallOver, CallProgress, FollowedCall
 
 
@@ -35,6 +36,16 @@ def test_each_turn_and_who_speaks_in_it_is_told():
     ]
     assert stands[-3:] == [(1, "the answer is made"), (1, "the agent speaks"), (1, "nobody speaks")]
     assert over == CallOver("call_1")
+
+
+def test_what_a_phone_line_told_is_no_turn_of_the_caller():
+    world = CallWorld()
+    world.feed(ev.ItemCreated(MessageItem("made_1", "user", "[About this call: {}]")))
+    world.feed(ev.CallStarted())
+    world.say("is there a pool")
+    *_, last, over = told_of(world)
+    assert isinstance(last, CallProgress)
+    assert (last.turn, over) == (1, CallOver("call_1"))
 
 
 @pytest.mark.parametrize("words", ["is there a pool"])

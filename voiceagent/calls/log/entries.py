@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.texts import Words
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
@@ -107,6 +108,15 @@ class CallIdentified:
 
     line_call: str
     facts: tuple[Fact, ...]
+
+
+def told_by_line(entry: Json, words: str) -> tuple[Fact, ...]:
+    """What a `CallIdentified` of a log has: the call's id at the provider as `line_call`, and the facts where
+    `words` are kept.
+    """
+    known = entry["facts"] if words == "keep" else ()
+    facts = [("line_call", entry["line_call"]), *((fact["name"], fact["value"]) for fact in known)]
+    return tuple(Fact(name, value) for name, value in facts if value)
 
 
 @dataclass(frozen=True, slots=True)

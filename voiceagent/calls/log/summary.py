@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from voiceagent.calls.log.codec import Json
-from voiceagent.calls.log.entries import Fact
+from voiceagent.calls.log.entries import Fact, told_by_line
 from voiceagent.calls.log.event_log import LogError, lines_of, read_log
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.tool_steps import ToolCalled, ToolEnded, ToolStarted, ToolStep, ToolSteps
@@ -216,14 +216,9 @@ class _Summary:
             self.reason, self._clock_s, self.lost = ended["reason"], ended["clock_s"], False
             self.turns.heard = {heard["item_id"]: heard["text"] for heard in ended["heard"]}
         elif line.get("type") == "CallIdentified":
-            self._identified(self._texts.resolved(line))
+            self._facts = told_by_line(self._texts.resolved(line), self._header.get("words", ""))
         elif line.get("type") == "CallLost":
             self.reason, self._clock_s = line["reason"], line["clock_s"]
-
-    def _identified(self, told: Json) -> None:
-        known = told["facts"] if self._header.get("words") == "keep" else ()
-        facts = [("line_call", told["line_call"]), *((fact["name"], fact["value"]) for fact in known)]
-        self._facts = tuple(Fact(name, value) for name, value in facts if value)
 
     def _tool(self, step: ToolStep) -> None:
         match step:

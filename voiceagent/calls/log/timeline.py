@@ -11,15 +11,11 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from voiceagent.calls.log.codec import Json, decode
+from voiceagent.calls.log.entries import told_by_line
 from voiceagent.calls.log.event_log import VERSION, LogError
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
-from voiceagent.calls.log.timeline_entries import (
-    AgentResponse,
-    CallerTurn,
-    ToolRun,
-    rounded,
-)
+from voiceagent.calls.log.timeline_entries import AgentResponse, CallerTurn, ToolRun, rounded
 from voiceagent.calls.log.tool_steps import ToolCalled, ToolEnded, ToolStarted, ToolStep, ToolSteps
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.latency import TurnReport, as_json
@@ -103,6 +99,7 @@ class Timeline:
             "words": header["words"],
             "model": header["settings"].get("model", ""),
             "agents": [header["settings"].get("agent", "")],
+            "told": {},
             "rate_hz": 0,
             "seconds": 0.0,
             "events": 0,
@@ -124,6 +121,9 @@ class Timeline:
         match line:
             case {"type": "TurnReport"}:
                 self._report(line)
+            case {"type": "CallIdentified"}:
+                facts = told_by_line(line, self._call["words"])
+                self._call["told"] = {fact.name: fact.value for fact in facts}
             case {"type": "RecordingBegan", "rate_hz": rate_hz}:
                 self._axis.recorded(rate_hz)
                 self._call["rate_hz"] = rate_hz
@@ -144,13 +144,14 @@ class Timeline:
                 for message in heard:
                     self._hear(message["item_id"], message["text"])
                 self._hung_up()
-
             case {"type": "CallLost", "reason": reason, "clock_s": clock_s}:
                 self._call["reason"] = reason
                 self._passed(clock_s)
 
     def _event(self, event: Json, moment: Moment) -> None:
         match event:
+            case {"type": "CallStarted"}:
+                self._open.begun = True
             case {"type": "SpeechStarted"}:
                 self._open.spoken = moment
             case {"type": "TurnEnded"}:
@@ -181,9 +182,12 @@ class Timeline:
                 hook = {"name": name, "place": place, "reason": self._text(reason)}
                 self._failed_hooks.append((moment.clock_s, hook))
             case {"type": "ItemCreated", "item": {"type": "MessageItem", "role": "user"} as item}:
-                item_id, text = item["item_id"], self._text(item["text"])
-                self._turns[item_id] = CallerTurn(item_id, moment, moment, moment, "typed", text)
-                self._touch("turns", item_id)
+                self._typed(item["item_id"], self._text(item["text"]), moment)
+
+    def _typed(self, item_id: str, text: str, moment: Moment) -> None:
+        if self._open.begun:  # before that a phone line tells the model what it knows: nobody says it
+            self._turns[item_id] = CallerTurn(item_id, moment, moment, moment, "typed", text)
+            self._touch("turns", item_id)
 
     def _tool(self, step: ToolStep, moment: Moment) -> None:
         match step:
@@ -299,10 +303,11 @@ class Timeline:
 
 @dataclass(slots=True)
 class _Open:
-    """What is not complete yet. reported: responses whose report comes next. told: what was ever told of.
-    gone: the log tells what was played when the call ended.
+    """What is not complete yet. begun: the call has. reported: responses whose report comes next. told: what
+    was ever told of. gone: the log tells what was played when the call ended.
     """
 
+    begun: bool = False
     spoken: Moment | None = None
     ended: Moment | None = None
     ended_by: str = ""

@@ -14,12 +14,22 @@ from kept_folder import conversation
 from logged_call import log_of, reported, reported_at_the_end
 
 from llmcore.engine import Tool, ToolCall
-from voiceagent.calls.log.entries import HeardText, LoopStalled, RecordingBegan, SilentSpan, SoundSpan
+from voiceagent.calls.log.entries import (
+    CallIdentified,
+    Fact,
+    HeardText,
+    LoopStalled,
+    RecordingBegan,
+    SilentSpan,
+    SoundSpan,
+)
 from voiceagent.calls.log.event_log import LogError, LogWriter
 from voiceagent.calls.log.summary import summarise
+from voiceagent.calls.log.texts import Words
 from voiceagent.calls.log.timeline import Timeline
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import AgentTool
 
 
@@ -48,6 +58,21 @@ def test_turns_and_responses_have_their_words_and_whose_they_are():
     assert (answer["turn_id"], answer["written"]) == (turn["turn_id"], "Yes, there is.")
     assert answer["report"]["stages"][0]["ms"] == 200.0
     assert call["call"]["reason"] == "the caller hung up"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"), [("keep", {"line_call": "CA12", "from": "+15550100"}), ("omit", {"line_call": "CA12"})]
+)
+def test_what_the_phone_line_told_is_told_of_the_call_and_nobody_typed_it(words: Words, told: dict[str, str]):
+    world = CallWorld()
+    world.feed(ev.ItemCreated(MessageItem("made_1", "user", '[About this call: {"from": "+15550100"}]')))
+    identified = LogWriter(words).entry(CallIdentified("CA12", (Fact("from", "+15550100"),)))
+    world.feed(ev.CallStarted())
+    world.feed(ev.ItemCreated(MessageItem("made_2", "user", "a room please")))
+    lines = log_of(world, words).splitlines(keepends=True)
+    call = drawn(b"".join([*lines[:2], identified, *lines[2:]]))
+    assert call["call"]["told"] == told
+    assert [(turn["turn_id"], turn["ended_by"]) for turn in call["turns"]] == [("made_2", "typed")]
 
 
 def test_a_hook_that_failed_stands_where_it_did():
