@@ -9,6 +9,7 @@ import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -42,8 +43,8 @@ def fixed(tmp_path: Path) -> Serve:
         shutil.copy(engines, tmp_path)
 
     @asynccontextmanager
-    async def serve(llm: str = "fixed_engines:FixedLlm") -> AsyncIterator[str]:
-        text = (BENCH / "fixed.toml").read_text()
+    async def serve(llm: str = "fixed_engines:FixedLlm", word_s: float = 0.01) -> AsyncIterator[str]:
+        text = (BENCH / "fixed.toml").read_text().replace("word_s = 0.01", f"word_s = {word_s}")
         config = tmp_path / "served.toml"
         if llm != "fixed_engines:FixedLlm":
             before, after = text.split("[llm]")
@@ -128,6 +129,44 @@ async def test_a_typed_message_is_answered_in_text(fixed: Serve) -> None:
         assert response["status_details"] == {"type": "incomplete", "reason": "max_output_tokens"}
         assert response["output"][0]["content"] == [{"type": "output_text", "text": "Sure, I can"}]
         assert not caller.sound()
+
+
+def out_of_band(topic: str) -> dict[str, Any]:
+    """A response beside the conversation, with a prompt of its own."""
+    content = [{"type": "input_text", "text": f"Is this about {topic}?"}]
+    return {
+        "conversation": "none",
+        "output_modalities": ["text"],
+        "metadata": {"topic": topic},
+        "input": [{"type": "message", "role": "user", "content": content}],
+    }
+
+
+async def test_responses_out_of_band_run_beside_the_answer_and_are_cancelled_by_their_id(
+    fixed: Serve,
+) -> None:
+    async with fixed(word_s=0.05) as address, calling(address) as caller:
+        await caller.speak(speech())
+        answer = (await caller.until("response.created"))["response"]["id"]
+        await caller.until("response.output_audio.delta")
+        for topic in ("billing", "weather"):
+            await caller.connection.response.create(response=out_of_band(topic))
+        billing, weather = [(await caller.until("response.created", n))["response"] for n in (2, 3)]
+        assert [each["metadata"] for each in (billing, weather)] == [
+            {"topic": "billing"},
+            {"topic": "weather"},
+        ]
+        assert billing["conversation_id"] is weather["conversation_id"] is None
+        await caller.connection.response.cancel(response_id=weather["id"])
+        cancelled, told, answered = [(await caller.until("response.done", n))["response"] for n in (1, 2, 3)]
+        assert (cancelled["id"], cancelled["status"]) == (weather["id"], "cancelled")
+        assert (told["id"], told["status"]) == (billing["id"], "completed")
+        assert told["output"][0]["content"][0]["text"].startswith("Sure, I can help")
+        assert told["usage"]["output_tokens"] > 0
+        assert (answered["id"], answered["status"]) == (answer, "completed")
+        assert not {item["item"]["id"] for item in caller.of("conversation.item.added")} & {
+            told["output"][0]["id"]
+        }
 
 
 @pytest.mark.parametrize("audio_format", [AudioFormat.PCMU, AudioFormat.PCMA])

@@ -53,6 +53,7 @@ class CallWorld:
     flushes: dict[str, int] = field(default_factory=dict)
     working: dict[str, do.StartResponse] = field(default_factory=dict)
     preemptive: set[str] = field(default_factory=set)
+    beside: set[str] = field(default_factory=set)
     begun: list[str] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     ordered_s: dict[str, float] = field(default_factory=dict)
@@ -94,7 +95,9 @@ class CallWorld:
                 self.recognizing.discard(item_id)
                 self.flushes.pop(item_id, None)
             case do.StartResponse(response_id=response_id):
-                assert not self.live(), "two responses at once"
+                assert command.beside or not self.live(), "two responses at once"
+                if command.beside:
+                    self.beside.add(response_id)
                 self.working[response_id] = command
                 if command.preemptive:
                     self.preemptive.add(response_id)
@@ -122,8 +125,8 @@ class CallWorld:
                 return self._apologise(response_id)
             case notify.NotifyResponseStarted(response_id):
                 assert response_id not in self.preemptive, "a preemptive response was told"
-                assert set(self.begun) == set(self.ended), "a response began before the one before it ended"
                 self.begun.append(response_id)
+                assert command.beside or self.live() == {response_id}, "the one before it has not ended"
             case notify.NotifyResponseText(response_id) | notify.NotifyToolCall(response_id):
                 self.assert_audible(response_id)
             case notify.NotifyResponseEnded(response_id):
@@ -135,8 +138,8 @@ class CallWorld:
         return []
 
     def live(self) -> set[str]:
-        """Responses that are being made, or that have begun and not ended."""
-        return set(self.working) | (set(self.begun) - set(self.ended))
+        """The conversation's responses that are being made, or that have begun and not ended."""
+        return (set(self.working) | (set(self.begun) - set(self.ended))) - self.beside
 
     def assert_audible(self, response_id: str) -> None:
         """The response has begun, has not ended and was not stopped."""

@@ -184,11 +184,16 @@ class Caller:
             self.world.feed(ev.PlayoutPlayed(response_id))
 
     def _respond(self, number: int) -> None:
-        self.world.feed(ev.ResponseRequested(interruptible=number % 2 == 0, in_conversation=number < 8))
+        text = "text" if number == 9 else None
+        wanted = ev.ResponseRequested(
+            interruptible=number % 2 == 0, in_conversation=number < 8, modality=text
+        )
+        self.world.feed(wanted)
 
     def _cancel(self, number: int) -> None:
         self.world.played_s = number / 10
-        self.world.feed(ev.ResponseCancelled())
+        beside = sorted(self.world.beside & set(self.world.working)) if number > 4 else []
+        self.world.feed(ev.ResponseCancelled(beside[0] if beside else None))
 
     def _commit(self, number: int) -> None:
         self.world.feed(ev.InputCommitted(0.5))

@@ -10,6 +10,7 @@ end_of_turn/    how probably a turn is over, by all its witnesses, and the silen
 interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back;
                 `voice_over_agent` follows a voice by it
 answering       which response is made, and when: preemptive, owed, asked for, to a caller who is silent
+beside          responses out of band, which a client has made as texts beside the conversation's own
 response/       the response: its phases, the tools it calls, and what was played of it
 prompting/      what is asked of the LLM: requests, prefills, the history as prompts have it, its summaries
 history         the items of the conversation
@@ -21,7 +22,7 @@ turn_policy, config, words, set_phrases
 fragments, latency
                 what the session uses beside: speakable pieces of a response, where the time of a turn went
 
-State has one owner: `Caller` the caller's turns, `CurrentResponse` the response, `Answering` what is wanted
-of the agent, `Prompts` what prompts are made of, `Conversation` settings and history. The parts return
-commands.
+State has one owner: `Caller` the caller's turns, `CurrentResponse` the response (`BesideResponses` those
+beside it), `Answering` what is wanted of the agent, `Prompts` what prompts are made of, `Conversation`
+settings and history. The parts return commands.
 """

@@ -107,7 +107,8 @@ class StartResponse:
     item that it answers, None where a client asked. preemptive: the turn is not over yet; make the first
     fragment's sound and hold. say: these very words, without asking the LLM. own_prompt: the prompt is this
     response's alone, and no part of the conversation's. replacements: how often old turns were replaced in
-    the conversation's; edits: how often its client has changed what stood there.
+    the conversation's; edits: how often its client has changed what stood there. beside: the conversation's
+    own response neither waits for it nor ends it.
     """
 
     response_id: str
@@ -119,6 +120,7 @@ class StartResponse:
     own_prompt: bool = False
     replacements: int = 0
     edits: int = 0
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

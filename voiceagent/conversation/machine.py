@@ -1,8 +1,8 @@
 """The turn machine: what happens in a call goes in as events, what is to be done comes out as commands.
 
-Pure: no clock, no I/O, no tasks. At most one response exists at a time, and everything it produces carries
-its id, so what comes late from a dead response is nothing. The history holds what the caller said and what
-was played.
+Pure: no clock, no I/O, no tasks. At most one response of the conversation exists at a time (a client may have
+others beside it, as texts), and everything that it makes carries its id, so what comes late from a dead
+response is nothing. The history holds what the caller said and what was played.
 
 Every event makes one pass: the event itself, then the response that ended with it, then the response that is
 wanted now, then what is done between two turns.
@@ -25,6 +25,7 @@ from voiceagent.conversation.interruption import InterruptionPolicy
 from voiceagent.conversation.item_requests import ItemRequests
 from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.prompting.prompts import Prompts
+from voiceagent.conversation.beside import BesideResponses, runs_beside
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
 from voiceagent.conversation.settings import CallSettings
@@ -51,6 +52,7 @@ class Conversation:
         voice = VoiceOverAgent(InterruptionPolicy(policy), self._caller, self._responses)
         self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits)
         self._prompts = Prompts(self.history, policy)
+        self._beside = BesideResponses(self.history, self._prompts, self._tools, new_id)
         self._answering = Answering(
             policy, self._caller, self._responses, self._prompts, self._tools, self._mcp_lists, new_id
         )
@@ -71,9 +73,12 @@ class Conversation:
 
     def handle(self, event: ev.Event) -> list[Command]:
         """Take one event in; returns what is to be done now, in order."""
+        if isinstance(event, ev.ResponseEvent) and event.response_id in self._beside:
+            return self._beside.take(event, self.settings)
         commands = self._take(event)
         if isinstance(event, ev.CallerGone):
             return commands  # nobody is there for what would follow
+        commands += self._beside.begin(self.settings, settled=not self._caller.awaiting)
         commands += self._follow(self._responses.collect())
         while over := self._responses.collect():  # a text that was made in the pause is over as it begins
             commands += self._follow(over)
@@ -204,8 +209,12 @@ class Conversation:
         match event:
             case ev.SettingsChanged(settings):
                 return self._settings_changed(settings)
+            case ev.ResponseRequested() if runs_beside(event, self.settings):
+                return self._beside.request(event)
             case ev.ResponseRequested():
                 return self._answering.request(event, self.settings)
+            case ev.ResponseCancelled(str(response_id)) if response_id in self._beside:
+                return self._beside.cancel(response_id)
             case ev.ResponseCancelled():
                 return self._answering.cancel(event)
             case ev.InputCommitted():

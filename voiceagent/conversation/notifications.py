@@ -126,13 +126,14 @@ class NotifyItemTruncated:
 
 @dataclass(frozen=True, slots=True)
 class NotifyResponseStarted:
-    """A response begins; nobody is notified while it is preemptive."""
+    """A response begins; nobody is notified while it is preemptive. beside: as `StartResponse` has it."""
 
     response_id: str
     modality: Modality
     max_tokens: int | None = None
     in_conversation: bool = True
     metadata: dict[str, str] = field(default_factory=dict)
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,13 +194,15 @@ class NotifyMcpCallEnded:
 @dataclass(frozen=True, slots=True)
 class NotifyResponseEnded:
     """The response is over: all its sound has been sent, or it was cut. false_end: it had begun too
-    early."""
+    early. beside: as `StartResponse` has it.
+    """
 
     response_id: str
     status: ResponseStatus
     reason: str = ""
     usage: Usage = field(default_factory=Usage)
     false_end: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,7 @@ def _decided(now: CallProgress, command: Command) -> CallProgress:
             return now._replace(doing="the caller speaks")
         case notify.NotifyInputCommitted(item_id=item_id):
             return now._replace(turn=now.turn + 1, turn_id=item_id, doing="the answer is made")
-        case notify.NotifyResponseStarted():
+        case notify.NotifyResponseStarted(beside=False):
             return now._replace(doing="the answer is made")
         case do.Play():
             return now._replace(doing="the agent speaks")

@@ -85,11 +85,12 @@ class Answerer:
         self._summarising.summarise(wanted)
 
     def start(self, start: do.StartResponse) -> None:
-        """Begin to make a response."""
-        self._unfinished = None
-        self._prefilling.stop()
-        self._summarising.stop()
-        self._prompts.check(start)
+        """Begin to make a response. One beside the conversation's leaves what that has at work as it is."""
+        if not start.beside:
+            self._unfinished = None
+            self._prefilling.stop()
+            self._summarising.stop()
+            self._prompts.check(start)
         work = self._responses[start.response_id] = ResponseWork(
             start,
             partial(self._generate, start),

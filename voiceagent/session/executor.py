@@ -203,13 +203,14 @@ class CommandExecutor:
                 self._log.warning("transcript_failed", item=item_id, reason=reason)
         # first: what follows here is for the call's own books
         self._client.notify(notification)
-        if isinstance(notification, notify.NotifyResponseStarted):
+        if isinstance(notification, notify.NotifyResponseStarted) and not notification.beside:
             at_once = self._shedder.level >= SheddingLevel.FILLER_AT_ONCE
             after_s = FILLER_AT_ONCE_S if at_once else self._speaking.filler_after_s
             self._late_timer.arm(after_s, ev.ResponseLate(notification.response_id))
         elif isinstance(notification, notify.NotifyResponseEnded):
-            self._late_timer.disarm()
-            self._speaker.let_go()
+            if not notification.beside:
+                self._late_timer.disarm()
+                self._speaker.let_go()
             report = self.stamps.report(notification)
             if report is not None:
                 self._keeping.answered(report)

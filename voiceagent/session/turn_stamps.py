@@ -51,6 +51,7 @@ class _Response:
     turn: _Turn
     preemptive: bool = False
     released: bool = False
+    beside: bool = False
     usage: Usage = field(default_factory=Usage)
 
     def count_usage(self) -> None:
@@ -99,7 +100,8 @@ class TurnStamps:
             case ev.TranscriptChanged(item_id=item_id, settled=True):
                 self._turn(item_id).stamps["transcript_final"] = self._clock()
             case ev.ToolCallsReady(response_id):
-                if response := self._responses.get(response_id):
+                response = self._responses.get(response_id)
+                if response is not None and not response.beside:
                     self._tools = _Tools(response, self._clock())
             case ev.ToolFinished() | ev.ItemCreated(item=ToolOutputItem()):
                 if self._tools is not None:
@@ -121,6 +123,8 @@ class TurnStamps:
                 self._spoken_id = item_id
             case do.RequireSilence(item_id, decision):
                 self._turn(item_id).decision = decision
+            case do.StartResponse(response_id=response_id, beside=True):
+                self._responses[response_id] = _Response(TurnLedger(response_id), _Turn(), beside=True)
             case do.StartResponse(response_id=response_id, turn_id=None, say="") if self._tools is not None:
                 self._speak_of_tools(response_id, self._tools)
             case do.StartResponse(response_id=response_id, turn_id=turn_id, preemptive=preemptive):

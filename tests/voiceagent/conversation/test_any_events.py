@@ -61,7 +61,12 @@ EVENTS: st.SearchStrategy[ev.Event] = st.one_of(
     st.builds(ev.PreemptiveAllowed, st.booleans()),
     st.builds(ev.HistorySummarised, TEXTS),
     st.builds(ev.SettingsChanged, CALLS),
-    st.builds(ev.ResponseRequested, interruptible=st.booleans(), in_conversation=st.booleans()),
+    st.builds(
+        ev.ResponseRequested,
+        modality=st.sampled_from([None, "text"]),
+        interruptible=st.booleans(),
+        in_conversation=st.booleans(),
+    ),
     st.builds(ev.SpeechRequested, TEXTS, st.booleans()),
     st.builds(ev.ReplyRequested, TEXTS),
     st.builds(ev.ResponseCancelled, st.none() | RESPONSES),
@@ -93,6 +98,7 @@ class Watched:
     call: CallSettings
     preemptive: set[str] = field(default_factory=set)
     active: set[str] = field(default_factory=set)
+    beside: set[str] = field(default_factory=set)
     written: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -112,10 +118,10 @@ class Watched:
                     self.preemptive.remove(response_id)
                 case do.CancelResponse(response_id):
                     self.preemptive.discard(response_id)
-                case notify.NotifyResponseStarted(response_id):
-                    self.active.add(response_id)
-                case notify.NotifyResponseEnded(response_id):
-                    self.active.remove(response_id)
+                case notify.NotifyResponseStarted(response_id, beside=beside):
+                    (self.beside if beside else self.active).add(response_id)
+                case notify.NotifyResponseEnded(response_id, beside=beside):
+                    (self.beside if beside else self.active).remove(response_id)
                 case notify.NotifyResponseText(item_id=item_id, text=text):
                     self.written[item_id] = self.written.get(item_id, "") + text
                 case _:
@@ -158,7 +164,7 @@ def test_every_response_is_released_cancelled_or_over_in_the_end(call: CallSetti
     watched = run(call, events)
     watched.come_to_rest()
     assert watched.conversation.idle
-    assert not watched.active and not watched.preemptive
+    assert not watched.active and not watched.preemptive and not watched.beside
 
 
 @settings(max_examples=300)

@@ -396,6 +396,22 @@ async def test_under_more_pressure_no_preemptive_response_is_made(call, level, p
     assert one.client.reports[0].counts.preemptive_attempts == preemptive
 
 
+async def test_a_late_answer_is_filled_whatever_ends_beside_it(call):
+    brain, mouth = Queued(), Mouth()
+    one = await call(brain=brain, mouth=mouth)
+    one.services.shedder.level = SheddingLevel.FILLER_AT_ONCE
+    await one.turn()
+    await asyncio.wait_for(brain.asked.wait(), 20.0)
+    one.session.handle(ev.ResponseRequested(in_conversation=False, modality="text"))
+    beside = one.client.of(notify.NotifyResponseStarted)[-1]
+    assert beside.beside
+    one.session.handle(ev.ResponseCancelled(beside.response_id))
+    await one.client.until(lambda: one.client.of(notify.NotifyResponseText))
+    assert one.client.of(notify.NotifyResponseText)[0].text == one.services.speaking.filler.fragment.text
+    brain.more.set()
+    await one.ended()
+
+
 async def test_a_text_call_is_shown_not_spoken(call):
     one = await call(settings=call_settings(output_modality="text"))
     await one.turn()

@@ -182,6 +182,21 @@ def test_a_response_after_one_that_was_heard_begins_with_the_call(stamps, clock)
     assert took == {"tools": 2.0, "request": 0.0}
 
 
+def test_a_response_beside_the_conversations_speaks_of_no_tool_and_its_own_are_none_of_the_turns(
+    stamps, clock
+):
+    calling_a_tool(stamps, clock, heard=False)
+    stamps.command(do.StartResponse("beside", Request(()), "text", beside=True))
+    stamps.command(notify.NotifyResponseStarted("beside", "text", beside=True))
+    stamps.event(ev.ToolCallsReady("beside", (ToolCall("other", "look", "{}"),)))
+    report = stamps.report(end("beside", Usage(30, 0, 5)))
+    assert (report.turn_id, report.counts.prompt_tokens) == ("beside", 30)
+    stamps.event(ev.ToolFinished("call", "done", "rain"))
+    stamps.command(do.StartResponse("about", Request(()), "audio"))
+    stamps.command(notify.NotifyResponseStarted("about", "audio"))
+    assert stamps.report(end("about")).turn_id == "turn"
+
+
 def answering(stamps: TurnStamps, clock: Clock) -> None:
     """A turn whose response is written, and heard 0.5 s after the caller fell silent."""
     speak_and_end(stamps, clock)

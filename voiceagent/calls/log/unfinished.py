@@ -74,6 +74,8 @@ class UnfinishedResponses:
                 self._ended = {}
             case {"type": "NotifyTranscript", "item_id": turn_id, "final": True}:
                 self._turns.setdefault(turn_id, {}).setdefault("transcript_final", clock_s)
+            case {"type": "StartResponse", "beside": True}:
+                pass  # nobody waits for it
             case {"type": "StartResponse", "response_id": response_id, "turn_id": turn_id, "say": say}:
                 say = self._texts.resolved(say)
                 if turn_id is None and not say:  # of what tools gave, for which the caller waited

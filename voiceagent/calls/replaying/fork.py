@@ -216,11 +216,11 @@ class _Fork:
                 self._ask([(0.0, ev.ResponseGenerated(response_id, "stop", Usage()))])
             case do.RunTool() | do.CancelTool():
                 self._use_tool(command)
-            case notify.NotifyResponseStarted(response_id):
+            case notify.NotifyResponseStarted(response_id, beside=False):
                 self._late += 1
                 late = self._late
                 self._ask([(self._change.late_s, ev.ResponseLate(response_id))], lambda: self._late == late)
-            case notify.NotifyResponseEnded():
+            case notify.NotifyResponseEnded(beside=False):
                 self._late += 1
                 self._speaker.take(command)
             case do.HangUp():

@@ -32,7 +32,9 @@ class VirtualSpeaker:
                 self._held = True
                 if self._playout is not None:
                     self._playout.hold()
-            case notify.NotifyResponseEnded() if self._playout is None:  # what was held had no sound
+            case notify.NotifyResponseEnded(beside=False) if (
+                self._playout is None
+            ):  # what was held had no sound
                 self._held = False
             case do.RestorePlayout():
                 self._held = False

@@ -1,4 +1,4 @@
-"""The one response that may exist, from its request to what was played of it."""
+"""The one response that may exist of a conversation, from its request to what was played of it."""
 
 from __future__ import annotations
 
@@ -269,6 +269,7 @@ def _started(response: Response) -> notify.NotifyResponseStarted:
         start.request.max_tokens,
         wanted.in_conversation,
         wanted.metadata,
+        start.beside,
     )
 
 
@@ -281,5 +282,5 @@ def _ended(response: Response, result: Result, cut: Stopping | None = None) -> n
         status, reason = "cancelled", cut.reason
     elif result.finish_reason == "length":
         status, reason = "incomplete", "max_output_tokens"
-    false_end = response.played.false_end
-    return notify.NotifyResponseEnded(response.response_id, status, reason, result.usage, false_end)
+    false_end, beside = response.played.false_end, response.start.beside
+    return notify.NotifyResponseEnded(response.response_id, status, reason, result.usage, false_end, beside)

@@ -71,7 +71,8 @@ class CallTrace:
     def ended(self, reason: str, now_s: float) -> None:
         """The call is over, and all that is in it."""
         self._now_us = _microseconds(now_s)
-        self._end_all_responses()
+        for response_id in list(self._responses):
+            self._end_late_response(response_id)
         self._tools.end_all(self._now_us)
         for key in list(self._turns):
             self._end_turn(key)
@@ -87,6 +88,8 @@ class CallTrace:
             if response.known and not response.reported:
                 of_turns.add_chat(response_id, response, {}, now_us)
                 of_turns.add_speech(response_id, response, {}, now_us)
+                if response.beside:
+                    of_turns.add_turn(response.turn)
         for turn in self._turns.values():
             if turn.committed or turn.answered:
                 of_turns.add_turn(turn)
@@ -127,13 +130,24 @@ class CallTrace:
         self._ended_turns += 1
         self._turn_spans.add_turn(turn)
 
-    # ---- responses: there is one at a time
+    # ---- responses: of the conversation there is one at a time
 
     def _response_begins(self, command: do.StartResponse) -> None:
-        self._end_all_responses()
+        if command.beside:
+            self._begins_beside(command)
+            return
+        for response_id in [key for key, response in self._responses.items() if not response.beside]:
+            self._end_late_response(response_id)
         turn = self._turn_of(command.response_id, command.turn_id)
         request = None if command.say else command.request
         self._responses[command.response_id] = TracedResponse(turn, self._now_us, request, command.preemptive)
+
+    def _begins_beside(self, command: do.StartResponse) -> None:
+        """It is a turn of its own, which ends with it."""
+        turn = TracedTurn(command.response_id, self._now_us, self._now_us)
+        self._responses[command.response_id] = TracedResponse(
+            turn, self._now_us, command.request, False, beside=True
+        )
 
     def _response_known(self, command: notify.NotifyResponseStarted) -> None:
         response = self._responses.get(command.response_id)
@@ -212,11 +226,13 @@ class CallTrace:
         response.reported = True
         if response.played or not response.samples:
             del self._responses[response_id]
+        if response.beside:
+            self._ended_turns += 1
+            self._turn_spans.add_turn(response.turn)
 
-    def _end_all_responses(self) -> None:
-        for response_id, response in list(self._responses.items()):
-            response.played = True
-            self._end_response(response_id, {})
+    def _end_late_response(self, response_id: str) -> None:
+        self._responses[response_id].played = True
+        self._end_response(response_id, {})
 
     # ---- tools
 

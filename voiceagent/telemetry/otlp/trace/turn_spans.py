@@ -41,7 +41,8 @@ class TracedTurn:
 
 @dataclass(slots=True)
 class TracedResponse:
-    """A response. request: None where the LLM is not asked. known: its client knows of it.
+    """A response. request: None where the LLM is not asked. beside: it is none of the conversation's. known:
+    its client knows of it.
 
     reported: its spans are made. played: what became of its sound is known.
     """
@@ -50,6 +51,7 @@ class TracedResponse:
     began_us: int
     request: Generation | None
     preemptive: bool
+    beside: bool = False
     known: bool = field(default=False, init=False)
     usage: Usage = field(default_factory=Usage, init=False)
     finish_reason: str = field(default="", init=False)

@@ -1,0 +1,89 @@
+"""Responses beside the conversation's: texts that a client asks for, of which the caller hears nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from voiceagent.conversation import commands as do
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.commands import Command
+from voiceagent.conversation.history import History
+from voiceagent.conversation.prompting.prompts import Prompts
+from voiceagent.conversation.prompting.request import has_own_prompt
+from voiceagent.conversation.response.current import CurrentResponse
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.tool_calls import ToolCalls
+
+MAX_BESIDE = 4
+"""At once in one call, those that wait included: each is a request to the LLM beside the caller's own."""
+
+
+def runs_beside(wanted: ev.ResponseRequested, settings: CallSettings) -> bool:
+    """Whether a response takes nothing of the conversation's: a spoken one would take its voice."""
+    return not wanted.in_conversation and (wanted.modality or settings.output_modality) == "text"
+
+
+class BesideResponses:
+    """Owns the responses that are made beside the conversation's, which neither waits for them nor cuts them.
+
+    What it does returns the commands that follow.
+    """
+
+    def __init__(
+        self, history: History, prompts: Prompts, tools: ToolCalls, new_id: Callable[[str], str]
+    ) -> None:
+        self._history = history
+        self._prompts = prompts
+        self._tools = tools
+        self._new_id = new_id
+        self._waiting: list[ev.ResponseRequested] = []
+        self._made: dict[str, CurrentResponse] = {}
+
+    def __contains__(self, response_id: str | None) -> bool:
+        return response_id in self._made
+
+    def request(self, wanted: ev.ResponseRequested) -> list[Command]:
+        """The client wants one; `begin` begins it."""
+        if len(self._waiting) + len(self._made) >= MAX_BESIDE:
+            message = f"{MAX_BESIDE} responses out of band are in progress; wait for response.done of one"
+            code = "conversation_already_has_active_response"
+            return [notify.NotifyError(code, message, client_event_id=wanted.client_event_id)]
+        self._waiting.append(wanted)
+        return []
+
+    def begin(self, settings: CallSettings, settled: bool) -> list[Command]:
+        """Begin those that were asked for. settled: all that the caller said is in the history; those with
+        that for their prompt wait for it.
+        """
+        ready = [wanted for wanted in self._waiting if settled or wanted.messages is not None]
+        self._waiting = [wanted for wanted in self._waiting if wanted not in ready]
+        return [command for wanted in ready for command in self._start(wanted, settings)]
+
+    def take(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
+        """Take in what one of them made."""
+        return self._after(event.response_id, self._made[event.response_id].take(event, settings))
+
+    def cancel(self, response_id: str) -> list[Command]:
+        """The client wants it no longer."""
+        return self._after(response_id, self._made[response_id].stop("client_cancelled"))
+
+    def _start(self, wanted: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
+        response_id = self._new_id("resp")
+        start = do.StartResponse(
+            response_id,
+            self._prompts.for_response(wanted, settings),
+            "text",
+            own_prompt=has_own_prompt(wanted),
+            replacements=self._prompts.replacements,
+            edits=self._prompts.edits,
+            beside=True,
+        )
+        # a text has no sound, whose rate would matter
+        made = self._made[response_id] = CurrentResponse(self._history, 1, self._new_id, self._tools)
+        return made.start(start, wanted)
+
+    def _after(self, response_id: str, commands: list[Command]) -> list[Command]:
+        if self._made[response_id].collect():
+            del self._made[response_id]
+        return commands
