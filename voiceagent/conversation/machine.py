@@ -18,6 +18,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.answering import Answering
+from voiceagent.conversation.beside import BesideResponses, runs_beside
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History
 from voiceagent.conversation.input_requests import clear_input, commit_input
@@ -25,7 +26,6 @@ from voiceagent.conversation.interruption import InterruptionPolicy
 from voiceagent.conversation.item_requests import ItemRequests
 from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.prompting.prompts import Prompts
-from voiceagent.conversation.beside import BesideResponses, runs_beside
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
 from voiceagent.conversation.settings import CallSettings
