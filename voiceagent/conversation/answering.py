@@ -87,6 +87,10 @@ class Answering:
         idle = notify.NotifyIdle(self._new_id("item"), at_s)
         return [idle, *self._start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
 
+    def caller_is_there(self) -> None:
+        """The caller has typed something, or pressed a key."""
+        self._silence.broken()
+
     def request(self, event: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
         """The client wants a response: at once, or when the caller's words are settled and nothing is
         listened to any more.

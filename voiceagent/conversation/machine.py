@@ -20,7 +20,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.answering import Answering
 from voiceagent.conversation.beside import BesideResponses, runs_beside
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import History
+from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.input_requests import clear_input, commit_input
 from voiceagent.conversation.interruption import InterruptionPolicy
 from voiceagent.conversation.item_requests import ItemRequests
@@ -206,6 +206,9 @@ class Conversation:
     # ---- what the client asks for
 
     def _client_asks(self, event: ev.ClientRequest) -> list[Command]:
+        match event:
+            case ev.KeyPressed() | ev.ItemCreated(item=MessageItem(role="user")):
+                self._answering.caller_is_there()
         match event:
             case ev.SettingsChanged(settings):
                 return self._settings_changed(settings)

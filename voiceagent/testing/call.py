@@ -58,6 +58,9 @@ class Caller(Protocol):
     async def listen(self, past_questions: bool = False) -> None:
         """Say nothing until nothing more comes."""
 
+    async def stay_silent(self) -> None:
+        """Say nothing for the idle timeout, without the wait, and hear what comes of it."""
+
     async def close(self) -> None:
         """Hang up."""
 
@@ -141,6 +144,18 @@ class TestCall:
             if not self._call.session.press(key, 0):
                 raise AssertionError(f"key {key!r} was pressed, and no tool asks for digits")
         await self._call.listen()
+        return " ".join(self.words[before:])
+
+    async def stays_silent(self) -> str:
+        """The caller says nothing for `turn.idle_timeout_s`, which the test does not wait for; what he is
+        asked then, or told before the agent hangs up; nothing while he waits for a tool. Raises
+        AssertionError where the agent has ended the call.
+        """
+        if self.hung_up:
+            raise AssertionError("nobody waits for the caller: the agent has ended the call")
+        before = len(self.words)
+        await self._call.stay_silent()
+        await self._hooks_over()
         return " ".join(self.words[before:])
 
     async def waits(self) -> str:

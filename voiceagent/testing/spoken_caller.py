@@ -79,6 +79,10 @@ class SpokenCaller:
         """Say nothing until nothing more comes; past_questions: nor when a tool asks for something."""
         await self._hear(await self._call.listen(past_questions))
 
+    async def stay_silent(self) -> None:
+        """Let the idle timeout pass, without the wait, and listen to what comes of it."""
+        await self._hear(await self._call.stay_silent())
+
     async def close(self) -> None:
         """Hang up."""
         await self._closing.aclose()

@@ -88,6 +88,11 @@ class TypedCaller:
                 self._client.happened.clear()
                 await self._client.happened.wait()
 
+    async def stay_silent(self) -> None:
+        """Let the idle timeout pass, without the wait, and read what comes of it."""
+        self.session.post(ev.CallerIdle(0.0))
+        await self.listen()
+
     async def close(self) -> None:
         """Hang up."""
         await self.session.close("the caller hung up")

@@ -16,6 +16,7 @@ from audio.synthesizers import Synthesizer
 from audio.wav import read_wav
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.events import CallerIdle
 from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.session.services import Services
@@ -235,6 +236,13 @@ class LocalCall:
         """Be silent until nothing more comes; past_questions: also while the agent's code asks for digits."""
         exchange = self._begin()
         await self._listen(past_questions)
+        return exchange
+
+    async def stay_silent(self) -> Exchange:
+        """Let the idle timeout pass, without the wait, and be silent until nothing more comes."""
+        exchange = self._begin()
+        self.session.post(CallerIdle(0.0))
+        await self._listen()
         return exchange
 
     def _begin(self) -> Exchange:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from call_settings import call_settings, turn_detection
 from call_world import POLICY, CallWorld, fragment, of, speech
 
@@ -11,6 +12,7 @@ from llmcore.engine import Message
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import MessageItem
 
 MANUAL = call_settings(turn_detection=None)
 
@@ -264,6 +266,18 @@ def test_a_caller_who_answers_in_time_is_not_hung_up_on():
     assert not of(do.HangUp, world.commands)
     world.play_out(world.make("Of course."))
     (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(20.0)))
+    assert start.say == "Are you still there?"
+
+
+@pytest.mark.parametrize(
+    "sign", [ev.KeyPressed("1", 0), ev.ItemCreated(MessageItem("made_1", "user", "I am here"))]
+)
+def test_a_caller_who_types_or_presses_a_key_is_asked_from_the_first_on(sign: ev.ClientRequest):
+    world = CallWorld()
+    world.feed(ev.CallerIdle(5.0))
+    world.play_out(world.make("Are you still there?"))
+    world.feed(sign)
+    (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(10.0)))
     assert start.say == "Are you still there?"
 
 

@@ -20,3 +20,6 @@ async def test_a_spoken_question_runs_a_tool_and_the_answer_is_heard() -> None:
         assert [turn.strip(" ?.").lower() for turn in call.understood] == ["when is breakfast"]
         assert call.expect_tool("opens", meal="breakfast") == "breakfast at 7"
         call.expect_words("begins at 7 o'clock")
+        await call.stays_silent()
+        call.expect_words("are you still there")
+        assert not call.hung_up

@@ -83,6 +83,26 @@ async def test_a_greeting_is_the_first_thing_said() -> None:
         assert call.words == ["Pizza Roma."]
 
 
+async def test_a_caller_who_stays_silent_is_asked_and_then_hung_up_on() -> None:
+    shop = Shop()
+    async with TestCall(shop) as call:
+        assert await call.stays_silent() == "Are you still there?"
+        assert not call.hung_up
+        assert await call.stays_silent() == "Goodbye."
+        assert call.hung_up
+        assert ("response", "Are you still there?") in shop.told
+        with pytest.raises(AssertionError, match="has ended the call"):
+            await call.stays_silent()
+
+
+async def test_a_silent_caller_who_speaks_again_is_asked_from_the_first_on_in_his_language() -> None:
+    async with TestCall(Shop, language="de") as call:
+        assert await call.stays_silent() == "Sind Sie noch da?"
+        call.model_will("Gern.")
+        await call.says("eine Tunfischpizza")
+        assert await call.stays_silent() == "Sind Sie noch da?"
+
+
 async def test_a_tool_may_have_arguments_of_any_name() -> None:
     class Visitors(Agent):
         @tool
