@@ -259,8 +259,8 @@ class UpstreamCall(BaseCall):
 
     def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
         self._ids.made = []
+        reports = self._times.hung_up(self._conversation.usages)
         self._keep(lambda: gone, self._conversation.handle(gone))
-        reports = self._times.hung_up()
         for report in reports:
             self._services.measuring.metrics.observe(report, self.call_id)
         return reports

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from audio.pcm import Samples
+from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -62,6 +63,11 @@ class UpstreamConversation:
     def idle(self) -> bool:
         """Nobody speaks, and nothing is awaited."""
         return self.quiet and not (self._responses.running or self._owed or self._to_say)
+
+    @property
+    def usages(self) -> dict[str, Usage]:
+        """What each response that is not over took, as far as the upstream has told."""
+        return self._responses.usages()
 
     # ---- the connection
 
@@ -239,7 +245,8 @@ class UpstreamConversation:
         for cut in cuts:
             if cut.item_id:
                 commands += self._send(messages.item_truncated(cut.item_id, cut.heard_s))
-            commands.append(notify.NotifyResponseEnded(cut.response_id, "cancelled", "turn_detected"))
+            ended = notify.NotifyResponseEnded(cut.response_id, "cancelled", "turn_detected", cut.usage)
+            commands.append(ended)
             for call in cut.when_played:  # they were to be done behind words that were not heard
                 self._responses.running.discard(call.call_id)
                 output = ToolOutputItem(self._new_id("item"), call.call_id, "not done: the caller went on")

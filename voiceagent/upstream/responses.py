@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from audio.pcm import Samples
 from audio.synthesizers import Speech
-from llmcore.engine import ToolCall
+from llmcore.engine import ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import History, MessageItem, ToolCallItem
@@ -42,6 +42,11 @@ class Response:
     when_played: list[ToolCall] = field(default_factory=list)
     waiting: list[Samples] = field(default_factory=list)
 
+    @property
+    def usage(self) -> Usage:
+        """What it took; the upstream tells when all of it is made, long before it was heard."""
+        return Usage() if self.ended is None else self.ended.usage
+
     def heard(self, played_s: float) -> str:
         """The words that were heard in so many seconds: whole ones, as much of the text as of the sound.
 
@@ -58,7 +63,7 @@ class Response:
 @dataclass(frozen=True, slots=True)
 class Cut:
     """What became of a response that was cut. heard_s: seconds of it that were heard. when_played: its tools
-    that waited for its end, and are not to be run.
+    that waited for its end, and are not to be run. usage: what it took, as far as the upstream has told.
     """
 
     response_id: str
@@ -66,6 +71,7 @@ class Cut:
     heard_s: float
     text: str
     when_played: tuple[ToolCall, ...]
+    usage: Usage
 
 
 class Responses:
@@ -119,6 +125,10 @@ class Responses:
             case _:
                 return []
 
+    def usages(self) -> dict[str, Usage]:
+        """What each of them took, by its id."""
+        return {one.response_id: one.usage for one in self._all}
+
     def unfinished(self) -> list[Response]:
         """Those of which more was to come."""
         return [one for one in self._all if one.ended is None]
@@ -149,7 +159,8 @@ class Responses:
         for each in self._all:
             heard_s = min(played_s, each.sound_s) if each is response else 0.0
             text = each.heard(heard_s)
-            cuts.append(Cut(each.response_id, each.item_id, heard_s, text, tuple(each.when_played)))
+            waited = tuple(each.when_played)
+            cuts.append(Cut(each.response_id, each.item_id, heard_s, text, waited, each.usage))
             if each.item_id:
                 commands += self._keep(each.item_id, text, cut=True)
         self._all.clear()

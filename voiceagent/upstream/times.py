@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import LatencyBudget, Outcome, Stamp, TurnCounts, TurnLedger, TurnReport
@@ -60,23 +61,27 @@ class UpstreamTimes:
             return None
         if ended.status == "completed" and not ledger.has("first_frame") and not self._turn[0]:
             self._turn = ledger.turn_id, stamps  # it called tools alone: the next one answers the turn
-        usage = ended.usage
-        counts = TurnCounts(
-            prompt_tokens=usage.prompt_tokens,
-            cached_tokens=usage.cached_tokens,
-            prefilled_tokens=usage.prompt_tokens - usage.cached_tokens,
-        )
-        report = ledger.report(NO_BUDGET, _OUTCOMES[ended.status], counts)
+        report = ledger.report(NO_BUDGET, _OUTCOMES[ended.status], _counts(ended.usage))
         return replace(report, response_id=ended.response_id)
 
-    def hung_up(self) -> list[TurnReport]:
-        """The call is over: the reports of the responses that it ended in."""
+    def hung_up(self, usages: Mapping[str, Usage]) -> list[TurnReport]:
+        """The call is over: the reports of the responses that it ended in. usages: theirs, by id."""
         ledgers, self._ledgers = self._ledgers, {}
         return [
-            replace(ledger.hung_up(NO_BUDGET), response_id=response_id)
+            replace(
+                ledger.hung_up(NO_BUDGET, _counts(usages.get(response_id, Usage()))), response_id=response_id
+            )
             for response_id, ledger in ledgers.items()
         ]
 
     def _stamp(self, response_id: str, name: Stamp, at_s: float) -> None:
         if (ledger := self._ledgers.get(response_id)) is not None:
             ledger.stamp(name, at_s)
+
+
+def _counts(usage: Usage) -> TurnCounts:
+    return TurnCounts(
+        prompt_tokens=usage.prompt_tokens,
+        cached_tokens=usage.cached_tokens,
+        prefilled_tokens=usage.prompt_tokens - usage.cached_tokens,
+    )

@@ -99,6 +99,13 @@ async def until_quiet(call: UpstreamCall) -> None:
             await asyncio.sleep(0.01)
 
 
+async def until_told(call: UpstreamCall) -> None:
+    """Until the upstream has told what each response took, which is long before it was heard."""
+    async with asyncio.timeout(20):
+        while not all(usage.prompt_tokens for usage in call._conversation.usages.values()):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 def texts(call: UpstreamCall) -> list[tuple[str, str]]:
     return [(item.role, item.text) for item in call.items if isinstance(item, MessageItem)]
 
@@ -152,13 +159,15 @@ async def test_what_the_caller_cut_short_is_truncated_at_the_upstream(
         await made.until("session.update")
         item_id = made.say("one two three four five six seven eight nine ten", pieces=50)
         await client.until(lambda: len(client.frames) > 20)
+        await until_told(call)
         made.send("input_audio_buffer.speech_started", item_id="item_cut", audio_start_ms=900)
         truncated = await made.until("conversation.item.truncate")
         await client.until(lambda: client.of(notify.NotifyResponseEnded))
         assert (truncated["item_id"], truncated["content_index"]) == (item_id, 0)
         assert 0 < truncated["audio_end_ms"] <= 1_000 * sum(len(frame) for _, frame in client.frames) / 24_000
         assert client.cleared == 1
-        assert client.of(notify.NotifyResponseEnded)[0].status == "cancelled"
+        [ended] = client.of(notify.NotifyResponseEnded)
+        assert (ended.status, ended.usage.prompt_tokens) == ("cancelled", 30)
         [(_, heard)] = texts(call)
         assert "one two three four five six seven eight nine ten".startswith(heard)
         assert len(heard) < 30
@@ -173,9 +182,11 @@ async def test_the_answer_that_the_caller_hangs_up_in_is_kept_with_its_wait(
         made.hears("A tuna, please.")
         made.say("one two three four five six seven eight nine ten", pieces=50)
         await client.until(lambda: client.frames)
+        await until_told(call)
         await call.close("the caller hung up")
     [report] = [told for told in kept.waiting if isinstance(told, TurnReport)]
     assert (report.outcome, report.stages[0].name) == ("hung_up", "endpointing")
+    assert (report.counts.prompt_tokens, report.counts.cached_tokens) == (30, 10)
     gone = [told for told in kept.waiting if isinstance(told, Record)][-1]
     assert isinstance(gone.event, CallerGone)
     assert (gone.event.response_id, list(gone.commands)) == (report.response_id, [])
