@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage, asking_features
 from voiceagent.conversation.words import words_of
@@ -15,8 +16,12 @@ WHOLE_NUMBERS = (7, 10, 11)
 """Lengths at which a number is whole that nobody asked for, or of which nobody knows how long it is."""
 SAID_AT_ONCE = 4
 """So many digits, at most, are a room, a flight, a road or a year, which have no pauses between them."""
+IN_GROUPS = 5
+"""From so many digits on, a number is said in groups, of two at least."""
 ASKS_FOR = 3.0
 """Logarithm of the odds from which on a sentence with such a number asks for something."""
+
+Wholeness = Literal["whole", "nearly", "open"]
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d\W*$")
@@ -66,21 +71,28 @@ def _is_request(words: tuple[str, ...], open_words: OpenWords) -> bool:
     return any(open_words.subjects.isdisjoint(words[:at]) for at in places)
 
 
-def whole_number(
-    sentences: Sequence[tuple[str, ...]], lengths: tuple[int, ...] | None, language: TurnEndLanguage
-) -> bool | None:
-    """Whether a number that the sentences end with has all its digits, which no other word can tell; None
-    where they end with none, or too few to be one that is dictated.
+def wholeness(
+    sentences: Sequence[tuple[str, ...]],
+    lengths: tuple[int, ...] | None,
+    pauses: int,
+    language: TurnEndLanguage,
+) -> Wholeness | None:
+    """Whether a number that the sentences end with has all its digits, which no other word can tell, or all
+    but for one that was misheard; None where they end with none, or too few to be one that is dictated.
 
-    lengths: how many digits it may have, as `dictation` has it. A recognizer ends a sentence where the caller
-    pauses, so that a number may go through several.
+    lengths: how many digits it may have, as `dictation` has it. pauses: the caller's within it. A recognizer
+    ends a sentence where the caller pauses, so that a number may go through several.
     """
     words = [word for sentence in sentences for word in sentence]
     digits = _spoken_out(words, language.open_words) if lengths is None else _dictated(words, language)
     if not digits or (digits < DIGITS_IN_A_ROW and lengths is None):
         return None
     known = lengths or WHOLE_NUMBERS
-    return digits in known or digits > max(known)
+    if digits in known or digits > max(known):
+        return "whole"
+    # who pauses behind every digit may do so before the last one
+    in_groups = pauses * 2 <= digits
+    return "nearly" if lengths and in_groups and _ends_no_group(digits, lengths) else "open"
 
 
 def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
@@ -103,6 +115,15 @@ def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
     if language.asks is None:
         return False
     return language.asks.logit(asking_features(words, asked=False)) >= ASKS_FOR
+
+
+def _ends_no_group(digits: int, lengths: tuple[int, ...]) -> bool:
+    """Whether there is one digit more or fewer than the number may have, and no groups that people say end
+    there: pairs do not in one of even length, and nobody goes on for a single digit behind a whole one.
+    """
+    fewer = any(digits == length - 1 and length % 2 == 0 for length in lengths)
+    more = any(digits == length + 1 for length in lengths)
+    return digits >= IN_GROUPS and (fewer or more)
 
 
 def _spoken_out(words: Sequence[str], open_words: OpenWords) -> int:

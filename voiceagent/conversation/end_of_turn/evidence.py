@@ -11,7 +11,7 @@ from voiceagent.conversation.end_of_turn.dictation import (
     is_said_at_once,
     last_sentence,
     sentences_of,
-    whole_number,
+    wholeness,
 )
 from voiceagent.conversation.end_of_turn.language import (
     OpenWords,
@@ -94,10 +94,10 @@ def _by_words(
     asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(last_sentence(agent))
     # nothing else counts then: "five five five" is no sentence, whole or open
     lengths = dictation(agent, evidence.dictation, language)
-    is_whole = whole_number(sentences, lengths, language)
-    if is_whole is not None:
+    number = wholeness(sentences, lengths, evidence.pauses, language)
+    if number is not None:
         if lengths is not None or not is_said_at_once(evidence.text, asked, language):
-            return {"whole number": 1.0} if is_whole else {"open number": 1.0}
+            return {} if number == "nearly" else {f"{number} number": 1.0}
         if asked:  # who typed what the words were learned from answered with names
             return {"asks": ANSWERED}
     ends = language.ends.logit(ending_features(last))

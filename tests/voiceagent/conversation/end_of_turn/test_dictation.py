@@ -10,7 +10,7 @@ from voiceagent.conversation.end_of_turn.dictation import (
     asks_for_number,
     dictation,
     sentences_of,
-    whole_number,
+    wholeness,
 )
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage, language_of
@@ -54,6 +54,35 @@ def test_a_group_of_a_number_is_waited_for_longer_than_groups_pause(said: str) -
 )
 def test_a_whole_number_is_not_waited_for(said: str, agent: str) -> None:
     assert silence_s(said, agent) <= 0.3
+
+
+@pytest.mark.parametrize(
+    ("said", "agent"),
+    [
+        ("Sixty one three twelve six one twelve", PHONE),  # "six three one"
+        ("Five five five one two three way five six seven.", PHONE),
+        ("94107 3", ZIP),
+    ],
+)
+def test_a_number_in_which_a_digit_was_misheard_is_not_waited_for_as_a_group_is(
+    said: str, agent: str
+) -> None:
+    assert 0.8 < judge(TurnEvidence(said, agent, pauses=2), english()).silence_s < 1.4
+
+
+@pytest.mark.parametrize(
+    ("said", "agent", "pauses"),
+    [
+        ("555 123", PHONE, 1),
+        ("55 51 23 45", PHONE, 3),
+        ("Ninety four. Ten.", ZIP, 1),  # "seven" follows
+        ("Five. Five. Five. One. Two. Three. Four. Five. Six.", PHONE, 8),
+    ],
+)
+def test_behind_what_may_be_a_group_of_it_the_next_one_is_waited_for(
+    said: str, agent: str, pauses: int
+) -> None:
+    assert judge(TurnEvidence(said, agent, pauses=pauses), english()).silence_s > GROUPS_PAUSE_S + 0.2
 
 
 def test_a_zip_code_may_go_on_to_its_longer_form() -> None:
@@ -149,7 +178,8 @@ def test_a_yes_is_no_number() -> None:
 def test_a_number_is_whole_wherever_its_sentences_are_cut(digits: list[int], data: st.DataObject) -> None:
     cuts = data.draw(st.sets(st.integers(0, len(digits) - 1)))
     text = "".join(f"{digit}{'. ' if at in cuts else ' '}" for at, digit in enumerate(digits))
-    assert whole_number(sentences_of(text), (10, 11), english()) == (len(digits) >= 10)
+    whole = wholeness(sentences_of(text), (10, 11), len(cuts), english()) == "whole"
+    assert whole == (len(digits) >= 10)
 
 
 @pytest.mark.parametrize(

@@ -299,7 +299,7 @@ def test_who_goes_on_after_a_false_end_dictates_still():
     world.feed(ev.DictationBegan((6,)))
     world.say("Four seven two", at_s=1.0)
     world.make("Thank you.")
-    _, rest = pauses(world, "nine one", at_s=2.6)
+    _, rest = pauses(world, "nine", at_s=2.6)
     assert "open number" in dict(rest.witnesses)
 
 
