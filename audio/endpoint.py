@@ -26,7 +26,7 @@ NOTICE_S = 0.2
 LOUD_NOTICE_S = 0.8
 """How long sound that lasts is noticed."""
 LINGER_S = 0.25
-"""So long at most a model of speech goes on to hear a voice that has fallen silent; then it was only low."""
+"""So long at most a model of speech goes on to hear a voice that has ended; then it was only low."""
 MAX_FADE_S = 0.3
 """So long at most a voice fades into the room before it is silent."""
 BREAK_S = 0.16
@@ -45,8 +45,8 @@ class EndpointConfig:
     Decisions fall on the ends of chunks: with chunks of 32 ms, 0.2 s of silence are over after 0.224 s.
     Measured with Silero VAD on recorded speech, start_s of 0.064 tells a start 70 ms after the voice began
     (p95 105), 0.032 does 38 (73); the last chunk that the model takes for voice ends 54-120 ms after the
-    voice fell 26 dB below its peak, so the loudness tells the end; thresholds of 0.3 to 0.8 move either by
-    less than 35 ms.
+    voice fell 26 dB below its peak, so something else tells the end (`fell`); thresholds of 0.3 to 0.8 move
+    either by less than 35 ms.
     """
 
     start_s: float
@@ -104,7 +104,7 @@ class Endpointer:
         self._silence_s = silence_s
         self._now_s = 0.0
         self._model_voiced = False  # the newest chunk, by its probability
-        self._voiced = False  # and not silent by its loudness
+        self._voiced = False  # and the voice has not ended for all that
         self._loud_to_s = 0.0  # end of the newest chunk that was voiced both ways
         self._run_from_s = 0.0  # where the newest run of voiced chunks began
         self._phase = _Phase.IDLE
@@ -129,11 +129,11 @@ class Endpointer:
     ) -> list[SpeechEvent]:
         """What the next chunk of sound, `seconds` long and speech with `probability`, brings about.
 
-        fell: the voice has fallen silent by its loudness, which a model of speech says only some time later:
-        such a chunk is silence, but a turn ends only where the model says so too. ended_s: where the voice
-        ended by its loudness, if a pause begins with this chunk; no sooner than `MAX_FADE_S` before its last
-        voiced chunk. loud_s: for so long the sound has been loud, as `LoudnessRise` has it. Cutting a chunk
-        in two of the same probability changes no event.
+        fell: the voice has surely ended, which a model of speech says only some time later: such a chunk is
+        silence, but a turn ends only where the model says so too. ended_s: where the voice ended, if a pause
+        begins with this chunk; no sooner than `MAX_FADE_S` before its last voiced chunk. loud_s: for so long
+        the sound has been loud, as `LoudnessRise` has it. Cutting a chunk in two of the same probability
+        changes no event.
         """
         chunk_from_s = self._now_s
         self._now_s += seconds

@@ -9,6 +9,7 @@ to the calls into numpy.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import islice
@@ -43,13 +44,21 @@ class Window(NamedTuple):
     """32 ms of a caller's sound.
 
     sound: 512 samples at 16 kHz. energies: mean squares of its loudness windows. probability: that it is
-    speech; None where the stream is not judged.
+    speech; None where the stream is not judged. ended: that a voice has ended, which is not just low for a
+    moment. ended_ago_s: where it has, how long ago.
     """
 
     sound: Samples
     energies: Sequence[float]
     probability: float | None
+    ended: float = 1.0
+    ended_ago_s: float = math.inf
 
+
+Judgement = tuple[float | None, float, float]
+"""A window's `probability`, `ended` and `ended_ago_s`."""
+SILENCE: Judgement = (0.0, 1.0, math.inf)
+NOT_JUDGED: Judgement = (None, 1.0, math.inf)
 
 OnWindow = Callable[[Window], None]
 OnFailure = Callable[[Exception], None]
@@ -243,18 +252,18 @@ class FrontEnd:
         for stream, loudness in zip(batch, loudnesses, strict=True):
             self._count_quiet(stream, max(loudness) < QUIET_ENERGY)
         try:
-            probabilities = self._judge(batch, sound)
+            judgements = self._judge(batch, sound)
         except Exception as error:  # of the model's, whatever it is
             for stream in batch:
                 stream.on_failure(error)
             return
         # Converted for all at once: a call into numpy for each window costs more than its work.
-        judged = zip(batch, sound.astype(np.int16), loudnesses, probabilities, strict=True)
-        for stream, samples, loudness, probability in judged:
+        judged = zip(batch, sound.astype(np.int16), loudnesses, judgements, strict=True)
+        for stream, samples, loudness, judgement in judged:
             if stream.closed:  # by a callback before this one
                 continue
             try:
-                stream.on_window(Window(samples, loudness, probability))
+                stream.on_window(Window(samples, loudness, *judgement))
             except Exception as error:  # a callback's own failure, whatever it is
                 stream.on_failure(error)
 
@@ -267,9 +276,9 @@ class FrontEnd:
             self._contexts[stream.slot] = 0.0
         stream.quiet = 0
 
-    def _judge(self, batch: list[FrontEndStream], sound: Floats) -> list[float | None]:
-        """The probabilities of windows [b, 512] of these streams."""
-        reported: list[float | None] = [0.0 if stream.judged else None for stream in batch]
+    def _judge(self, batch: list[FrontEndStream], sound: Floats) -> list[Judgement]:
+        """What is told of windows [b, 512] of these streams."""
+        reported = [SILENCE if stream.judged else NOT_JUDGED for stream in batch]
         judged = [row for row, stream in enumerate(batch) if stream.judged and stream.quiet <= QUIET_WINDOWS]
         if judged:
             slots = np.array([batch[row].slot for row in judged])
@@ -277,9 +286,9 @@ class FrontEnd:
             inputs[:, :_CONTEXT_SAMPLES] = self._contexts[slots]
             np.multiply(sound[judged], _FULL_SCALE, out=inputs[:, _CONTEXT_SAMPLES:])
             self._contexts[slots] = inputs[:, -_CONTEXT_SAMPLES:]
-            probabilities, self._states[:, slots] = self._model.run(inputs, self._states[:, slots])
-            for row, probability in zip(judged, probabilities.tolist(), strict=True):
-                reported[row] = probability
+            judgements, self._states[:, slots] = self._model.run(inputs, self._states[:, slots])
+            for row, judgement in zip(judged, judgements.tolist(), strict=True):
+                reported[row] = tuple(judgement)
         return reported
 
 

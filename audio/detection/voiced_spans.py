@@ -57,6 +57,6 @@ def _probabilities(sound: Samples, vad: SileroVad) -> list[float]:
     state = np.ascontiguousarray(vad.after_silence[:, np.newaxis])
     found = []
     for begin in range(0, windows * WINDOW_SAMPLES, WINDOW_SAMPLES):
-        probability, state = vad.run(padded[np.newaxis, begin : begin + INPUT_SAMPLES], state)
-        found.append(float(probability[0]))
+        judgements, state = vad.run(padded[np.newaxis, begin : begin + INPUT_SAMPLES], state)
+        found.append(float(judgements[0, 0]))
     return found

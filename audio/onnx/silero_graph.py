@@ -5,6 +5,8 @@ batch costs nearly as much as one alone. Here a batch is one tall matrix, and a 
 it (`tests/bench/vad_cost.py`). The results are the file's, up to rounding, and each row's does not depend on
 the others.
 
+A network of our own for the end of a voice (`voice_end_graph`) is run with it, as it needs the same spectra.
+
 The network: a short-time Fourier transform of four frames, four convolutions, of which two have stride 2, an
 LSTM cell (Hochreiter and Schmidhuber, 1997), a linear layer.
 """
@@ -20,19 +22,23 @@ import onnx.parser
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from audio.onnx.voice_end_graph import NODES, voice_end_weights
+
 Weights = dict[str, NDArray[np.float32]]
 
 WINDOWS, STATES = "windows", "states"
-RESULTS = ("probabilities", "new_states")
+RESULTS = ("judgements", "new_states")
+JUDGEMENTS = 3
+"""Of a window: the probability of speech, that a voice has ended, and how many seconds ago."""
 INPUT_SAMPLES = 64 + 512
 """The end of the window before, and the window."""
-STATE = 128
-"""Numbers in each half of the model's memory of a stream."""
+STATE = 128 + 32
+"""Numbers in each half of what is remembered of a stream: by the LSTM, then by what tells a voice's end."""
 
 _GRAPH = """
 <ir_version: 8, opset_import: ["" : 18]>
-silero (float[b, 576] windows, float[2, b, 128] states)
-    => (float[b, 1] probabilities, float[2, b, 128] new_states)
+silero (float[b, 576] windows, float[2, b, 160] states)
+    => (float[b, 3] judgements, float[2, b, 160] new_states)
 <
     int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n4 = {4}, int64[1] n5 = {5},
     int64[1] n6 = {6}, int64[1] n256 = {256}, int64[1] n384 = {384}, int64[1] n640 = {640},
@@ -40,7 +46,8 @@ silero (float[b, 576] windows, float[2, b, 128] states)
     int64[4] frame_before = {0, 128, 0, 0}, int64[3] hops_shape = {-1, 5, 128},
     int64[3] spectra_shape = {-1, 4, 129}, int64[2] of_128 = {-1, 128}, int64[2] of_256 = {-1, 256},
     int64[2] of_384 = {-1, 384}, int64[2] of_387 = {-1, 387}, int64[2] of_512 = {-1, 512},
-    int64[3] half_shape = {1, -1, 128}
+    int64[3] half_shape = {1, -1, 128}, int64[2] state_sizes = {128, 32}, int64[2] of_32 = {-1, 32},
+    int64[2] of_80 = {-1, 80}, int64[3] end_half_shape = {1, -1, 32}
 >
 {
     # Four frames of 256 samples, 128 apart; the window's end is mirrored to fill the last one.
@@ -86,7 +93,8 @@ silero (float[b, 576] windows, float[2, b, 128] states)
     seen = Relu (linear_3)
 
     # The LSTM cell.
-    hidden_state, memory_state = Split <axis = 0, num_outputs = 2> (states)
+    cell_states, end_states = Split <axis = 2> (states, state_sizes)
+    hidden_state, memory_state = Split <axis = 0, num_outputs = 2> (cell_states)
     hidden_before = Reshape (hidden_state, of_128)
     memory_before = Reshape (memory_state, of_128)
     seen_and_hidden = Concat <axis = 1> (seen, hidden_before)
@@ -103,24 +111,29 @@ silero (float[b, 576] windows, float[2, b, 128] states)
     hidden = Mul (show, shown)
     hidden_half = Reshape (hidden, half_shape)
     memory_half = Reshape (memory, half_shape)
-    new_states = Concat <axis = 0> (hidden_half, memory_half)
+    new_cell_states = Concat <axis = 0> (hidden_half, memory_half)
 
     # The probability of a voice.
     positive = Relu (hidden)
     judgement = Gemm (positive, judge_weights, judge_bias)
     probabilities = Sigmoid (judgement)
+
+    # Whether the voice has ended.
+VOICE_END
+    judgements = Concat <axis = 1> (probabilities, ended, ended_ago)
+    new_states = Concat <axis = 2> (new_cell_states, new_end_states)
 }
-"""
+""".replace("VOICE_END", NODES)
 """In ONNX's own language (github.com/onnx/onnx, docs/Syntax.md); the weights are added to it."""
 
 
 def silero_graph(path: Path) -> bytes:
-    """The model in `path` (ONNX, for 16 kHz) as another: `windows` [b, 64 + 512] and `states` [2, b, 128] to
-    `probabilities` [b, 1] and `new_states`, all float32.
+    """The model in `path` (ONNX, for 16 kHz) as another: `windows` [b, 64 + 512] and `states` [2, b, 160] to
+    `judgements` [b, 3] and `new_states`, all float32.
 
     Raises OSError, KeyError or ValueError where the file is not what it should be.
     """
-    weights = _arranged(_read_weights(path))
+    weights = _arranged(_read_weights(path)) | voice_end_weights()
     model = onnx.parser.parse_model(_GRAPH)
     model.graph.initializer.extend(
         numpy_helper.from_array(np.ascontiguousarray(value), name) for name, value in weights.items()

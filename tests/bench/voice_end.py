@@ -69,8 +69,8 @@ def windows_of(sound: Samples, vad: SileroVad) -> Iterator[Window]:
     loudness = energies(whole.astype(np.float32), SAMPLE_RATE_HZ)
     for row, (samples, means) in enumerate(zip(whole, loudness, strict=True)):
         begin = row * WINDOW_SAMPLES
-        probability, state = vad.run(padded[:, begin : begin + INPUT_SAMPLES], state)
-        yield Window(samples, means, float(probability[0]))
+        judgements, state = vad.run(padded[:, begin : begin + INPUT_SAMPLES], state)
+        yield Window(samples, means, *judgements[0].tolist())
 
 
 def pauses_in(sound: Samples, vad: SileroVad) -> list[tuple[float, float]]:

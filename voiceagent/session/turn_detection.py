@@ -21,6 +21,8 @@ from voiceagent.conversation.end_of_turn.probability import SILENCES
 from voiceagent.conversation.settings import TurnDetection
 
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
+ENDED = 0.8
+"""How sure it is that a voice has ended before a pause is told while the model of speech still hears it."""
 OVER_AGENT_S = 0.5
 """So long after the agent's latest sound a voice may still be spoken over it."""
 
@@ -55,14 +57,13 @@ class TurnDetector:
             events += endpointer.notice(endpointer.now_s + WINDOW_S - RISE_S)
         loud_s = self._loudness.lasts_s if over_agent else 0.0
         voiced = endpointer.is_voiced(probability)
-        silent_s = self._fall.push(window.energies, voiced, probability >= SURE)
-        falls_silent = endpointer.speaking and (silent_s > 0.0 or not voiced)
-        ended_s = endpointer.now_s + WINDOW_S - self._fall.ended_ago_s() if falls_silent else None
-        # a voice that fell silent within the window: its pause begins there, and not with the next window
-        if silent_s < WINDOW_S:
-            events += endpointer.push(probability, WINDOW_S - silent_s, ended_s=ended_s, loud_s=loud_s)
-        if silent_s > 0.0:
-            events += endpointer.push(probability, silent_s, fell=True, ended_s=ended_s)
+        ended = window.ended >= ENDED
+        self._fall.push(window.energies, voiced, probability >= SURE)
+        ended_s = None
+        if endpointer.speaking and (ended or not voiced):
+            ago_s = self._fall.ended_ago_s()
+            ended_s = endpointer.now_s + WINDOW_S - (min(ago_s, window.ended_ago_s) if ended else ago_s)
+        events += endpointer.push(probability, WINDOW_S, fell=ended, ended_s=ended_s, loud_s=loud_s)
         if self._level is not None or events:
             events = self._with_levels(events, window, voiced, over_agent)
         return self._of_the_call(events) if events else events

@@ -404,9 +404,9 @@ async def test_a_voice_after_skipped_silence_is_found_where_it_is(vad_model, nam
     states, context, wanted = np.zeros((2, 1, STATE), np.float32), np.zeros(64, np.float32), []
     for window in windows:
         heard = np.concatenate((context, window), dtype=np.float32)
-        probabilities, states = vad_model.run(heard[np.newaxis], states)
+        judgements, states = vad_model.run(heard[np.newaxis], states)
         context = window[-64:]
-        wanted.append(float(probabilities[0]))
+        wanted.append(float(judgements[0, 0]))
     found, expected = (turns(probabilities) for probabilities in (told, wanted))
     assert [type(event) for event in found] == [type(event) for event in expected]
     for event, other in zip(found, expected, strict=True):

@@ -1,0 +1,207 @@
+"""Learns when a voice has ended: `python -m audio.detection.voice_end.train OUT.npz FOLDER...`
+
+The folders have WAV files of people who speak, as clean as can be, in any folders below them. Each is heard
+four times, in other rooms and noises; 15 h of calls take some 3 min to make and 30 s to learn once from.
+Prints, of calls that were held out, how soon ends are told and how many are told in a voice, by threshold.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+
+from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad, installed_model
+from audio.detection.voice_end.examples import WINDOWS, Example, examples
+from audio.onnx.runtime import onnx_session
+from audio.onnx.silero_graph import INPUT_SAMPLES, STATES, silero_graph
+from audio.onnx.silero_graph import WINDOWS as SOUND
+from audio.onnx.voice_end_graph import BANDS, LOOKED_AT, MEMORY
+from audio.pcm import Samples
+from audio.resample import resample
+from audio.wav import read_wav
+
+SEEN = 128
+LOOKED = SEEN + 4 * BANDS + 1
+SILENCE_S = 0.25
+"""A voice that is silent for so long has ended; a shorter silence is one within words."""
+TIMES, EPOCHS, BATCH, RATE = 4, 8, 96, 6e-3
+HELD_OUT = 12
+"""One folder of so many, of those that have the files, is held out: each is a speaker's."""
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+_BANDS_MEAN, _BANDS_SCALE = -4.0, 2.0
+"""About what the logarithms of the bands are."""
+
+Floats = NDArray[np.float32]
+Calls = tuple[torch.Tensor, torch.Tensor]
+"""What the network is given of each window, [calls, windows, 209], and the label: seconds since the voice
+ended and of silence, [calls, windows, 2]."""
+
+
+class Network(torch.nn.Module):
+    """As `voice_end_graph` has it, with one more output that is only there to learn by: whether there is a
+    voice at all.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.look = torch.nn.Linear(LOOKED, MEMORY)
+        self.memory = torch.nn.GRU(MEMORY, MEMORY, batch_first=True)
+        self.end = torch.nn.Linear(MEMORY, 3)
+
+    def forward(self, looked_at: torch.Tensor) -> torch.Tensor:
+        """[calls, windows, 209] to [calls, windows, 3]."""
+        remembered, _ = self.memory(torch.relu(self.look(looked_at)))
+        told: torch.Tensor = self.end(remembered)
+        return told
+
+
+class Looking:
+    """What the network is given of sound: values inside Silero's graph."""
+
+    def __init__(self) -> None:
+        model = onnx.load_model_from_string(silero_graph(installed_model()))
+        model.graph.output.append(onnx.helper.make_tensor_value_info(LOOKED_AT, 1, ["b", LOOKED]))
+        self._session: Any = onnx_session(model.SerializeToString())
+        vad = SileroVad()
+        vad.load()
+        self._after_silence = vad.after_silence
+
+    def look(self, sounds: Sequence[Samples]) -> NDArray[np.float16]:
+        """[calls, windows, 209] of as many sounds of 12 s."""
+        padded = np.pad(np.stack(sounds), ((0, 0), (INPUT_SAMPLES - WINDOW_SAMPLES, 0))) / np.float32(32_768)
+        states = np.repeat(self._after_silence[:, np.newaxis], len(sounds), axis=1)
+        seen: NDArray[np.float16] = np.empty((len(sounds), WINDOWS, LOOKED), np.float16)
+        for window in range(WINDOWS):
+            begin = window * WINDOW_SAMPLES
+            sound = np.ascontiguousarray(padded[:, begin : begin + INPUT_SAMPLES])
+            seen[:, window], states = self._session.run(
+                [LOOKED_AT, "new_states"], {SOUND: sound, STATES: states}
+            )
+        seen[..., SEEN:-1] = (seen[..., SEEN:-1] - _BANDS_MEAN) / _BANDS_SCALE
+        return seen
+
+
+def recordings(files: Sequence[Path]) -> list[Samples]:
+    """What is in them, at 16 kHz."""
+    return [resample(*read_wav(path), SAMPLE_RATE_HZ) for path in files]
+
+
+def calls_of(sounds: Sequence[Samples], times: int, seed: int) -> Calls:
+    """Calls in which each of these is heard so many times."""
+    looking, random = Looking(), np.random.default_rng(seed)
+    seen, labels = [], []
+    for _ in range(times):
+        made = examples(sounds, random)
+        while batch := list(islice(made, 32)):
+            seen.append(looking.look([one.sound for one in batch]))
+            labels += [_label(one) for one in batch]
+    return torch.from_numpy(np.concatenate(seen)), torch.from_numpy(np.stack(labels))
+
+
+def _label(example: Example) -> Floats:
+    return np.stack([example.since_s, example.silence_s], axis=1).astype(np.float32)
+
+
+def loss(told: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """What is to be least. What is told just after an end counts most, silences that are nearly long enough
+    hardly, and a long silence is known to be one.
+    """
+    since_s, silence_s = labels[..., 0], labels[..., 1]
+    behind, long = since_s >= 0, silence_s >= SILENCE_S
+    weights = torch.ones_like(since_s)
+    weights[(since_s > 0.6) & long] = 0.3
+    weights[behind & (since_s < 0.3) & long] = 2.0
+    weights[(since_s > 0) & ~long & (silence_s >= 0.12)] = 0.3
+    weights[(since_s > 0) & ~long & (silence_s >= 0.18)] = 0.05
+    entropy = torch.nn.functional.binary_cross_entropy_with_logits
+    of_end = entropy(told[..., 0], (behind & long).float(), weights)
+    of_voice = entropy(told[..., 2], (since_s <= 0.016).float())
+    near = (behind & (since_s < 0.35) & (silence_s >= 0.12)).float()
+    of_time = (near * (told[..., 1] - 10 * since_s).abs()).sum() / near.sum()
+    return of_end + 0.3 * of_voice + 0.2 * of_time
+
+
+def learn(seen: torch.Tensor, labels: torch.Tensor) -> Network:
+    """A network that was taught by these calls; prints what is left to learn after each epoch."""
+    torch.manual_seed(1)
+    network, order = Network(), np.random.default_rng(1)
+    steps = len(seen) // BATCH
+    optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=1e-4)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=EPOCHS * steps, pct_start=0.1)
+    for epoch in range(EPOCHS):
+        shuffled, left = order.permutation(len(seen)), 0.0
+        for step in range(steps):
+            batch = torch.from_numpy(shuffled[step * BATCH : (step + 1) * BATCH])
+            lost = loss(network(seen[batch].float()), labels[batch])
+            optimizer.zero_grad()
+            lost.backward()  # type: ignore[no-untyped-call]  # PyTorch's own
+            torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            left += lost.item() / steps
+        print(f"epoch {epoch + 1}: {left:.4f}", flush=True)
+    return network
+
+
+def weights_of(network: Network) -> dict[str, NDArray[np.float16]]:
+    """By the names that `voice_end_graph` has for them."""
+    of = {name: value.numpy() for name, value in network.state_dict().items()}
+    look = of["look.weight"].copy()
+    look[:, SEEN:-1] /= _BANDS_SCALE
+    arranged = {
+        "look_weights": look.T,
+        "look_bias": of["look.bias"] - _BANDS_MEAN * look[:, SEEN:-1].sum(axis=1),
+        "looked_weights": of["memory.weight_ih_l0"].T,
+        "looked_bias": of["memory.bias_ih_l0"],
+        "before_weights": of["memory.weight_hh_l0"].T,
+        "before_bias": of["memory.bias_hh_l0"],
+        "end_weights": (of["end.weight"][:2] * [[1], [0.1]]).T,
+        "end_bias": of["end.bias"][:2] * [1, 0.1],
+    }
+    return {name: np.ascontiguousarray(value, np.float16) for name, value in arranged.items()}
+
+
+def judge(network: Network, seen: torch.Tensor, labels: torch.Tensor) -> None:
+    """Print how soon ends are told of, and how many are in a voice or a silence of less than 0.12 s."""
+    with torch.no_grad():
+        ended = torch.sigmoid(network(seen.float()))[..., 0].numpy()
+    since_s, silence_s = labels.numpy().transpose(2, 0, 1)
+    begins = (since_s >= 0) & (since_s < WINDOW_SAMPLES / SAMPLE_RATE_HZ) & (silence_s >= SILENCE_S)
+    for threshold in THRESHOLDS:
+        told = ended >= threshold
+        newly = told & ~np.pad(told, ((0, 0), (1, 0)))[:, :-1]
+        early = int(np.sum(newly & (silence_s < 0.12)))
+        late_ms = [
+            1000 * since_s[call, window + np.argmax(told[call, window:])]
+            for call, window in np.argwhere(begins)
+            if told[call, window:].any()
+        ]
+        p50, p95 = np.percentile(late_ms or [np.nan], (50, 95))
+        print(f"{threshold}: {len(late_ms)} ends told after {p50:.0f}, {p95:.0f} ms; {early} in a voice")
+
+
+def main() -> None:
+    """Learn, tell how well, and write the weights."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("folders", type=Path, nargs="+")
+    options = parser.parse_args()
+    files = sorted(path for folder in options.folders for path in folder.rglob("*.[wW][aA][vV]"))
+    speakers = sorted({path.parent for path in files})
+    held_out = set(speakers[HELD_OUT - 1 :: HELD_OUT])
+    taught = calls_of(recordings([path for path in files if path.parent not in held_out]), TIMES, seed=1)
+    network = learn(*taught)
+    judge(network, *calls_of(recordings([path for path in files if path.parent in held_out]), 1, seed=2))
+    np.savez_compressed(options.out, allow_pickle=False, **weights_of(network))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""Where a pause is told, of what the models say of each window."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audio.detection.front_end import Window
+from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
+from voiceagent.conversation.config import TurnConfig
+from voiceagent.session.turn_detection import ENDED, WINDOW_S, TurnDetector
+
+LOUD, LOW = (1e6,) * 4, (1.0,) * 4
+SPOKEN = Window(np.zeros(512, np.int16), LOUD, 0.99, 0.0, 0.0)
+
+
+def ended(ago_s: float, probability: float = 0.99, energies: tuple[float, ...] = LOUD) -> Window:
+    return Window(np.zeros(512, np.int16), energies, probability, ENDED, ago_s)
+
+
+def told(*windows: Window) -> list[tuple[float, SpeechEvent]]:
+    """The events, with when each is told."""
+    turn = TurnConfig(detection="server_vad", silence_s=0.2)
+    detector = TurnDetector(turn.to_endpointing(), turn.to_detection())
+    events = []
+    for count, window in enumerate(windows, 1):
+        events += [(count * WINDOW_S, event) for event in detector.push(window, count * WINDOW_S)]
+    return events
+
+
+def kinds(events: list[tuple[float, SpeechEvent]]) -> list[type]:
+    return [type(event) for _, event in events if isinstance(event, TURNS)]
+
+
+TURNS = (SpeechStarted, SpeechPaused, SpeechResumed, TurnEnded)
+
+
+def test_a_pause_is_told_once_a_voice_has_surely_ended_though_the_model_of_speech_hears_it_on():
+    events = told(*[SPOKEN] * 10, *[ended(0.02)] * 3)
+    assert kinds(events) == [SpeechStarted, SpeechPaused]
+    assert events[-1][0] == pytest.approx(11 * WINDOW_S)
+
+
+def test_a_turn_does_not_end_before_the_model_of_speech_hears_no_voice_either():
+    lingers = [ended(0.02 + WINDOW_S * number) for number in range(7)]
+    assert kinds(told(*[SPOKEN] * 10, *lingers)) == [SpeechStarted, SpeechPaused]
+    assert kinds(told(*[SPOKEN] * 10, *lingers, ended(0.3, 0.1)))[-1] is TurnEnded
+
+
+def test_a_voice_that_has_not_ended_after_all_goes_on():
+    events = told(*[SPOKEN] * 10, ended(0.02), SPOKEN)
+    assert kinds(events) == [SpeechStarted, SpeechPaused, SpeechResumed]
+
+
+def test_a_pause_begins_where_the_network_has_it_or_where_the_voice_was_last_loud_whichever_is_later():
+    silent = [ended(0.05, energies=LOW)]
+    loud_to_the_end = told(*[SPOKEN] * 10, ended(0.05))[-1][1]
+    low_for_long = told(*[SPOKEN] * 9, *[SPOKEN._replace(energies=LOW)] * 4, *silent)[-1][1]
+    assert isinstance(loud_to_the_end, SpeechPaused)
+    assert isinstance(low_for_long, SpeechPaused)
+    assert loud_to_the_end.at_s == pytest.approx(10 * WINDOW_S, abs=0.01)
+    assert low_for_long.at_s == pytest.approx(14 * WINDOW_S - 0.05, abs=0.019)
