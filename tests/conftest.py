@@ -33,8 +33,8 @@ def log_as_it_was() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)  # before xdist, which reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files are run side by side, the tests of one in one process, which starts what they share once. All
-    tests of vLLM are where its two engines are. Those of whole calls share nothing, and mostly wait: each
-    runs where there is room.
+    tests of vLLM are where its two engines are. Those of whole calls mostly wait: each runs where there is
+    room, but for those that share a server (a fixture `shared_...`), which are where that is.
 
     Calls in real time depend on when a shared machine lets them run: such a test is tried once more when it
     fails, and the summary names it. All others have one try.
@@ -44,11 +44,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("vllm"))
         elif item.path.parent.name == "attacks":  # one server for all of them
             item.add_marker(pytest.mark.xdist_group("attacks"))
-        elif item.get_closest_marker("xdist_group") is None and item.path.parent.name != "e2e":
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
+        elif item.get_closest_marker("xdist_group") is None and (group := _group(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
         asynchronous = inspect.iscoroutinefunction(getattr(item, "function", None))
         if asynchronous and item.path.parent.name in REAL_TIME:
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def _group(item: pytest.Item) -> str:
+    """Those with which a test shares what they start, "" where there are none."""
+    if item.path.parent.name != "e2e":
+        return str(item.path)
+    shared = [name for name in getattr(item, "fixturenames", ()) if name.startswith("shared_")]
+    return f"{item.path} {shared[0]}" if shared else ""
 
 
 def _needs_vllm(item: pytest.Item) -> bool:

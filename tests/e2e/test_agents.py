@@ -14,28 +14,43 @@ from typing import Any
 import numpy as np
 import phone_lines
 import pytest
+import pytest_asyncio
 from openai import AsyncOpenAI
 from phone_caller import calling as phoning
 from recordings import recorded
 from sdk_caller import calling
-from served import served
+from served import lent, served
 
 ROOT = Path(__file__).parents[2]
 THEIRS = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
 
 
-@pytest.fixture
-async def address(tmp_path: Path) -> AsyncIterator[str]:
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the configuration lies, and the agents write down what happens."""
+    return tmp_path_factory.mktemp("clerk")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_clerk(folder: Path) -> AsyncIterator[str]:
     """A server with engines of fixed cost, a model that calls tools, and the agent."""
-    shutil.copy(ROOT / "tests/bench/fixed_engines.py", tmp_path)
-    shutil.copy(ROOT / "tests/e2e/clerk.py", tmp_path)
+    shutil.copy(ROOT / "tests/bench/fixed_engines.py", folder)
+    shutil.copy(ROOT / "tests/e2e/clerk.py", folder)
     text = (ROOT / "tests/bench/fixed.toml").read_text()
     before, after = text.split("[llm]")
     text = f'{before}[llm]\nengine = "clerk:OrderingLlm"\n\n[synthesizer]{after.split("[synthesizer]")[1]}'
     agents = 'python = "clerk:Clerk"\nothers = { polite = "clerk:Polite", bank = "clerk:Bank" }'
     text = text.replace('instructions = "You are a helpful assistant."', agents)
-    (tmp_path / "served.toml").write_text(text.replace("tools = false", "tools = true"))
-    async with served(tmp_path / "served.toml") as address:
+    (folder / "served.toml").write_text(text.replace("tools = false", "tools = true"))
+    async with served(folder / "served.toml") as address:
+        yield address
+
+
+@pytest.fixture
+async def address(shared_clerk: str, folder: Path) -> AsyncIterator[str]:
+    """The server's, where nothing has been written down yet."""
+    (folder / "clerk.log").unlink(missing_ok=True)
+    async with lent(shared_clerk) as address:
         yield address
 
 
@@ -43,7 +58,7 @@ def notes(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "clerk.log").read_text().splitlines()]
 
 
-async def test_a_tool_runs_on_the_phone_and_the_agent_hangs_up(address: str, tmp_path: Path) -> None:
+async def test_a_tool_runs_on_the_phone_and_the_agent_hangs_up(address: str, folder: Path) -> None:
     async with phoning(phone_lines.Twilio(), f"ws://{address}/telephony/twilio") as caller:
         await caller.until(lambda: caller.playing_s > 0.3)  # the greeting
         rate_hz = caller.provider.format.rate_hz
@@ -51,21 +66,21 @@ async def test_a_tool_runs_on_the_phone_and_the_agent_hangs_up(address: str, tmp
             np.concatenate([recorded("goforward.wav", rate_hz), np.zeros(2 * rate_hz, np.int16)])
         )
         await caller.until(lambda: caller.hung_up)
-    turn, ended = notes(tmp_path)
+    turn, ended = notes(folder)
     assert turn == {"turn": "Could you help me with something?"}
     assert ended == {"ended": ["assistant", "user", "assistant"], "ordered": ["tuna"]}
 
 
-async def test_the_path_of_a_phone_call_names_its_agent(address: str, tmp_path: Path) -> None:
+async def test_the_path_of_a_phone_call_names_its_agent(address: str, folder: Path) -> None:
     async with phoning(phone_lines.Twilio(), f"ws://{address}/telephony/twilio/bank") as caller:
         await caller.until(lambda: caller.playing_s > 0.3)  # the greeting, and what it asks
         for digit in "42#":
             caller.send(caller.provider.key(digit))
         await caller.until(lambda: caller.hung_up)
-    assert notes(tmp_path) == [{"entered": "42"}]
+    assert notes(folder) == [{"entered": "42"}]
 
 
-async def test_a_tool_runs_beside_the_clients_own_over_the_realtime_api(address: str, tmp_path: Path) -> None:
+async def test_a_tool_runs_beside_the_clients_own_over_the_realtime_api(address: str, folder: Path) -> None:
     async with calling(address, tools=[THEIRS]) as caller:
         await caller.until("response.done")  # the greeting
         await caller.connection.conversation.item.create(

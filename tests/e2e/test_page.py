@@ -9,13 +9,12 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import httpx
 import numpy as np
 import psutil
 import pytest
 from chromium import chromium
 from playwright.async_api import Page, expect
-from served import served
+from served import calls_at, served
 
 from audio.pcm import Samples
 from audio.synthesizers.espeak import EspeakSynthesizer
@@ -95,11 +94,6 @@ def with_key(two_lines: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     text = two_lines.read_text().replace("max_calls = 2", 'api_keys_env = "PAGE_KEYS"')
     two_lines.write_text(text)
     return two_lines
-
-
-async def calls_at(address: str) -> int:
-    async with httpx.AsyncClient(trust_env=False) as client:
-        return int((await client.get(f"http://{address}/health")).json()["calls"])
 
 
 def kill_the_server(config: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,10 +12,11 @@ import httpx
 import numpy as np
 import psutil
 import pytest
+import pytest_asyncio
 from openai_types import proved
 from recordings import recorded
-from rtc_caller import RATE_HZ, RtcCaller, rtc_calling
-from served import served
+from rtc_caller import RATE_HZ, rtc_calling
+from served import calls_at, lent, served
 
 ROOT = Path(__file__).parents[2]
 FIXED = ROOT / "tests/bench/fixed.toml"
@@ -23,8 +25,34 @@ LEAK_BYTES = 40_000
 """A call that leaves so much behind leaks: a connection keeps buffers of many times that."""
 
 
-async def test_a_turn_goes_over_tracks_its_events_over_the_channel() -> None:
-    async with served(ROOT / "configs/demo.toml") as address, rtc_calling(address) as caller:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_demo() -> AsyncIterator[str]:
+    async with served(ROOT / "configs/demo.toml") as address:
+        yield address
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_fixed() -> AsyncIterator[str]:
+    async with served(FIXED) as address:
+        yield address
+
+
+@pytest.fixture
+async def demo(shared_demo: str) -> AsyncIterator[str]:
+    """The address of a server of the demo."""
+    async with lent(shared_demo) as address:
+        yield address
+
+
+@pytest.fixture
+async def fixed(shared_fixed: str) -> AsyncIterator[str]:
+    """The address of a server with engines of fixed cost."""
+    async with lent(shared_fixed) as address:
+        yield address
+
+
+async def test_a_turn_goes_over_tracks_its_events_over_the_channel(demo: str) -> None:
+    async with rtc_calling(demo) as caller:
         await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
         understood = await caller.until("conversation.item.input_audio_transcription.completed")
         assert "forward" in understood["transcript"]
@@ -42,8 +70,8 @@ async def test_a_turn_goes_over_tracks_its_events_over_the_channel() -> None:
             proved(event)
 
 
-async def test_words_are_understood_with_a_tenth_of_packets_lost() -> None:
-    async with served(ROOT / "configs/demo.toml") as address, rtc_calling(address) as caller:
+async def test_words_are_understood_with_a_tenth_of_packets_lost(demo: str) -> None:
+    async with rtc_calling(demo) as caller:
         caller.lose(0.1)
         await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
         understood = await caller.until("conversation.item.input_audio_transcription.completed")
@@ -51,18 +79,17 @@ async def test_words_are_understood_with_a_tenth_of_packets_lost() -> None:
         assert (await caller.until("response.done"))["response"]["status"] == "completed"
 
 
-async def test_the_waterfall_of_a_turn_ends_with_what_the_caller_heard() -> None:
-    async with served(FIXED) as address:
-        session = {"type": "realtime", "voiceagent": {"latency": True}}
-        async with rtc_calling(address, session) as caller:
-            await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
-            await caller.until("response.done")
-            stages = [stage["name"] for stage in (await caller.until("voiceagent.latency"))["stages"]]
-            assert stages[-2:] == ["playout", "network"]
+async def test_the_waterfall_of_a_turn_ends_with_what_the_caller_heard(fixed: str) -> None:
+    session = {"type": "realtime", "voiceagent": {"latency": True}}
+    async with rtc_calling(fixed, session) as caller:
+        await caller.microphone.say(np.concatenate([recorded("goforward.wav", RATE_HZ), SILENCE]))
+        await caller.until("response.done")
+        stages = [stage["name"] for stage in (await caller.until("voiceagent.latency"))["stages"]]
+        assert stages[-2:] == ["playout", "network"]
 
 
-async def test_speech_over_the_agent_stops_its_sound() -> None:
-    async with served(FIXED) as address, rtc_calling(address) as caller:
+async def test_speech_over_the_agent_stops_its_sound(fixed: str) -> None:
+    async with rtc_calling(fixed) as caller:
         voice = recorded("goforward.wav", RATE_HZ)
         await caller.microphone.say(np.concatenate([voice, SILENCE]))
         await caller.until_sound(1.0)
@@ -76,9 +103,9 @@ async def test_speech_over_the_agent_stops_its_sound() -> None:
         ]
 
 
-async def test_a_form_brings_the_session_that_the_call_begins_with() -> None:
+async def test_a_form_brings_the_session_that_the_call_begins_with(fixed: str) -> None:
     session = {"type": "realtime", "instructions": "Be brief.", "output_modalities": ["text"]}
-    async with served(FIXED) as address, rtc_calling(address, session) as caller:
+    async with rtc_calling(fixed, session) as caller:
         created = (await caller.until("session.created"))["session"]
         assert created["instructions"] == "Be brief."
         assert not caller.of("session.updated")
@@ -87,8 +114,8 @@ async def test_a_form_brings_the_session_that_the_call_begins_with() -> None:
         assert response["output"][0]["content"][0]["type"] == "output_text"
 
 
-async def test_formats_of_a_session_do_not_touch_the_track() -> None:
-    async with served(FIXED) as address, rtc_calling(address) as caller:
+async def test_formats_of_a_session_do_not_touch_the_track(fixed: str) -> None:
+    async with rtc_calling(fixed) as caller:
         audio = {"output": {"format": {"type": "audio/pcmu"}}}
         caller.send(type="session.update", session={"type": "realtime", "audio": audio})
         updated = (await caller.until("session.updated"))["session"]
@@ -99,29 +126,24 @@ async def test_formats_of_a_session_do_not_touch_the_track() -> None:
         await caller.until_sound(0.5)
 
 
-async def calls(caller: RtcCaller) -> int:
-    """How many calls the server has."""
-    return int((await caller.http.get("/health")).json()["calls"])
-
-
-async def gone(caller: RtcCaller) -> None:
+async def gone(address: str) -> None:
     """Wait until the server has no call; far sooner than by consent alone."""
     async with asyncio.timeout(3):
-        while await calls(caller):  # noqa: ASYNC110  a client can only ask again
+        while await calls_at(address):  # noqa: ASYNC110  a client can only ask again
             await asyncio.sleep(0.05)
 
 
-async def test_a_caller_who_hangs_up_is_gone_at_once() -> None:
-    async with served(FIXED) as address, rtc_calling(address) as caller:
-        assert await calls(caller) == 1
+async def test_a_caller_who_hangs_up_is_gone_at_once(fixed: str) -> None:
+    async with rtc_calling(fixed) as caller:
+        assert await calls_at(fixed) == 1
         await caller.peer.close()
-        await gone(caller)
+        await gone(fixed)
 
 
-async def test_a_call_is_hung_up_by_request_and_once_more_is_no_mistake() -> None:
-    async with served(FIXED) as address, rtc_calling(address) as caller:
+async def test_a_call_is_hung_up_by_request_and_once_more_is_no_mistake(fixed: str) -> None:
+    async with rtc_calling(fixed) as caller:
         assert (await caller.http.post(f"{caller.location}/hangup")).status_code == 200
-        await gone(caller)
+        await gone(fixed)
         async with asyncio.timeout(5):
             await caller.closed.wait()
         assert (await caller.http.post(f"{caller.location}/hangup")).status_code == 200
@@ -130,8 +152,8 @@ async def test_a_call_is_hung_up_by_request_and_once_more_is_no_mistake() -> Non
         assert missing.json()["error"]["code"] == "call_not_found"
 
 
-async def test_two_calls_at_once_hear_each_their_own_agent() -> None:
-    async with served(FIXED) as address, rtc_calling(address) as one, rtc_calling(address) as other:
+async def test_two_calls_at_once_hear_each_their_own_agent(fixed: str) -> None:
+    async with rtc_calling(fixed) as one, rtc_calling(fixed) as other:
         one.send(type="response.create")
         await one.until_sound(0.5)
         assert not other.of("response.created")

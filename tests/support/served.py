@@ -9,10 +9,14 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
+
 from voiceagent.bench.server_process import stop
 
 READY_S = 180.0
 STOP_S = 60.0
+LEFT_S = 10.0
+"""How long callers who have left may count as there: those over WebRTC, who may say nothing, the longest."""
 VOICEAGENT = Path(sys.executable).with_name("voiceagent")
 
 
@@ -49,3 +53,18 @@ async def served(
         yield found[1]
     finally:
         assert await stop(process, STOP_S), f"the server did not stop within {STOP_S:.0f} s of SIGTERM"
+
+
+async def calls_at(address: str) -> int:
+    """How many calls the server has."""
+    async with httpx.AsyncClient(trust_env=False) as client:
+        return int((await client.get(f"http://{address}/health")).json()["calls"])
+
+
+@asynccontextmanager
+async def lent(address: str) -> AsyncIterator[str]:
+    """A server that tests share, for one of them, which leaves no call behind."""
+    yield address
+    async with asyncio.timeout(LEFT_S):
+        while await calls_at(address):  # noqa: ASYNC110 - a client can only ask again
+            await asyncio.sleep(0.05)
