@@ -164,10 +164,9 @@ def _feed_forward(graph: _MoonshineGraph, layer: int, state: str) -> str:
 
 def _likeliest(graph: _MoonshineGraph, logits: str) -> None:
     """The likeliest tokens and the logarithms of their probabilities, of what the model makes of all."""
-    axis, count = graph.constant("axis", np.array([-1])), graph.constant("count_told", np.array([LIKELIEST]))
-    highest = graph.add_named("TopK", [logits, count], ["of_likeliest", "likeliest"], axis=-1)[0]
-    whole = graph.add("ReduceLogSumExp", [logits, axis], keepdims=1)
-    graph.add_named("Sub", [highest, whole], ["logarithms"])
+    logarithms = graph.add("LogSoftmax", [logits], axis=-1)  # ReduceLogSumExp takes a fifth of a token's time
+    count = graph.constant("count_told", np.array([LIKELIEST]))
+    graph.add_named("TopK", [logarithms, count], ["logarithms", "likeliest"], axis=-1)
 
 
 class _MoonshineGraph(Graph):
