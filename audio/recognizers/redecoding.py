@@ -6,6 +6,9 @@ For models that release the GIL while they compute, as CTranslate2's and onnxrun
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
+import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
@@ -21,6 +24,9 @@ from audio.recognizers.decoding.growing_window import GrowingWindow, Segment
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
 _T = TypeVar("_T")
+
+_NICENESS = 10
+"""Of a thread that decodes words on their way: beside one that is waited for it has a tenth of the time."""
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10  # so that the number of pieces says how much waits
 _WAITING_PIECES = 200
@@ -43,9 +49,10 @@ class RedecodingRecognizer:
     """Decodes each utterance's growing window.
 
     name: in errors. load: loads the model, in a thread; raises RecognizerError. step_s: new sound that makes
-    a new decoding worthwhile. longest_s: of the window, past which it is cut where its words are stable.
-    workers: decodings at once. Settled words are waited for, and are decoded as they are asked for; others
-    have time, and are decoded where a worker would be idle, of two or more never by the last.
+    a new decoding worthwhile, more in proportion where there are more utterances than workers. longest_s: of
+    the window, past which it is cut where its words are stable. workers: decodings at once. Settled words are
+    waited for, and are decoded as they are asked for; others have time: they are decoded where a worker would
+    be idle, of two or more never in place of the last, in threads that yield to the rest of the process.
     """
 
     def __init__(
@@ -62,6 +69,8 @@ class RedecodingRecognizer:
         self._workers = workers
         self._model: DecodingModel | None = None
         self._pool: ThreadPoolExecutor | None = None
+        self._patient_pool: ThreadPoolExecutor | None = None  # for words on their way
+        self._utterances = 0
         self._running: set[asyncio.Future[Any]] = set()
 
     async def start(self) -> None:
@@ -69,6 +78,9 @@ class RedecodingRecognizer:
         if self._pool is not None:
             return
         self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix=self._name)
+        self._patient_pool = ThreadPoolExecutor(
+            self._max_patient, thread_name_prefix=f"{self._name} patient", initializer=_yield_to_others
+        )
         try:
             model = await self._in_thread(self._load)
             warm_up = partial(model.open(), np.zeros(SAMPLE_RATE_HZ, np.int16), "", Event(), False)
@@ -80,10 +92,12 @@ class RedecodingRecognizer:
 
     async def close(self) -> None:
         """Let the model go once running decodings are through; a second call does nothing."""
-        pool, self._pool, self._model = self._pool, None, None
-        if pool is not None:
-            await asyncio.gather(*self._running, return_exceptions=True)
-            pool.shutdown()
+        pools = self._pool, self._patient_pool
+        self._pool = self._patient_pool = self._model = None
+        await asyncio.gather(*self._running, return_exceptions=True)
+        for pool in pools:
+            if pool is not None:
+                pool.shutdown()
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
@@ -94,42 +108,58 @@ class RedecodingRecognizer:
         reported = Hypothesis("")
         hurry = _Hurry()
         pieces = hurry.watch(in_pieces(sound, _PIECE_SAMPLES))
-        async with LookAheadBuffer(pieces, _WAITING_PIECES) as ahead:
-            while True:
-                piece = await ahead.next()
-                settled = piece is None or isinstance(piece, Flush)
-                number = isinstance(piece, Flush) and piece.number
-                if isinstance(piece, np.ndarray):
-                    window.hear(piece)
-                    if ahead.waiting or not window.due or self._busy:
+        self._utterances += 1
+        try:
+            async with LookAheadBuffer(pieces, _WAITING_PIECES) as ahead:
+                while True:
+                    piece = await ahead.next()
+                    settled = piece is None or isinstance(piece, Flush)
+                    number = isinstance(piece, Flush) and piece.number
+                    if isinstance(piece, np.ndarray):
+                        window.hear(piece)
+                        if ahead.waiting or self._busy or not window.is_due(self._crowd):
+                            continue
+                    # words on their way were not heard as a number
+                    if (window.changed or number) and not await self._decode(
+                        window, decode, None if settled else hurry, number
+                    ):
                         continue
-                # words on their way were not heard as a number
-                if (window.changed or number) and not await self._decode(
-                    window, decode, Event() if settled else hurry.begin(), number
-                ):
-                    continue
-                hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence)
-                if settled or hypothesis != reported:
-                    reported = hypothesis
-                    yield hypothesis
-                if piece is None:
-                    return
+                    hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence)
+                    if settled or hypothesis != reported:
+                        reported = hypothesis
+                        yield hypothesis
+                    if piece is None:
+                        return
+        finally:
+            self._utterances -= 1
+
+    @property
+    def _crowd(self) -> float:
+        """Utterances for each worker."""
+        return self._utterances / self._workers
 
     @property
     def _busy(self) -> bool:
-        """Whether whoever falls silent now would wait behind one more decoding."""
-        return len(self._running) >= max(1, self._workers - 1)
+        """Whether words on their way have to wait."""
+        return len(self._running) >= self._max_patient
 
-    async def _decode(self, window: GrowingWindow, decode: Decode, abandoned: Event, number: bool) -> bool:
+    @property
+    def _max_patient(self) -> int:
+        return max(1, self._workers - 1)
+
+    async def _decode(
+        self, window: GrowingWindow, decode: Decode, hurry: _Hurry | None, number: bool
+    ) -> bool:
         """Decode what the window holds; whether that came to its end, and was not abandoned for what is said
-        since."""
+        since. hurry: of words on their way."""
         sound, prompt = window.take(), window.prompt
+        abandoned = Event() if hurry is None else hurry.begin()
 
         def unless_abandoned() -> list[Segment]:
             return [] if abandoned.is_set() else decode(sound, prompt, abandoned, number)
 
         try:
-            segments = await self._in_thread(unless_abandoned)
+            segments = await self._in_thread(unless_abandoned, patient=hurry is not None)
             if abandoned.is_set():
                 window.put_back()
                 return False
@@ -138,14 +168,14 @@ class RedecodingRecognizer:
         finally:
             abandoned.set()
 
-    async def _in_thread(self, work: Callable[[], _T]) -> _T:
-        """What `work` returns, done by a thread of the pool. Raises RecognizerError for what it raises."""
-        pool = self._pool
+    async def _in_thread(self, work: Callable[[], _T], patient: bool = False) -> _T:
+        """What `work` returns, done by a thread. Raises RecognizerError for what it raises."""
+        pool = self._patient_pool if patient else self._pool
         if pool is None:
             raise RecognizerError(f"{self._name}: not started, or closed")
 
         def unless_closed() -> _T:
-            if self._pool is not pool:
+            if pool not in (self._pool, self._patient_pool):
                 raise RecognizerError(f"{self._name}: closed")
             return work()
 
@@ -185,3 +215,11 @@ class _Hurry:
                 elif self._more:
                     self._abandoned.set()
                 yield item
+
+
+def _yield_to_others() -> None:
+    """This thread gives way to the others of the process."""
+    if sys.platform == "linux":  # elsewhere it is processes that are nice
+        os.setpriority(
+            os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS
+        )

@@ -76,10 +76,9 @@ class GrowingWindow:
         """Whether sound came that was not decoded."""
         return self._new_samples > 0
 
-    @property
-    def due(self) -> bool:
-        """Whether a step of sound came that was not decoded."""
-        return self._new_samples >= self._step
+    def is_due(self, steps: float = 1.0) -> bool:
+        """Whether so many steps of sound, at least one, came that were not decoded."""
+        return self._new_samples >= self._step * max(1.0, steps)
 
     @property
     def prompt(self) -> str:

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import AsyncIterator
-from threading import Event
+from threading import Event, get_native_id
 
 import numpy as np
+import pytest
 import pytest_asyncio
 
 from audio.pcm import Samples
@@ -94,7 +97,7 @@ async def test_who_has_fallen_silent_waits_behind_nobody_who_still_speaks(model:
     model.go_on.set()
     assert (await settled).text == "caller 3"
     assert model.begun == [1, 3]
-    other.speaks()
+    other.falls_silent()
     assert (await partials[1]).text == "caller 2"
     await recognizer.close()
 
@@ -176,4 +179,39 @@ async def test_where_a_number_is_expected_words_on_their_way_are_not_the_settled
     caller.falls_silent(number=True)
     assert (await caller.understood()).settled
     assert model.numbers == [False, True]
+    await recognizer.close()
+
+
+async def test_of_more_utterances_than_workers_each_is_decoded_less_often(model: HeldModel) -> None:
+    model.go_on.set()
+    recognizer = await recognizer_of(model, workers=1)
+    one, other = (Utterance(recognizer, caller) for caller in (1, 2))
+    other.falls_silent()
+    assert (await other.understood()).settled
+    one.speaks()
+    on_its_way = one.understood()
+    await asyncio.sleep(0.02)
+    assert model.begun == []
+    one.speaks()
+    assert not (await on_its_way).settled
+    await recognizer.close()
+
+
+class NicenessModel(HeldModel):
+    """Tells how nice the thread is that decodes."""
+
+    def __call__(self, sound: Samples, before: str, abandoned: Event, number: bool) -> list[Segment]:
+        return [Segment(f"{os.getpriority(os.PRIO_PROCESS, get_native_id())}", len(sound) / 16_000)]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere threads have no niceness")
+async def test_words_on_their_way_are_decoded_in_a_thread_that_yields_to_others() -> None:
+    recognizer = await recognizer_of(NicenessModel(), workers=1)
+    caller = Utterance(recognizer, 1)
+    caller.speaks()
+    on_its_way = await caller.understood()
+    caller.speaks()
+    caller.falls_silent()
+    settled = await caller.understood()
+    assert int(on_its_way.text) > int(settled.text) == os.getpriority(os.PRIO_PROCESS, 0)
     await recognizer.close()

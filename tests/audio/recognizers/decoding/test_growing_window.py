@@ -36,12 +36,12 @@ def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
     window.hear(seconds(0.4))
     assert window.changed
-    assert not window.due
+    assert not window.is_due()
     window.hear(seconds(0.1))
-    assert window.due
+    assert window.is_due()
     window.take()
     assert not window.changed
-    assert not window.due
+    assert not window.is_due()
 
 
 def test_what_was_taken_and_not_decoded_is_to_be_decoded_yet() -> None:
