@@ -69,7 +69,7 @@ class ToolCallParser:
         self._new_id = new_id
         self._wanted = wanted
         self._pending = ""
-        self._state: Literal["start", "text", "call", "after"] = "start"
+        self._state: Literal["start", "text", "call", "closing", "after"] = "start"
 
     def push(self, text: str) -> Parsed:
         """Take the next piece. Raises MalformedToolCall."""
@@ -80,6 +80,8 @@ class ToolCallParser:
             state, length = self._state, len(self._pending)
             if state == "call":
                 calls += self._take_call()
+            elif state == "closing":
+                self._take_closing()
             else:
                 said.append(self._take_text())
             if (self._state, len(self._pending)) == (state, length):
@@ -91,6 +93,8 @@ class ToolCallParser:
         Raises MalformedToolCall for an unfinished call otherwise.
         """
         pending, self._pending = self._pending, ""
+        if self._state == "closing":
+            return Parsed()
         if self._state != "call":
             return Parsed(pending)
         try:
@@ -128,18 +132,26 @@ class ToolCallParser:
         return text
 
     def _take_call(self) -> tuple[ToolCall, ...]:
-        """Take a complete call from the front of what is pending; () while it is incomplete."""
+        """Take a complete call from the front of what is pending; () while it is incomplete.
+
+        Its JSON is complete without the mark that follows, so that a tool does not wait for that.
+        """
         body = self._pending.lstrip()
-        closing = self._markup.closing
         try:
             value, end = json.JSONDecoder(strict=False).raw_decode(body)
         except json.JSONDecodeError:  # incomplete, or nonsense, which only the end of the reply shows
             return ()
-        rest = body[end:].lstrip()
-        if closing and rest != closing and closing.startswith(rest):
+        if not isinstance(value, dict | list) and end == len(body):  # a number may have more digits
             return ()
-        self._state, self._pending = "after", rest.removeprefix(closing)
+        self._state, self._pending = "closing", body[end:]
         return self._calls(value)
+
+    def _take_closing(self) -> None:
+        """Leave out the mark behind a call, if there is one."""
+        rest = self._pending.lstrip()
+        closing = self._markup.closing
+        if rest == closing or not closing.startswith(rest):
+            self._state, self._pending = "after", rest.removeprefix(closing)
 
     def _calls(self, value: Any) -> tuple[ToolCall, ...]:
         if not self._wanted:

@@ -89,10 +89,17 @@ def test_only_what_may_begin_a_mark_is_held_back() -> None:
     assert parser.push("box>").text == "<toolbox>"
 
 
-def test_a_call_is_out_as_soon_as_its_closing_mark_is() -> None:
+def test_a_call_is_out_as_soon_as_its_json_is() -> None:
     parser = ToolCallParser(HERMES)
-    assert not parser.push('<tool_call>{"name": "f"}').calls
-    assert parser.push("</tool_call>").calls
+    assert not parser.push('<tool_call>{"name": "f"').calls
+    assert [call.name for call in parser.push("}").calls] == ["f"]
+    assert [parser.push(piece).text for piece in ("\n</tool", "_call>", " Done")] == ["", "", "Done"]
+
+
+def test_a_mark_that_is_broken_off_behind_a_call_is_not_said() -> None:
+    parser = ToolCallParser(HERMES)
+    parser.push('<tool_call>{"name": "f"}\n</tool_c')
+    assert parser.finish().text == ""
 
 
 def test_a_call_without_its_closing_mark_counts_when_the_reply_ends() -> None:
