@@ -36,14 +36,16 @@ class Hypothesis:
     stable: the leading part of `text` on which the newest hypotheses agree (may be ""); later ones rarely
     begin otherwise. The words of the last one are those of the whole sound, whatever came before.
     settled: true for the answer to a `Flush` and for the last hypothesis of the utterance.
-    confidence: the mean probability that the model gives its tokens, 0 to 1; None where it has none. No
-    hypothesis is yielded for a change of it alone.
+    confidence: the mean probability that the model gives its tokens, 0 to 1; None where it has none.
+    complete: how likely a turn that ends with this sound is complete, by its sound alone, 0 to 1; None where
+    that is not told. No hypothesis is yielded for a change of these alone.
     """
 
     text: str
     stable: str = ""
     settled: bool = False
     confidence: float | None = field(default=None, compare=False)
+    complete: float | None = field(default=None, compare=False)
 
 
 class RecognizerError(Exception):

@@ -46,14 +46,14 @@ class EncoderDecoder:
         self.nothing: KeysValues = [nothing] * len(self._past)
         """Of the text before its first token."""
 
-    def hear(self, sound: Samples) -> KeysValues:
-        """What is known of `sound`, [n] at 16 kHz, for all texts."""
+    def hear(self, sound: Samples) -> Floats:
+        """The encoder's states of `sound`, [n] at 16 kHz: [1, length, hidden]."""
         wave = sound.astype(np.float32)[np.newaxis] / np.float32(32_768)
-        (states,) = self._encoder.run(None, {"wave": wave})
-        return self.know(states)
+        states: Floats = self._encoder.run(None, {"wave": wave})[0]
+        return states
 
     def know(self, states: Floats) -> KeysValues:
-        """The same of the encoder's states of a sound, [1, length, hidden]."""
+        """What is known of a sound for all texts, by its states."""
         known: KeysValues = self._of_sound.run(None, {"states": states})
         return known
 

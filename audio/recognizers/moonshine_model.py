@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
@@ -14,6 +14,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
+from audio.recognizers.completeness import completeness_of
 from audio.recognizers.decoding.beam_search import BeamSearch, Expected, Likeliest, told_again
 from audio.recognizers.decoding.growing_window import (
     Segment,
@@ -68,6 +69,16 @@ def model_files(folder: Path | None) -> list[Path]:
     return [folder / name for name in _FILES]
 
 
+@dataclass(frozen=True, slots=True)
+class Transcribed:
+    """What a sound says. confidence: the geometric mean of the probabilities of its tokens. complete: as
+    Hypothesis has it."""
+
+    tokens: list[int]
+    confidence: float
+    complete: float | None
+
+
 class LoadedModel:
     """A model; None finds the one in the installed wheel. Raises RecognizerError.
 
@@ -87,6 +98,7 @@ class LoadedModel:
         self.expected = None if phrases is None else _expected(phrases, weight, self.vocabulary)
         self.expected_number = _expecting_number(self.expected, weight, self.vocabulary)
         self.network = EncoderDecoder(encoder, decoder, adapter)  # where the others were counted is room now
+        self._completeness = completeness_of(encoder) if adapter is None else None
 
     def open(self) -> Decode:
         """Decodings of one growing utterance, each with the words of the one before as its draft."""
@@ -94,8 +106,8 @@ class LoadedModel:
 
     def transcribe(
         self, sound: Samples, draft: list[int], abandoned: Event, number: bool = False
-    ) -> tuple[list[int], float]:
-        """The likeliest tokens of `sound`, 16 kHz, and the geometric mean of their probabilities.
+    ) -> Transcribed:
+        """The likeliest tokens of `sound`, 16 kHz.
 
         `draft` is read in one step, and what it tells is used wherever its beginning is the only one left:
         speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. Where all of it
@@ -104,11 +116,13 @@ class LoadedModel:
         those without it. number: one is expected, which no draft knew of.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
-        reading = _Reading(self.network, self.network.hear(sound), [BEGIN, *draft[:max_tokens]])
+        states = self.network.hear(sound)
+        complete = None if self._completeness is None else self._completeness.probability(states[0])
+        reading = _Reading(self.network, self.network.know(states), [BEGIN, *draft[:max_tokens]])
         if 0 < len(draft) < max_tokens and not number:
             again = told_again([*draft, END], reading.behind_draft)
             if again is not None:
-                return draft, float(np.exp(again / (len(draft) + 1)))
+                return Transcribed(draft, float(np.exp(again / (len(draft) + 1))), complete)
         search = BeamSearch(BEGIN, END, self.expected_number if number else self.expected)
         before = [0]
         for _ in range(max_tokens):
@@ -117,7 +131,7 @@ class LoadedModel:
                 break
         tokens = search.best.tokens[1:]
         confidence = float(np.exp(search.best.logarithm / len(tokens)))
-        return [token for token in tokens if token != END], confidence
+        return Transcribed([token for token in tokens if token != END], confidence, complete)
 
     def text(self, tokens: list[int]) -> str:
         """The words of `tokens`; none where they are what the model makes of sound without words."""
@@ -173,23 +187,23 @@ class Utterance:
                 break
             final = end < len(sound)
             piece = sound[begin:end] if final else np.pad(sound[begin:], (0, _SILENCE_AFTER))
-            tokens, confidence = self._model.transcribe(piece, draft, abandoned, number)
-            draft, self._draft = [], tokens
+            heard = self._model.transcribe(piece, draft, abandoned, number)
+            draft, self._draft = [], heard.tokens
             if abandoned.is_set():
                 break
-            text = self._model.text(tokens)
+            text = self._model.text(heard.tokens)
             if not final and (left_out := self._left_out(sound[begin:], text)):
                 words, at = left_out
-                segments.append(Segment(words, (begin + at) / SAMPLE_RATE_HZ, confidence, final=True))
+                segments.append(Segment(words, (begin + at) / SAMPLE_RATE_HZ, heard.confidence, final=True))
                 self._said.clear()
-                tokens, confidence = self._model.transcribe(piece[at:], [], abandoned, number)
-                text, self._draft = self._model.text(tokens), tokens
+                heard = self._model.transcribe(piece[at:], [], abandoned, number)
+                text, self._draft = self._model.text(heard.tokens), heard.tokens
                 begin += at
             if final:
                 self._said.clear()
             else:
                 self._said.append((end - begin, text))
-            segments.append(Segment(text, end / SAMPLE_RATE_HZ, confidence, final))
+            segments.append(Segment(text, end / SAMPLE_RATE_HZ, heard.confidence, final, heard.complete))
             begin = end
         return segments
 

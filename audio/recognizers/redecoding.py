@@ -124,7 +124,9 @@ class RedecodingRecognizer:
                         window, decode, None if settled else hurry, number
                     ):
                         continue
-                    hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence)
+                    hypothesis = Hypothesis(
+                        window.text, window.stable, settled, window.confidence, window.complete
+                    )
                     if settled or hypothesis != reported:
                         reported = hypothesis
                         yield hypothesis

@@ -197,7 +197,7 @@ class TurnConfig(Section):
     """How the LLM's word on the end of a turn is taken in "semantic_vad"; left out, it is not asked."""
     model: str = ""
     """Smart Turn, which hears whether a turn is complete: "installed" finds the one in the pipecat-ai wheel,
-    anything else is the path to its ONNX file; "" for none."""
+    anything else is the path to its ONNX file; "" for none. Moonshine hears as much without it."""
 
     @model_validator(mode="after")
     def _pause_before_end(self) -> Self:

@@ -58,14 +58,15 @@ Stage = Literal["recognizer", "llm", "synthesizer", "limits"]
 
 @dataclass(frozen=True, slots=True)
 class TranscriptChanged:
-    """The recognizer's newest hypothesis of one turn. `settled` answers a flush. confidence: 0 to 1; None
-    where the recognizer does not tell."""
+    """The recognizer's newest hypothesis of one turn. `settled` answers a flush. confidence, complete: 0
+    to 1, as `Hypothesis` has them; None where the recognizer does not tell."""
 
     item_id: str
     text: str
     stable: str = ""
     settled: bool = False
     confidence: float | None = None
+    complete: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ class TurnRecognition:
                             hypothesis.stable,
                             hypothesis.settled,
                             hypothesis.confidence,
+                            hypothesis.complete,
                         )
                     )
         except RecognizerError as error:

@@ -29,13 +29,14 @@ _WORD = re.compile(r"\d+|[^\W\d_]+")
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a decoded window. end_s: where its sound ends, from the window's start. confidence: as
-    Hypothesis has it. final: more sound would change neither its words nor its end."""
+    """A piece of a decoded window. end_s: where its sound ends, from the window's start. confidence,
+    complete: as Hypothesis has them. final: more sound would change neither its words nor its end."""
 
     text: str
     end_s: float
     confidence: float | None = None
     final: bool = False
+    complete: float | None = None
 
 
 class GrowingWindow:
@@ -55,6 +56,7 @@ class GrowingWindow:
         self._agreement = LocalAgreement(_AGREEING)
         self._text = ""
         self._confidence: float | None = None
+        self._complete: float | None = None
 
     @property
     def text(self) -> str:
@@ -65,6 +67,11 @@ class GrowingWindow:
     def confidence(self) -> float | None:
         """That of the least certain piece decoded last."""
         return self._confidence
+
+    @property
+    def complete(self) -> float | None:
+        """How likely what was decoded last is complete, by its last piece."""
+        return self._complete
 
     @property
     def stable(self) -> str:
@@ -105,6 +112,7 @@ class GrowingWindow:
         """What came of decoding what `take` returned last."""
         told = [segment.confidence for segment in segments if segment.confidence is not None]
         self._confidence = min(told, default=None)
+        self._complete = segments[-1].complete if segments else None
         texts = list(accumulate((segment.text for segment in segments), joined, initial=self._cut_text))
         self._text = texts[-1]
         self._agreement.push(self._text)

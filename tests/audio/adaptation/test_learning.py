@@ -45,7 +45,7 @@ async def example(network: MoonshineNetwork, text: str) -> Example:
 
 def loss(files: EncoderDecoder, sound: Samples, tokens: list[int]) -> float:
     """The mean cross-entropy of each of the tokens behind those before it, or less where one is unlikely."""
-    told = files.read(files.hear(sound), files.nothing, [tokens])[0].of_text(0)
+    told = files.read(files.know(files.hear(sound)), files.nothing, [tokens])[0].of_text(0)
     rows = zip(told.tokens.tolist(), told.logarithms.tolist(), tokens[1:], strict=False)
     return -float(np.mean([dict(zip(row, of, strict=True)).get(token, of[-1]) for row, of, token in rows]))
 
@@ -54,7 +54,9 @@ async def test_before_it_learned_the_network_is_that_of_the_files(network: Moons
     encoder, decoder, _ = model_files(None)
     files = EncoderDecoder(encoder, decoder)
     asked = await example(network, QUESTION)
-    told = files.read(files.hear(await said(QUESTION)), files.nothing, [asked.tokens])[0].of_text(0)
+    told = files.read(files.know(files.hear(await said(QUESTION))), files.nothing, [asked.tokens])[0].of_text(
+        0
+    )
     batch = filled_up([asked])
     with torch.no_grad():
         logits = network(batch.features, batch.feature_mask, batch.tokens)[0].numpy()
@@ -93,7 +95,7 @@ async def test_what_is_learned_is_an_adapter_that_the_recognizer_takes(tmp_path:
     (table := tmp_path / "table.tsv").write_text(f"one.wav\t{QUESTION}\n")
     adapt(table, tmp_path / "adapter.npz", None, share=1.0, epochs=24)
     models = (LoadedModel(None, adapter=adapter) for adapter in (None, tmp_path / "adapter.npz"))
-    before, after = (model.text(model.transcribe(sound, [], Event())[0]) for model in models)
+    before, after = (model.text(model.transcribe(sound, [], Event()).tokens) for model in models)
     assert before != after == QUESTION
 
 

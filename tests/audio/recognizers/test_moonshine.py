@@ -21,7 +21,7 @@ from audio.recognizers.decoding.growing_window import last_pause
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
-from audio.recognizers.moonshine_model import LoadedModel, Utterance, model_files
+from audio.recognizers.moonshine_model import LoadedModel, Transcribed, Utterance, model_files
 from audio.resample import resample
 from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.voiced import trimmed
@@ -118,13 +118,45 @@ def test_a_sentence_that_breaks_off_with_its_voice_has_its_full_stop(model: Load
     assert segments[-1].text == "Go somewhere and do something."
 
 
+def sounds_complete(model: LoadedModel, sound: Samples) -> float | None:
+    return model.open()(sound, "", Event(), False)[-1].complete
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+@pytest.mark.parametrize("name", ["something.wav", "jfk.wav"])
+def test_what_breaks_off_sounds_less_complete_than_the_whole(model: LoadedModel, name: str) -> None:
+    sound = trimmed(recorded(name, 16_000), 16_000)
+    whole, part = (sounds_complete(model, sound[: round(share * len(sound))]) for share in (1.0, 0.75))
+    assert whole is not None
+    assert part is not None
+    assert part < 0.5 < whole
+
+
+@pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
+async def test_a_synthetic_question_sounds_complete(model: LoadedModel) -> None:
+    question = await said("When is breakfast?")
+    whole, part = (sounds_complete(model, question[: round(share * len(question))]) for share in (1.0, 0.5))
+    assert whole is not None
+    assert part is not None
+    assert part < whole
+    assert whole > 0.5
+
+
+@pytest.mark.parametrize("adapter", [ADAPTER], ids=["adapted"], indirect=True)
+async def test_by_an_encoder_that_was_corrected_nothing_tells_how_complete_a_turn_sounds(
+    model: LoadedModel,
+) -> None:
+    assert sounds_complete(model, await said("When is breakfast?")) is None
+
+
 def test_a_draft_changes_no_word(model: LoadedModel) -> None:
     sound = recorded("ss_0870.wav", 16_000)
-    alone, certainty = model.transcribe(sound, [], Event())
+    heard = model.transcribe(sound, [], Event())
+    alone, certainty = heard.tokens, heard.confidence
     for draft in (alone, alone[: len(alone) // 2], [*alone[:4], 17, 42]):
-        tokens, with_draft = model.transcribe(sound, draft, Event())
-        assert tokens == alone
-        assert with_draft == pytest.approx(certainty, abs=0.02)
+        drafted = model.transcribe(sound, draft, Event())
+        assert drafted.tokens == alone
+        assert drafted.confidence == pytest.approx(certainty, abs=0.02)
 
 
 def test_speech_is_the_less_certain_the_louder_the_noise_over_it(model: LoadedModel) -> None:
@@ -132,7 +164,7 @@ def test_speech_is_the_less_certain_the_louder_the_noise_over_it(model: LoadedMo
     noise = np.random.default_rng(1).normal(0, 1, len(sound)) * np.abs(sound).max()
     levels = (0.0, 0.15, 0.6)
     heard = [np.clip(sound + level * noise, -32_768, 32_767).astype(np.int16) for level in levels]
-    certain, less, least = (model.transcribe(each, [], Event())[1] for each in heard)
+    certain, less, least = (model.transcribe(each, [], Event()).confidence for each in heard)
     assert 1 >= certain > less > least > 0
     assert certain > SURE > least
 
@@ -145,7 +177,7 @@ def test_a_draft_saves_steps_where_the_model_is_sure(
     readings: list[int] = []
     read = model.network.read
     monkeypatch.setattr(model.network, "read", lambda *a: (readings.append(1), read(*a))[1])
-    alone, _ = model.transcribe(sound, [], Event())
+    alone = model.transcribe(sound, [], Event()).tokens
     steps = len(readings) - 1
     readings.clear()
     model.transcribe(sound, alone, Event())
@@ -171,8 +203,8 @@ def test_speech_about_other_things_is_heard_as_without_phrases(
 ) -> None:
     (cards := tmp_path / "cards.txt").write_text(phrases)
     sound = recorded("ss_0870.wav", 16_000)
-    with_cards, _ = LoadedModel(None, cards, 0.3).transcribe(sound, [], Event())
-    assert with_cards == model.transcribe(sound, [], Event())[0]
+    with_cards = LoadedModel(None, cards, 0.3).transcribe(sound, [], Event())
+    assert with_cards.tokens == model.transcribe(sound, [], Event()).tokens
 
 
 @pytest.mark.parametrize("number", ["Four.", "Zero.", "Three.", "Seven."])
@@ -271,13 +303,11 @@ class Forgetful:
     def __init__(self) -> None:
         self.lengths: list[int] = []
 
-    def transcribe(
-        self, sound: Samples, draft: list[int], abandoned: Event, number: bool
-    ) -> tuple[list[int], float]:
+    def transcribe(self, sound: Samples, draft: list[int], abandoned: Event, number: bool) -> Transcribed:
         self.lengths.append(len(sound))
         pause = last_pause(sound)
         heard = sound if pause is None else sound[: pause[0]]
-        return [np.count_nonzero(heard) // (SAMPLE_RATE_HZ // 10)], 0.9
+        return Transcribed([np.count_nonzero(heard) // (SAMPLE_RATE_HZ // 10)], 0.9, None)
 
     def text(self, tokens: list[int]) -> str:
         return " ".join(["word"] * tokens[0])

@@ -58,6 +58,7 @@ class Settled:
     took_s: float
     text: str
     confidence: float | None
+    complete: float | None
 
 
 @dataclass(slots=True)
@@ -142,9 +143,11 @@ class RecordedAnswers:
             head = len(before[-1].text.split()) if before else 0
             texts += known[-1].text.split()[head:]
             newest = known[-1]
-        confidence, took_s = (newest.confidence, newest.took_s) if newest else (None, 0.0)
         text = " ".join(texts)
-        return [(took_s, ev.TranscriptChanged(item_id, text, text, settled=True, confidence=confidence))]
+        heard = ev.TranscriptChanged(item_id, text, text, settled=True)
+        if newest is None:
+            return [(0.0, heard)]
+        return [(newest.took_s, replace(heard, confidence=newest.confidence, complete=newest.complete))]
 
     def partial(self, item_id: str, began_at_s: float, now_s: float) -> Later:
         """The hypotheses while such a turn is spoken, where a turn began there in the call too."""
@@ -198,7 +201,8 @@ class RecordedAnswers:
             elif asked:
                 asked_s, paused_at_s = asked.pop(0)
                 took_s = record.clock_s - asked_s
-                turn.settled.append(Settled(asked_s, paused_at_s, took_s, event.text, event.confidence))
+                heard = event.text, event.confidence, event.complete
+                turn.settled.append(Settled(asked_s, paused_at_s, took_s, *heard))
         elif isinstance(event, ev.RecognitionFailed) and (turn := self._turns.get(event.item_id)) is not None:
             turn.partial.append((record.clock_s, event))
         elif isinstance(event, ev.TurnJudged):

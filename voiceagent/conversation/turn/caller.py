@@ -153,6 +153,7 @@ class Caller:
             text=event.text,
             stable=event.stable,
             confidence=event.confidence,
+            complete=event.complete,
             flushes=turn.recognized.flushes - answered,
             # of other words it says nothing
             ends=turn.recognized.ends if event.text == turn.text else None,
@@ -187,12 +188,13 @@ def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolic
     agent: its latest words before the turn, "" for none.
     """
     ends, llm_end = turn.recognized.ends, policy.llm_end
+    told = turn.phase.probability if isinstance(turn.phase, Paused) else None
     evidence = TurnEvidence(
         turn.whole_text,
         agent,
         turn.pauses,
         turn.recognized.confidence,
-        turn.phase.probability if isinstance(turn.phase, Paused) else None,
+        turn.recognized.complete if told is None else told,
         turn.dictation,
         None if ends is None or llm_end is None else llm_end.nats(ends),
     )

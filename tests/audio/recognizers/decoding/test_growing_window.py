@@ -53,6 +53,14 @@ def test_what_was_taken_and_not_decoded_is_to_be_decoded_yet() -> None:
     assert len(window.take()) == len(taken)
 
 
+def test_a_window_sounds_as_complete_as_its_last_piece() -> None:
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    decoding(window, 2, Segment("one", 1.0, complete=0.9), Segment("two", 2.0, complete=0.4))
+    assert window.complete == 0.4
+    decoding(window, 1)
+    assert window.complete is None
+
+
 def test_a_window_is_as_sure_as_its_least_sure_piece() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
     decoding(window, 2, Segment("one", 1.0, confidence=0.9), Segment("two", 2.0, confidence=0.4))

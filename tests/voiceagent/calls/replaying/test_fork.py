@@ -89,7 +89,8 @@ def patient_call() -> CallLog:
     call.at(2.1, ev.TranscriptChanged(item_id, HALF, HALF, settled=True))
     call.at(2.45, ev.SpeechResumed(2.4))
     call.at(3.05, ev.SpeechPaused(3.0))
-    response_id = response_of(call.at(3.1, ev.TranscriptChanged(item_id, WHOLE, WHOLE, settled=True)))
+    settled = ev.TranscriptChanged(item_id, WHOLE, WHOLE, settled=True, confidence=0.8, complete=0.9)
+    response_id = response_of(call.at(3.1, settled))
     call.answer(3.2, response_id, "Of course.")
     call.at(3.5, ev.TurnEnded(3.0))
     call.at(4.45, ev.PlayoutSent(response_id))
@@ -165,6 +166,12 @@ def test_under_the_same_settings_the_call_is_as_it_was():
     assert words([would_be]) == words([was]) == [(WHOLE, "Of course.", "completed")]
     assert would_be.waited_s == pytest.approx(was.waited_s, abs=0.04)
     assert same.counts == Counts(same=1, nearest=1)  # that of the first pause was cancelled
+
+
+def test_words_are_heard_again_as_surely_and_as_complete():
+    events = [step.event for step in forked(patient_call(), 0.8).steps]
+    heard = [event for event in events if isinstance(event, ev.TranscriptChanged)]
+    assert (heard[-1].text, heard[-1].confidence, heard[-1].complete) == (WHOLE, 0.8, 0.9)
 
 
 def test_a_shorter_silence_ends_the_turn_in_its_pause():

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
+from voiceagent.conversation.end_of_turn.evidence import BESIDE_SOUND, TurnEvidence
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.probability import SILENCES, WEIGHTS, judge, silence_s
 
@@ -139,6 +139,33 @@ def test_more_pauses_and_more_doubt_never_make_it_likelier(
 def test_the_surer_the_turn_model_the_likelier_the_end(text: str, one: float, other: float) -> None:
     low, high = (judge(TurnEvidence(text, probability=p), ENGLISH).probability for p in sorted((one, other)))
     assert low <= high
+
+
+def test_the_sound_of_digits_says_nothing_of_a_number() -> None:
+    for text in ("555 123", "555 123 4567"):
+        told = {judge(TurnEvidence(text, PHONE, probability=p), ENGLISH) for p in (None, 0.02, 0.98)}
+        assert len(told) == 1
+
+
+def test_a_sound_that_is_complete_says_less_of_who_tells_than_of_who_asks() -> None:
+    asks, tells = (
+        dict(judge(TurnEvidence(text, probability=0.95), ENGLISH).witnesses)["sound"]
+        for text in ("Where can I park?", "So then we went to the market.")
+    )
+    assert asks > 2 * tells
+    asks, tells = (
+        dict(judge(TurnEvidence(text, probability=0.1), ENGLISH).witnesses)["sound"]
+        for text in ("Where can I park?", "So then we went to the market.")
+    )
+    assert asks == tells < 0
+
+
+def test_beside_the_sound_words_count_for_less() -> None:
+    alone, beside = (
+        dict(judge(TurnEvidence("Where can I park", probability=p), ENGLISH).witnesses) for p in (None, 0.5)
+    )
+    assert beside["asks"] == pytest.approx(BESIDE_SOUND * alone["asks"])
+    assert beside["bias"] == alone["bias"]
 
 
 @given(TEXTS, st.sampled_from(sorted(SILENCES)))

@@ -198,8 +198,28 @@ def test_a_pause_that_begins_again_where_the_voice_had_ended_asks_for_the_words_
 def test_the_turn_model_moves_the_decision():
     world = calling()
     item_id, before = pauses(world, STATEMENT)
-    after = decision(world.feed(ev.TurnJudged(item_id, 0.99)))
-    assert after.probability > before.probability and "sound" in dict(after.witnesses)
+    after = decision(world.feed(ev.TurnJudged(item_id, 0.05)))
+    assert after.probability < before.probability and "sound" in dict(after.witnesses)
+
+
+def test_how_complete_the_recognizer_hears_a_turn_moves_the_decision():
+    likely = []
+    for complete in (0.05, 0.95):
+        world = calling()
+        item_id = world.begin_speaking(1.0)
+        world.feed(ev.SpeechPaused(2.0))
+        heard = ev.TranscriptChanged(item_id, STATEMENT, STATEMENT, settled=True, complete=complete)
+        likely.append(decision(world.feed(heard)).probability)
+    assert likely[0] < likely[1]
+
+
+def test_the_turn_model_is_believed_and_not_the_recognizer():
+    world = calling()
+    item_id = world.begin_speaking(1.0)
+    world.feed(ev.SpeechPaused(2.0))
+    world.feed(ev.TranscriptChanged(item_id, STATEMENT, STATEMENT, settled=True, complete=0.9))
+    told = dict(decision(world.feed(ev.TurnJudged(item_id, 0.05))).witnesses)
+    assert told["sound"] < 0
 
 
 def test_the_turn_model_says_nothing_of_the_next_pause():

@@ -1,0 +1,162 @@
+"""What a network is taught with that is to hear whether a turn is complete: ends and pauses in recordings.
+
+Nobody needs to have written down what is said, or where a turn ends: Smart Turn v3 says of each how complete
+the turn sounds there, and the network is taught to say the same of the encoder's states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio.detection.smart_turn import MAX_TURN_S, SmartTurn
+from audio.detection.vad import SileroVad
+from audio.detection.voiced_spans import Span, voiced_spans
+from audio.pcm import Samples
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.recognizers.completeness import STATES
+from audio.recognizers.moonshine_decoder import EncoderDecoder
+from audio.resample import resample
+from audio.wav import read_wav
+
+LEAD_S, TAIL_S = 0.3, 0.5
+"""Silence around a recording."""
+BEHIND_VOICE_S = 0.03
+"""So much later than the voice a pause is told, beside what the detector itself is late."""
+PAUSE_S = 0.1
+"""A shorter gap is no pause."""
+SILENCE_AFTER_S = 0.2
+"""Behind a sound where it is decoded, as the recognizer has it."""
+WHOLE = 0.95
+"""How probably a turn is complete that is known to be."""
+_TEACHER_SILENCE_S = 0.1
+_STILL_SILENT = 0.4, 0.05, 0.15
+"""Of so many, the pause is told so much later: the least and the most, in seconds."""
+_LOW_S = 0.08
+"""The quietest place so far around is a dip, where a word may end."""
+_STEP = SAMPLE_RATE_HZ // 100
+_AS_RECORDED = 0.35
+_ROOM, _TELEPHONE, _NOISE = 0.4, 0.45, 0.5
+"""Parts of the recordings: heard as they are, and of the others in rooms, by telephone, in noise."""
+
+Wave = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A sound up to a pause: the last states of the encoder, [at most STATES, hidden], in 16 bits, and how
+    probably its turn is complete, as the teacher has it."""
+
+    states: NDArray[np.float16]
+    complete: float
+
+
+@dataclass(frozen=True, slots=True)
+class Listeners:
+    """Who hears the recordings: voice activity, the encoder, the teacher, all of them loaded."""
+
+    vad: SileroVad
+    encoder: EncoderDecoder
+    teacher: SmartTurn
+
+
+async def heard_pauses(
+    path: Path, listeners: Listeners, random: np.random.Generator, whole: bool = False
+) -> AsyncIterator[Heard]:
+    """Each pause and end in a WAV file, and a dip in mid-speech, in varied sound.
+
+    whole: its end is known to be a turn's, whatever the teacher says. Raises OSError, ValueError.
+    """
+    samples, rate_hz = read_wav(path)
+    lead, tail = (np.zeros(round(each * SAMPLE_RATE_HZ), np.int16) for each in (LEAD_S, TAIL_S))
+    sound = np.concatenate([lead, resample(samples, rate_hz, SAMPLE_RATE_HZ), tail])
+    spans = _joined(voiced_spans(sound, listeners.vad))
+    ends = [end + round(BEHIND_VOICE_S * SAMPLE_RATE_HZ) for _, end in spans]
+    last = ends[-1] if whole and ends else None
+    dips = _dips(sound, spans)
+    ends += random.choice(dips, 1).tolist() if dips else []
+    varied = _varied(sound, random)
+    for end in ends:
+        heard = await _heard(varied[max(0, end - MAX_TURN_S * SAMPLE_RATE_HZ) : end], listeners, random)
+        yield replace(heard, complete=WHOLE) if end == last else heard
+
+
+async def _heard(sound: Samples, listeners: Listeners, random: np.random.Generator) -> Heard:
+    part, least_s, most_s = _STILL_SILENT
+    later_s = random.uniform(least_s, most_s) if random.random() < part else 0.0
+    states, asked = (
+        np.pad(sound, (0, round((later_s + after_s) * SAMPLE_RATE_HZ)))
+        for after_s in (SILENCE_AFTER_S, _TEACHER_SILENCE_S)
+    )
+    newest = listeners.encoder.hear(states)[0, -STATES:]
+    return Heard(newest.astype(np.float16), await listeners.teacher.complete(asked))
+
+
+def _joined(spans: list[Span]) -> list[Span]:
+    """The spans, of which those with no pause between them are one."""
+    joined: list[Span] = []
+    for begin, end in spans:
+        if joined and begin - joined[-1][1] < PAUSE_S * SAMPLE_RATE_HZ:
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _dips(sound: Samples, spans: list[Span]) -> list[int]:
+    """The samples where a voice is lowest around, in the midst of what it says."""
+    steps = sound[: len(sound) // _STEP * _STEP].astype(np.float64).reshape(-1, _STEP)
+    energy = np.convolve((steps**2).sum(axis=1), np.ones(3), "same")
+    around = round(_LOW_S * 100)
+    return [
+        (at + 1) * _STEP
+        for begin, end in spans
+        for at in range(begin // _STEP + 25, end // _STEP - around)
+        if energy[at] == energy[at - around : at + around + 1].min()
+    ]
+
+
+def _varied(sound: Samples, random: np.random.Generator) -> Samples:
+    """A sound [n] in a room, by telephone, in noise, or as it was, at some level."""
+    heard = sound.astype(np.float64)
+    if random.random() >= _AS_RECORDED:
+        if random.random() < _ROOM:
+            heard = _in_room(heard, random)
+        if random.random() < _TELEPHONE:
+            heard = _filtered(heard, lambda hz: 1 / (1 + (200 / hz) ** 4) / (1 + (hz / 3_500) ** 16))
+        if random.random() < _NOISE:
+            heard = heard + _noise(heard, random)
+    level = 32_767 * 10 ** (-random.uniform(2, 22) / 20)
+    samples: Samples = (heard / (np.abs(heard).max() + 1) * level).astype(np.int16)
+    return samples
+
+
+def _filtered(sound: Wave, gain: Callable[[Wave], Wave]) -> Wave:
+    """The sound with a gain for each frequency, in Hz."""
+    hz = np.maximum(np.fft.rfftfreq(len(sound), 1 / SAMPLE_RATE_HZ), 1)
+    filtered: Wave = np.fft.irfft(np.fft.rfft(sound) * gain(hz), len(sound))
+    return filtered
+
+
+def _in_room(sound: Wave, random: np.random.Generator) -> Wave:
+    """The sound with a room's tail, which falls by 60 dB in 0.15 to 0.6 s."""
+    length = round(random.uniform(0.15, 0.6) * SAMPLE_RATE_HZ)
+    tail = random.standard_normal(length) * 10 ** (-3 * np.arange(length) / length)
+    tail *= random.uniform(0.05, 0.5) / np.sqrt((tail**2).sum())
+    tail[0] = 1
+    whole = len(sound) + length
+    heard: Wave = np.fft.irfft(np.fft.rfft(sound, whole) * np.fft.rfft(tail, whole), whole)
+    return heard[: len(sound)]
+
+
+def _noise(sound: Wave, random: np.random.Generator) -> Wave:
+    """Noise of some colour, 8 to 35 dB below the sound."""
+    fall = random.uniform(0.3, 1) if random.random() < 0.7 else 0.0
+    noise = _filtered(random.standard_normal(len(sound)), lambda hz: np.maximum(hz, 50) ** -fall)
+    decibels = random.uniform(8, 35)
+    level = float(np.sqrt((sound**2).mean() / (noise**2).mean())) * 10 ** (-decibels / 20)
+    return noise * level
