@@ -63,7 +63,7 @@ def main(sound: Samples) -> None:
     encode = _encoder(encoder, sound)
     states = encode()
     file, ours = FileAsItComes(decoder, states), model.network
-    text = [BEGIN, *model.transcribe(sound, [], Event())[0]]
+    text = [BEGIN, *model.transcribe(sound, [], Event()).tokens]
     heard = ours.hear(sound)
     _, *past = file.read(file.nothing, [text], cached=False)
     _, of_ours = ours.read(heard, ours.nothing, [text])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from voiceagent.bench.voiced import voice_end_s
+from voiceagent.bench.voiced import EARLY_S, voice_end_s
 from voiceagent.conversation.latency import STAGES, TurnCounts, TurnReport, percentile
 from voiceagent.transports.local_call import FORMAT, Exchange, Recording
 
@@ -42,7 +42,7 @@ class Measured:
         # The counts of a turn grow from one report of it to the next: the last one holds.
         self.counts += {report.turn_id: report.counts for report in exchange.reports}.values()
         speech_end_s = exchange.spoken_from_s + voice_end_s(question.sound, FORMAT.rate_hz)
-        if self._cut_off(question.name, exchange, speech_end_s):
+        if self._cut_off(question.name, exchange, speech_end_s - EARLY_S):
             return
         if not exchange.reports or exchange.first_frame_s is None:
             self.unanswered.append(question.name)
@@ -50,15 +50,15 @@ class Measured:
         self.answered.append(exchange.reports[-1])
         self.to_first_frame.append((exchange.first_frame_s - speech_end_s) * 1000)
 
-    def _cut_off(self, name: str, exchange: Exchange, speech_end_s: float) -> bool:
-        """Whether the turn was answered in two, at a pause that was taken for its end."""
-        if all(decided_s >= speech_end_s for decided_s in exchange.decided_s):
+    def _cut_off(self, name: str, exchange: Exchange, before_s: float) -> bool:
+        """Whether the turn was answered in two, at a pause before then that was taken for its end."""
+        if all(decided_s >= before_s for decided_s in exchange.decided_s):
             return False
         self.cut_off.append(name)
         early = [
             response
             for response in exchange.responses
-            if response.first_frame_s is not None and response.first_frame_s < speech_end_s
+            if response.first_frame_s is not None and response.first_frame_s < before_s
         ]
         in_two = any(
             not response.cut or (response.sound_s >= HEARD_S and not response.false_end) for response in early

@@ -11,6 +11,8 @@ from audio.pcm import Samples
 WINDOW_S = 0.01
 BELOW_PEAK_DB = 26.0
 """A window so far below the loudest one is not voice: the noise of a room, the echo of a word."""
+EARLY_S = 0.05
+"""A turn that is decided so shortly before its voice ends is not cut off: the end is known no better."""
 ONSET_BELOW_PEAK_DB = 20.0
 ONSET_WINDOWS = 3
 """A voice begins with so many windows in a row that are nearer to the loudest one: a breath, a click or the

@@ -8,12 +8,11 @@ from itertools import pairwise
 
 from voiceagent.bench.people.material import Clip
 from voiceagent.bench.people.words import WordErrors, word_errors
+from voiceagent.bench.voiced import EARLY_S
 from voiceagent.conversation.latency import percentile
 
 HEARD_S = 0.1
 """Of sound, what a caller hears as the agent's; less is a click that was cut."""
-EARLY_S = 0.05
-"""A decision so shortly before the last voiced sample is no cut-off: the label is no finer."""
 
 
 @dataclass(frozen=True, slots=True)

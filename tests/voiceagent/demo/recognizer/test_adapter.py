@@ -17,7 +17,7 @@ async def test_a_synthetic_voice_is_understood_over_the_telephone() -> None:
     narrow = resample(await said(question), 16_000, 8_000)
     sound = resample(decode(encode(narrow, AudioFormat.PCMU), AudioFormat.PCMU), 8_000, 16_000)
     plain, adapted = (
-        model.text(model.transcribe(sound, [], Event())[0])
+        model.text(model.transcribe(sound, [], Event()).tokens)
         for model in (LoadedModel(None), LoadedModel(None, adapter=ADAPTER))
     )
     assert plain != adapted == question
