@@ -29,9 +29,6 @@ LINGER_S = 0.25
 """So long at most a model of speech goes on to hear a voice that has ended; then it was only low."""
 MAX_FADE_S = 0.3
 """So long at most a voice fades into the room before it is silent."""
-HEARD_OUT_S = 0.07
-"""So long behind a voice's end no pause is told while the model of speech hears it on: the "k" of "milk"
-comes after a silence, and is low."""
 BREAK_S = 0.16
 """A pause so long breaks a voice off; within words it may be silent for 0.1 s, before a "t" or a "k"."""
 
@@ -238,9 +235,7 @@ class Endpointer:
 
     def _silence(self, ended_s: float | None) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
-        heard_out = not self._model_voiced or ended_s is None or reaches(self._now_s - ended_s, HEARD_OUT_S)
-        paused = heard_out and reaches(self._now_s - self._voice_end_s, self._config.pause_s)
-        if self._phase is _Phase.SPEAKING and paused:
+        if self._phase is _Phase.SPEAKING and reaches(self._now_s - self._voice_end_s, self._config.pause_s):
             self._phase, self._held = _Phase.PAUSED, self._model_voiced
             if ended_s is not None:
                 self._voice_end_s = min(self._voice_end_s, max(ended_s, self._voice_end_s - MAX_FADE_S))

@@ -1,4 +1,4 @@
-"""Where sound suddenly grows loud, before a model can tell it, and where a voice ended. Pure."""
+"""Where sound suddenly grows loud, and where a voice falls silent: both before a model can tell it. Pure."""
 
 from __future__ import annotations
 
@@ -25,6 +25,15 @@ RISE_S = LOUD_WINDOWS * WINDOW_S
 """How long ago the sound grew loud, when that is reported."""
 FLOOR_GROWS = 10 ** (0.05 / 10)
 """A window: by 6 dB a second the quietest of late follows a noise that stays."""
+
+FALL = 10 ** (30 / 10)
+"""A window with so many times less energy than the loudest of the voice, 30 dB less, is silence."""
+OVER_FLOOR = 10 ** (4 / 10)
+"""And so is one that is no louder than the noise of the line, with 4 dB for chance."""
+MIN_FALL = 10 ** (18 / 10)
+"""Where that noise is nearer to the voice than 18 dB, loudness cannot tell its end."""
+PEAK_FADES = 10 ** (-0.05 / 10)
+"""A window: by 6 dB a second the loudest of late follows a voice that grows low."""
 
 
 END_FALL = 10 ** (18 / 10)
@@ -113,15 +122,21 @@ class LoudnessRise:
 
 
 class LoudnessFall:
-    """Tells where a voice ended, once it is known that it has."""
+    """Tells how long the end of a window is silent while the model still hears a voice.
+
+    On speech of four synthetic voices the last window that is not silent ends 0 to 15 ms after the voice, by
+    its energy; what the voice model takes for the last voiced one ends 65 to 145 ms after it.
+    """
 
     def __init__(self) -> None:
-        self._line = math.inf  # as loud as the line is, noise and all; not known before what is no voice
+        self._floor = math.inf  # not known before the first windows that are no voice
+        self._line = math.inf  # as loud as the line is, noise and all; nor is this
+        self._peak = 1.0
         self._recent: deque[float] = deque(maxlen=_ROOM_WINDOWS)
         self._sure_ago_s = math.inf
 
-    def push(self, energies: Sequence[float], voiced: bool, sure: bool = False) -> None:
-        """Take in the next windows, given by their mean squares.
+    def push(self, energies: Sequence[float], voiced: bool, sure: bool = False) -> float:
+        """Seconds of silence at the end of these windows, given by their mean squares.
 
         voiced: that they are a voice, as the model has it, which may linger. sure: that it is `SURE` of that.
         """
@@ -129,12 +144,27 @@ class LoudnessFall:
         self._sure_ago_s = 0.0 if sure else self._sure_ago_s + len(energies) * WINDOW_S
         if not voiced:
             grows = FLOOR_GROWS ** len(energies)
+            self._floor = min(max(1.0, *energies), self._floor * grows)
             self._line = min(max(1.0, sum(energies) / len(energies)), self._line * grows)
+            self._peak *= PEAK_FADES ** len(energies)
+            return 0.0
+        silent, peak, noise = 0, self._peak, OVER_FLOOR * self._floor
+        for energy in energies:
+            if energy <= max(peak / FALL, noise) <= peak / MIN_FALL:
+                silent += 1
+            else:
+                silent = 0
+                peak = max(energy, PEAK_FADES * peak)
+        self._peak = peak
+        return silent * WINDOW_S
 
     def ended_ago_s(self) -> float:
         """Seconds from the voice's last loud window to now, once it has fallen silent.
 
-        How far off that is, `tests/bench/voice_end.py` tells, against labels by energy at the source.
+        Against labels by energy at the source (`tests/bench/voice_end.py`), on recordings of people that
+        nothing was tuned on, it is off by so many ms at the median and the 95th percentile: dry 14, 148; by
+        telephone 14, 118; in rooms that ring for 0.3, 0.5, 0.8 s 25, 150; 24, 138; 52, 162; across one 50,
+        118; in noise 20, 15, 10 dB below the voice 18, 136; 24, 148; 40, 146.
         """
         if len(self._recent) < _TOGETHER:
             return 0.0

@@ -68,7 +68,47 @@ def test_noise_that_stays_is_reported_once_and_a_voice_over_it_again():
     assert [round(at_s) for at_s in told] == [1, 11]
 
 
-# ---- Where a voice ended ----
+# ---- Where a voice falls silent ----
+
+
+def silent_s(before: Samples, *voice: Samples) -> float:
+    """The silence at the end of a sound, in seconds, all of which but `before` is voice to the model."""
+    loudness = LoudnessFall()
+    silent_s = 0.0
+    for sound, voiced in ((before, False), (np.concatenate(voice), True)):
+        whole = sound[: len(sound) // 512 * 512].astype(np.float32).reshape(-1, 512)
+        for windows in energies(whole, RATE_HZ):
+            told_s = loudness.push(windows, voiced)
+            silent_s = told_s + (silent_s if told_s == len(windows) * WINDOW_S else 0.0)
+    return silent_s
+
+
+def test_the_silence_behind_a_voice_is_told_to_a_loudness_window():
+    assert silent_s(noise(1, -90), noise(1, -25), noise(0.504, -90)) == pytest.approx(0.5, abs=2 * WINDOW_S)
+
+
+def test_the_noise_of_a_line_is_silence():
+    assert silent_s(noise(1, -50), noise(1, -25), noise(0.504, -50)) == pytest.approx(0.5, abs=2 * WINDOW_S)
+
+
+def test_a_voice_has_no_silence_behind_it():
+    assert silent_s(noise(1, -90), noise(2, -25)) == 0.0
+
+
+def test_a_word_that_is_lower_than_the_one_before_is_no_silence():
+    assert silent_s(noise(1, -90), noise(1, -20), noise(0.2, -45)) == 0.0
+
+
+def test_a_voice_that_grows_low_is_followed():
+    assert silent_s(noise(1, -90), *(noise(0.5, level_db) for level_db in range(-15, -60, -3))) == 0.0
+
+
+def test_in_noise_near_the_voice_nothing_is_reported():
+    assert silent_s(noise(1, -35), noise(1, -20), noise(1, -35)) == 0.0
+
+
+def test_what_the_model_takes_for_no_voice_is_not_reported():
+    assert LoudnessFall().push([1.0] * 4, voiced=False) == 0.0
 
 
 def ended_ago_s(*parts: Samples, before: Samples | None = None) -> float:

@@ -23,6 +23,8 @@ from voiceagent.conversation.settings import TurnDetection
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
 ENDED = 0.8
 """How sure it is that a voice has ended before a pause is told while the model of speech still hears it."""
+HEARD_OUT_S = 0.07
+"""So long ago a voice must have ended by then: the "k" of "milk" comes after a silence, and is low."""
 OVER_AGENT_S = 0.5
 """So long after the agent's latest sound a voice may still be spoken over it."""
 
@@ -57,16 +59,29 @@ class TurnDetector:
             events += endpointer.notice(endpointer.now_s + WINDOW_S - RISE_S)
         loud_s = self._loudness.lasts_s if over_agent else 0.0
         voiced = endpointer.is_voiced(probability)
-        ended = window.ended >= ENDED
-        self._fall.push(window.energies, voiced, probability >= SURE)
-        ended_s = None
-        if endpointer.speaking and (ended or not voiced):
-            ago_s = self._fall.ended_ago_s()
-            ended_s = endpointer.now_s + WINDOW_S - (min(ago_s, window.ended_ago_s) if ended else ago_s)
-        events += endpointer.push(probability, WINDOW_S, fell=ended, ended_s=ended_s, loud_s=loud_s)
+        silent_s = self._fall.push(window.energies, voiced, probability >= SURE)
+        ended_ago_s = None if endpointer.idle else self._ended_ago_s(window, voiced, silent_s)
+        ended_s = None if ended_ago_s is None else endpointer.now_s + WINDOW_S - ended_ago_s
+        # a voice that fell silent within the window: its pause begins there, and not with the next window
+        if silent_s < WINDOW_S:
+            ended = silent_s == 0.0 and ended_s is not None
+            events += endpointer.push(probability, WINDOW_S - silent_s, ended, ended_s, loud_s)
+        if silent_s > 0.0:
+            events += endpointer.push(probability, silent_s, fell=True, ended_s=ended_s)
         if self._level is not None or events:
             events = self._with_levels(events, window, voiced, over_agent)
         return self._of_the_call(events) if events else events
+
+    def _ended_ago_s(self, window: Window, voiced: bool, silent_s: float) -> float | None:
+        """How long ago the voice of the turn in progress ended; None while it goes on.
+
+        voiced: that the model of speech hears it. silent_s: as `LoudnessFall` has it, where a line is quiet.
+        """
+        ago_s = self._fall.ended_ago_s()
+        if window.ended >= ENDED and silent_s == 0.0:
+            ago_s = min(ago_s, window.ended_ago_s)
+            return ago_s if ago_s >= HEARD_OUT_S or not voiced else None
+        return ago_s if silent_s > 0.0 or not voiced else None
 
     def _with_levels(
         self, events: list[SpeechEvent], window: Window, voiced: bool, over_agent: bool

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from voiceagent.conversation.end_of_turn.dictation import dictation
-from voiceagent.conversation.end_of_turn.evidence import ANSWERED, Observed, TurnEvidence, counted, observe
+from voiceagent.conversation.end_of_turn.evidence import ANSWERED, Observed, TurnEvidence, observe
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage
 from voiceagent.conversation.settings import Eagerness
 
@@ -91,8 +91,7 @@ def judge(
 
 def weighed(observed: Observed) -> tuple[tuple[str, float], ...]:
     """What each witness adds to the logarithm of the odds, and the bias."""
-    seen = counted(observed).items()
-    return ("bias", WEIGHTS["bias"]), *((name, WEIGHTS[name] * each) for name, each in seen)
+    return ("bias", WEIGHTS["bias"]), *((name, WEIGHTS[name] * seen) for name, seen in observed.items())
 
 
 def asking(observed: Observed) -> float:

@@ -18,7 +18,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from voiceagent.conversation.end_of_turn.evidence import Observed, TurnEvidence, counted, observe
+from voiceagent.conversation.end_of_turn.evidence import Observed, TurnEvidence, observe
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.probability import WITNESSES
 
@@ -53,7 +53,7 @@ def read(path: Path) -> Iterator[Example]:
     for line in path.read_text("utf-8").splitlines():
         row = json.loads(line)
         language, over, weight = row.pop("language"), row.pop("over"), row.pop("weight")
-        yield Example(counted(observe(TurnEvidence(**row), language_of(language))), over, weight)
+        yield Example(observe(TurnEvidence(**row), language_of(language)), over, weight)
 
 
 def made(random: Random) -> Iterator[Example]:

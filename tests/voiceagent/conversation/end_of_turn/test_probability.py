@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.conversation.end_of_turn.evidence import BESIDE_SOUND, TurnEvidence
+from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.probability import SILENCES, WEIGHTS, judge, silence_s
 
@@ -158,14 +158,6 @@ def test_a_sound_that_is_complete_says_less_of_who_tells_than_of_who_asks() -> N
         for text in ("Where can I park?", "So then we went to the market.")
     )
     assert asks == tells < 0
-
-
-def test_beside_the_sound_words_count_for_less() -> None:
-    alone, beside = (
-        dict(judge(TurnEvidence("Where can I park", probability=p), ENGLISH).witnesses) for p in (None, 0.5)
-    )
-    assert beside["asks"] == pytest.approx(BESIDE_SOUND * alone["asks"])
-    assert beside["bias"] == alone["bias"]
 
 
 @given(TEXTS, st.sampled_from(sorted(SILENCES)))
