@@ -77,11 +77,14 @@ class TurnDetector:
 
         voiced: that the model of speech hears it. silent_s: as `LoudnessFall` has it, where a line is quiet.
         """
+        ended = window.ended >= ENDED
+        if voiced and not ended and silent_s == 0.0:
+            return None
         ago_s = self._fall.ended_ago_s()
-        if window.ended >= ENDED and silent_s == 0.0:
-            ago_s = min(ago_s, window.ended_ago_s)
-            return ago_s if ago_s >= HEARD_OUT_S or not voiced else None
-        return ago_s if silent_s > 0.0 or not voiced else None
+        if not ended or silent_s > 0.0:
+            return ago_s
+        ago_s = min(ago_s, window.ended_ago_s)
+        return None if voiced and ago_s < HEARD_OUT_S else ago_s
 
     def _with_levels(
         self, events: list[SpeechEvent], window: Window, voiced: bool, over_agent: bool

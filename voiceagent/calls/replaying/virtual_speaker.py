@@ -32,10 +32,8 @@ class VirtualSpeaker:
                 self._held = True
                 if self._playout is not None:
                     self._playout.hold()
-            case notify.NotifyResponseEnded(beside=False) if (
-                self._playout is None
-            ):  # what was held had no sound
-                self._held = False
+            case notify.NotifyResponseEnded(beside=False) if self._playout is None:
+                self._held = False  # what was held had no sound
             case do.RestorePlayout():
                 self._held = False
                 if self._playout is not None:
