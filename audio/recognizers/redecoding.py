@@ -11,7 +11,8 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import Any, Protocol, TypeVar
@@ -103,37 +104,47 @@ class RedecodingRecognizer:
         """Recognize one utterance. Raises RecognizerError."""
         if self._model is None:
             raise RecognizerError(f"{self._name}: not started, or closed")
-        decode = self._model.open()
-        window = GrowingWindow(self._step_s, self._longest_s)
-        reported = Hypothesis("")
+        async with self._begun(self._model, sound) as utterance:
+            over = False
+            while not over:
+                piece = await utterance.ahead.next()
+                over = piece is None
+                hypothesis = await self._understand(utterance, piece)
+                if hypothesis is not None:
+                    yield hypothesis
+
+    @asynccontextmanager
+    async def _begun(
+        self, model: DecodingModel, sound: AsyncIterator[Samples | Flush]
+    ) -> AsyncGenerator[_Utterance, None]:
+        """An utterance, which counts among the others while it lasts."""
         hurry = _Hurry()
         pieces = hurry.watch(in_pieces(sound, _PIECE_SAMPLES))
         self._utterances += 1
         try:
             async with LookAheadBuffer(pieces, _WAITING_PIECES) as ahead:
-                while True:
-                    piece = await ahead.next()
-                    settled = piece is None or isinstance(piece, Flush)
-                    number = isinstance(piece, Flush) and piece.number
-                    if isinstance(piece, np.ndarray):
-                        window.hear(piece)
-                        if ahead.waiting or self._busy or not window.is_due(self._crowd):
-                            continue
-                    # words on their way were not heard as a number
-                    if (window.changed or number) and not await self._decode(
-                        window, decode, None if settled else hurry, number
-                    ):
-                        continue
-                    hypothesis = Hypothesis(
-                        window.text, window.stable, settled, window.confidence, window.complete
-                    )
-                    if settled or hypothesis != reported:
-                        reported = hypothesis
-                        yield hypothesis
-                    if piece is None:
-                        return
+                window = GrowingWindow(self._step_s, self._longest_s)
+                yield _Utterance(model.open(), window, hurry, ahead, reported=Hypothesis(""))
         finally:
             self._utterances -= 1
+
+    async def _understand(self, utterance: _Utterance, piece: Samples | Flush | None) -> Hypothesis | None:
+        """What is to be told as this piece has come, None where that is nothing. piece: None at the end."""
+        window = utterance.window
+        settled = piece is None or isinstance(piece, Flush)
+        number = isinstance(piece, Flush) and piece.number
+        if isinstance(piece, np.ndarray):
+            window.hear(piece)
+            if utterance.ahead.waiting or self._busy or not window.is_due(self._crowd):
+                return None
+        # words on their way were not heard as a number
+        if (window.changed or number) and not await self._decode(utterance, settled, number):
+            return None
+        hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence, window.complete)
+        if hypothesis == utterance.reported and not settled:
+            return None
+        utterance.reported = hypothesis
+        return hypothesis
 
     @property
     def _crowd(self) -> float:
@@ -149,19 +160,19 @@ class RedecodingRecognizer:
     def _max_patient(self) -> int:
         return max(1, self._workers - 1)
 
-    async def _decode(
-        self, window: GrowingWindow, decode: Decode, hurry: _Hurry | None, number: bool
-    ) -> bool:
+    async def _decode(self, utterance: _Utterance, settled: bool, number: bool) -> bool:
         """Decode what the window holds; whether that came to its end, and was not abandoned for what is said
-        since. hurry: of words on their way."""
+        since, as words on their way may be.
+        """
+        window, decode = utterance.window, utterance.decode
         sound, prompt = window.take(), window.prompt
-        abandoned = Event() if hurry is None else hurry.begin()
+        abandoned = Event() if settled else utterance.hurry.begin()
 
         def unless_abandoned() -> list[Segment]:
             return [] if abandoned.is_set() else decode(sound, prompt, abandoned, number)
 
         try:
-            segments = await self._in_thread(unless_abandoned, patient=hurry is not None)
+            segments = await self._in_thread(unless_abandoned, patient=not settled)
             if abandoned.is_set():
                 window.put_back()
                 return False
@@ -190,6 +201,19 @@ class RedecodingRecognizer:
             raise
         except Exception as error:  # each library has its own
             raise RecognizerError(f"{self._name}: {type(error).__name__}: {error}") from error
+
+
+@dataclass(slots=True)
+class _Utterance:
+    """One utterance while it is recognized. hurry: of its words on their way. ahead: sound that has come and
+    is not decoded. reported: what was told last.
+    """
+
+    decode: Decode
+    window: GrowingWindow
+    hurry: _Hurry
+    ahead: LookAheadBuffer[Samples | Flush]
+    reported: Hypothesis
 
 
 class _Hurry:
