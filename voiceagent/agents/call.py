@@ -57,11 +57,11 @@ class AgentCall:
 
     @property
     def transcript(self) -> tuple[Said, ...]:
-        """What has been said so far."""
+        """What has been said so far; what a phone line told of the call is in `parameters`."""
         does = self._does()
         items = does.items if does is not None else ()
-        messages = (item for item in items if isinstance(item, MessageItem) and item.text)
-        return tuple(Said(message.role, message.text) for message in messages)
+        messages = (item for item in items if isinstance(item, MessageItem) and not item.by_line)
+        return tuple(Said(message.role, message.text) for message in messages if message.text)
 
     def say(self, text: str, *, interruptible: bool = True) -> None:
         """Have these words said as soon as nobody speaks: progress of a tool, say. Raises TypeError.

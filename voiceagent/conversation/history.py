@@ -23,13 +23,17 @@ PENDING = "This is still running; its result will come."
 
 @dataclass(frozen=True, slots=True)
 class MessageItem:
-    """Words of one side. `spoken`: they came or went as sound; `text` is what was understood or played."""
+    """Words of one side. `spoken`: they came or went as sound; `text` is what was understood or played.
+
+    by_line: a phone line has the model know it of the call; nobody said it.
+    """
 
     item_id: str
     role: Literal["user", "assistant", "system"]
     text: str
     spoken: bool = False
     status: ItemStatus = "completed"
+    by_line: bool = False
 
 
 @dataclass(frozen=True, slots=True)

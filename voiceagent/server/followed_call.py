@@ -52,9 +52,7 @@ def progressed(before: CallProgress, event: Event, commands: Sequence[Command]) 
     """Where a call stands after an event and what was decided. Pure."""
     now = before
     match event:
-        case ev.CallStarted():  # what a phone line told before that is no turn
-            now = CallProgress(before.call_id)
-        case ev.ItemCreated(item=MessageItem(role="user", item_id=item_id)):
+        case ev.ItemCreated(item=MessageItem(role="user", item_id=item_id, by_line=False)):
             now = now._replace(turn=now.turn + 1, turn_id=item_id, doing="the answer is made")
         case ev.PlayoutPlayed() | ev.PlayoutStopped():
             now = now._replace(doing="nobody speaks")

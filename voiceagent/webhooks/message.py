@@ -64,7 +64,7 @@ def as_transcript(items: Sequence[Item]) -> list[dict[str, Any]]:
     said: list[dict[str, Any]] = []
     for item in items:
         match item:
-            case MessageItem() if item.text:
+            case MessageItem() if item.text and not item.by_line:
                 unfinished = {"unfinished": True} if item.status == "in_progress" else {}
                 said.append({"role": item.role, "text": item.text, **unfinished})
             case ToolCallItem(call=call):

@@ -77,6 +77,7 @@ class WebhookSender:
             "call_id": began.data["call_id"],
             "reason": reason,
             "seconds": round(at_s - began.created_at, 1),
+            "parameters": began.data["parameters"],
             "transcript": as_transcript(items),
             "lost": True,
         }
@@ -135,17 +136,19 @@ class CallEvents:
         self._send = send
         self._clock = clock
         self._began_s: float | None = None
+        self._parameters: dict[str, str] = {}
 
     def began(self, agent: str, model: str, parameters: Mapping[str, str]) -> None:
         """The client is there."""
-        self._began_s = self._clock()
-        self._tell(BEGAN, agent=agent, model=model, parameters=dict(parameters))
+        self._began_s, self._parameters = self._clock(), dict(parameters)
+        self._tell(BEGAN, agent=agent, model=model, parameters=self._parameters)
 
     def ended(self, reason: str, items: Sequence[Item]) -> None:
         """The call is over; of one that never began nothing is told."""
         if self._began_s is not None:
             seconds = round(self._clock() - self._began_s, 1)
-            self._tell(ENDED, reason=reason, seconds=seconds, transcript=as_transcript(items))
+            known, said = self._parameters, as_transcript(items)
+            self._tell(ENDED, reason=reason, seconds=seconds, parameters=known, transcript=said)
 
     def _tell(self, kind: str, **data: Any) -> None:
         event = WebhookEvent(new_id("evt"), kind, int(self._clock()), {"call_id": self._call_id, **data})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from voiceagent.agents import Agent, Said
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation.events import AgentEvent, HookFailed
-from voiceagent.conversation.history import Item
+from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.session.agent import OfferedTool
 
 
@@ -42,13 +42,14 @@ class Shy(Agent):
     """Cannot greet whom it does not know."""
 
     ended = False
+    transcript: Sequence[Said] = ()
 
     @property
     def greeting(self) -> str:  # type: ignore[override]  # a property in place of a text
         return f"Hello, {self.call.parameters['from']}."
 
     async def on_call_ended(self, transcript: Sequence[Said]) -> None:
-        self.ended = True
+        self.ended, self.transcript = True, transcript
 
 
 class Forgetful(Agent):
@@ -95,6 +96,19 @@ async def test_a_greeting_that_fails_is_told_to_the_call_and_nothing_is_said() -
     assert call.posted[0] == HookFailed("greeting", told_at(Shy.greeting), "KeyError: 'from'")
     running.identify({"from": "+15550123"})
     assert running.greeting == "Hello, +15550123."
+
+
+async def test_what_a_phone_line_told_is_nobodys_words() -> None:
+    call, agent = FakeCall(), Shy()
+    about = MessageItem("1", "user", "[About this call: {}]", by_line=True)
+    noted = MessageItem("2", "assistant", "Noted.", by_line=True)
+    call.items = (about, noted, MessageItem("3", "user", "a room please"))
+    running = RunningAgent("call_1", lambda: agent)
+    running.join(call)
+    running.begin()
+    running.end()
+    await running.hooks_over()
+    assert agent.transcript == (Said("user", "a room please"),)
 
 
 async def test_an_agent_is_told_of_the_end_of_a_call_that_has_begun_and_of_no_other() -> None:

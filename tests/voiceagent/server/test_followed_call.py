@@ -40,8 +40,7 @@ def test_each_turn_and_who_speaks_in_it_is_told():
 
 def test_what_a_phone_line_told_is_no_turn_of_the_caller():
     world = CallWorld()
-    world.feed(ev.ItemCreated(MessageItem("made_1", "user", "[About this call: {}]")))
-    world.feed(ev.CallStarted())
+    world.feed(ev.ItemCreated(MessageItem("made_1", "user", "[About this call: {}]", by_line=True)))
     world.say("is there a pool")
     *_, last, over = told_of(world)
     assert isinstance(last, CallProgress)

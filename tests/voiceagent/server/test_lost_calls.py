@@ -34,7 +34,7 @@ class Webhooks(WebhookSender):
 
 
 def told(kind: str, call_id: str) -> WebhookEvent:
-    return WebhookEvent(f"evt_{kind}_{call_id}", f"call.{kind}", 1000, {"call_id": call_id})
+    return WebhookEvent(f"evt_{kind}_{call_id}", f"call.{kind}", 1000, {"call_id": call_id, "parameters": {}})
 
 
 @pytest.fixture

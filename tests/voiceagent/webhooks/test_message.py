@@ -45,8 +45,9 @@ def test_a_signature_of_anything_else_is_refused(what: str) -> None:
         verify(body + b" " if what == "body" else body, headers, secret)
 
 
-def test_a_transcript_has_words_and_tools_with_their_outputs() -> None:
+def test_a_transcript_has_words_and_tools_with_their_outputs_and_not_what_a_phone_line_told() -> None:
     items = (
+        MessageItem("0", "user", '[About this call: {"from": "+4930"}]', by_line=True),
         MessageItem("1", "user", "two tuna"),
         ToolCallItem("2", ToolCall("call_1", "add", '{"pizza":"tuna"}')),
         ToolOutputItem("3", "call_1", "2 pizzas"),

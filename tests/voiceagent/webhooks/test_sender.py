@@ -55,7 +55,7 @@ async def test_a_call_is_told_of_when_it_begins_and_ends() -> None:
         "call_id": "call_1", "agent": "Orders", "model": "gpt", "parameters": {"from": "+4930"},
     }  # fmt: skip
     assert ended["data"] == {
-        "call_id": "call_1", "reason": "the caller left", "seconds": 0.0,
+        "call_id": "call_1", "reason": "the caller left", "seconds": 0.0, "parameters": {"from": "+4930"},
         "transcript": [{"role": "user", "text": "hello"}],
     }  # fmt: skip
 
@@ -69,7 +69,8 @@ async def test_of_a_call_that_never_began_nothing_is_told() -> None:
 
 
 async def test_of_a_call_that_was_lost_with_its_process_it_is_told_why() -> None:
-    began = WebhookEvent("evt_1", "call.began", 990, {"call_id": "call_1", "agent": "Orders"})
+    known = {"call_id": "call_1", "agent": "Orders", "parameters": {"from": "+4930"}}
+    began = WebhookEvent("evt_1", "call.began", 990, known)
     async with receiving() as receiver:
         webhooks = sender(receiver.url)
         async with running(webhooks):
@@ -79,7 +80,8 @@ async def test_of_a_call_that_was_lost_with_its_process_it_is_told_why() -> None
     assert ended["type"] == "call.ended"
     assert ended["id"] != "evt_1"
     assert ended["data"] == {
-        "call_id": "call_1", "reason": "worker 0 was lost", "seconds": 10.0, "transcript": [], "lost": True,
+        "call_id": "call_1", "reason": "worker 0 was lost", "seconds": 10.0, "parameters": {"from": "+4930"},
+        "transcript": [], "lost": True,
     }  # fmt: skip
 
 

@@ -150,8 +150,6 @@ class Timeline:
 
     def _event(self, event: Json, moment: Moment) -> None:
         match event:
-            case {"type": "CallStarted"}:
-                self._open.begun = True
             case {"type": "SpeechStarted"}:
                 self._open.spoken = moment
             case {"type": "TurnEnded"}:
@@ -181,13 +179,12 @@ class Timeline:
             case {"type": "HookFailed", "name": name, "place": place, "reason": reason}:
                 hook = {"name": name, "place": place, "reason": self._text(reason)}
                 self._failed_hooks.append((moment.clock_s, hook))
-            case {"type": "ItemCreated", "item": {"type": "MessageItem", "role": "user"} as item}:
-                self._typed(item["item_id"], self._text(item["text"]), moment)
-
-    def _typed(self, item_id: str, text: str, moment: Moment) -> None:
-        if self._open.begun:  # before that a phone line tells the model what it knows: nobody says it
-            self._turns[item_id] = CallerTurn(item_id, moment, moment, moment, "typed", text)
-            self._touch("turns", item_id)
+            case {"type": "ItemCreated", "item": {"type": "MessageItem", "role": "user"} as item} if not (
+                item.get("by_line")
+            ):
+                item_id, text = item["item_id"], self._text(item["text"])
+                self._turns[item_id] = CallerTurn(item_id, moment, moment, moment, "typed", text)
+                self._touch("turns", item_id)
 
     def _tool(self, step: ToolStep, moment: Moment) -> None:
         match step:
@@ -303,11 +300,10 @@ class Timeline:
 
 @dataclass(slots=True)
 class _Open:
-    """What is not complete yet. begun: the call has. reported: responses whose report comes next. told: what
-    was ever told of. gone: the log tells what was played when the call ended.
+    """What is not complete yet. reported: responses whose report comes next. told: what was ever told of.
+    gone: the log tells what was played when the call ended.
     """
 
-    begun: bool = False
     spoken: Moment | None = None
     ended: Moment | None = None
     ended_by: str = ""

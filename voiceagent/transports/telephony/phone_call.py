@@ -160,9 +160,9 @@ class PhoneCall:
         self._log.info("phone_call_started", line_call=line_call, parameters=known)
         self._call.handle(ev.SettingsChanged(phone_settings(self._call.settings, started)))
         if started.parameters:
-            about = MessageItem(new_id("item"), "user", call_data(started.parameters))
+            about = MessageItem(new_id("item"), "user", call_data(started.parameters), by_line=True)
             # An answer of its own keeps it apart from the caller's first words: they would be one message.
-            noted = MessageItem(new_id("item"), "assistant", "Noted.")
+            noted = MessageItem(new_id("item"), "assistant", "Noted.", by_line=True)
             for item in (about, noted):
                 self._call.handle(ev.ItemCreated(item))
         line = LineTools(self._control, self._line.transfers, weak_callback(self._leave))

@@ -65,7 +65,8 @@ def test_turns_and_responses_have_their_words_and_whose_they_are():
 )
 def test_what_the_phone_line_told_is_told_of_the_call_and_nobody_typed_it(words: Words, told: dict[str, str]):
     world = CallWorld()
-    world.feed(ev.ItemCreated(MessageItem("made_1", "user", '[About this call: {"from": "+15550100"}]')))
+    about = MessageItem("made_1", "user", '[About this call: {"from": "+15550100"}]', by_line=True)
+    world.feed(ev.ItemCreated(about))
     identified = LogWriter(words).entry(CallIdentified("CA12", (Fact("from", "+15550100"),)))
     world.feed(ev.CallStarted())
     world.feed(ev.ItemCreated(MessageItem("made_2", "user", "a room please")))
