@@ -6,7 +6,7 @@ the turn sounds there, and the network is taught to say the same of the encoder'
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from audio.detection.smart_turn import MAX_TURN_S, SmartTurn
 from audio.detection.vad import SileroVad
-from audio.detection.voiced_spans import Span, voiced_spans
+from audio.detection.voiced_spans import Span, joined, voiced_spans
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.recognizers.completeness import STATES
 from audio.recognizers.moonshine_decoder import EncoderDecoder
 from audio.resample import resample
+from audio.surroundings import gain, in_some_room, samples_of, some_noise, some_telephone
 from audio.wav import read_wav
 
 LEAD_S, TAIL_S = 0.3, 0.5
@@ -43,7 +44,8 @@ _AS_RECORDED = 0.35
 _ROOM, _TELEPHONE, _NOISE = 0.4, 0.45, 0.5
 """Parts of the recordings: heard as they are, and of the others in rooms, by telephone, in noise."""
 
-Wave = NDArray[np.float64]
+_BELOW_DB, _LOUDEST_DB = (8.0, 35.0), (2.0, 22.0)
+"""How far noise is below the sound, and the loudest sample below what 16 bits have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ async def heard_pauses(
     samples, rate_hz = read_wav(path)
     lead, tail = (np.zeros(round(each * SAMPLE_RATE_HZ), np.int16) for each in (LEAD_S, TAIL_S))
     sound = np.concatenate([lead, resample(samples, rate_hz, SAMPLE_RATE_HZ), tail])
-    spans = _joined(voiced_spans(sound, listeners.vad))
+    spans = joined(voiced_spans(sound, listeners.vad), round(PAUSE_S * SAMPLE_RATE_HZ))
     ends = [end + round(BEHIND_VOICE_S * SAMPLE_RATE_HZ) for _, end in spans]
     last = ends[-1] if whole and ends else None
     dips = _dips(sound, spans)
@@ -96,17 +98,6 @@ async def _heard(sound: Samples, listeners: Listeners, random: np.random.Generat
     return Heard(newest.astype(np.float16), await listeners.teacher.complete(asked))
 
 
-def _joined(spans: list[Span]) -> list[Span]:
-    """The spans, of which those with no pause between them are one."""
-    joined: list[Span] = []
-    for begin, end in spans:
-        if joined and begin - joined[-1][1] < PAUSE_S * SAMPLE_RATE_HZ:
-            joined[-1] = joined[-1][0], end
-        else:
-            joined.append((begin, end))
-    return joined
-
-
 def _dips(sound: Samples, spans: list[Span]) -> list[int]:
     """The samples where a voice is lowest around, in the midst of what it says."""
     steps = sound[: len(sound) // _STEP * _STEP].astype(np.float64).reshape(-1, _STEP)
@@ -125,38 +116,11 @@ def _varied(sound: Samples, random: np.random.Generator) -> Samples:
     heard = sound.astype(np.float64)
     if random.random() >= _AS_RECORDED:
         if random.random() < _ROOM:
-            heard = _in_room(heard, random)
+            heard = in_some_room(heard, random, SAMPLE_RATE_HZ)
         if random.random() < _TELEPHONE:
-            heard = _filtered(heard, lambda hz: 1 / (1 + (200 / hz) ** 4) / (1 + (hz / 3_500) ** 16))
+            heard = some_telephone(heard, random, SAMPLE_RATE_HZ).astype(np.float64)
         if random.random() < _NOISE:
-            heard = heard + _noise(heard, random)
-    level = 32_767 * 10 ** (-random.uniform(2, 22) / 20)
-    samples: Samples = (heard / (np.abs(heard).max() + 1) * level).astype(np.int16)
-    return samples
-
-
-def _filtered(sound: Wave, gain: Callable[[Wave], Wave]) -> Wave:
-    """The sound with a gain for each frequency, in Hz."""
-    hz = np.maximum(np.fft.rfftfreq(len(sound), 1 / SAMPLE_RATE_HZ), 1)
-    filtered: Wave = np.fft.irfft(np.fft.rfft(sound) * gain(hz), len(sound))
-    return filtered
-
-
-def _in_room(sound: Wave, random: np.random.Generator) -> Wave:
-    """The sound with a room's tail, which falls by 60 dB in 0.15 to 0.6 s."""
-    length = round(random.uniform(0.15, 0.6) * SAMPLE_RATE_HZ)
-    tail = random.standard_normal(length) * 10 ** (-3 * np.arange(length) / length)
-    tail *= random.uniform(0.05, 0.5) / np.sqrt((tail**2).sum())
-    tail[0] = 1
-    whole = len(sound) + length
-    heard: Wave = np.fft.irfft(np.fft.rfft(sound, whole) * np.fft.rfft(tail, whole), whole)
-    return heard[: len(sound)]
-
-
-def _noise(sound: Wave, random: np.random.Generator) -> Wave:
-    """Noise of some colour, 8 to 35 dB below the sound."""
-    fall = random.uniform(0.3, 1) if random.random() < 0.7 else 0.0
-    noise = _filtered(random.standard_normal(len(sound)), lambda hz: np.maximum(hz, 50) ** -fall)
-    decibels = random.uniform(8, 35)
-    level = float(np.sqrt((sound**2).mean() / (noise**2).mean())) * 10 ** (-decibels / 20)
-    return noise * level
+            below = gain(-random.uniform(*_BELOW_DB)) * np.sqrt(np.mean(heard**2))
+            heard = heard + below * some_noise(len(heard), random, SAMPLE_RATE_HZ)
+    loudest = 32_767 * gain(-random.uniform(*_LOUDEST_DB))
+    return samples_of(heard / (np.abs(heard).max() + 1) * loudest)

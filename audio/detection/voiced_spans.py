@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 
 import numpy as np
@@ -41,13 +42,19 @@ def utterances(sound: Samples, vad: SileroVad, pause_s: float, padding_s: float)
     if 2 * padding_s >= pause_s:
         raise ValueError(f"padding_s is {padding_s}; allowed: less than half of pause_s, {pause_s}")
     padding, pause = round(padding_s * SAMPLE_RATE_HZ), round(pause_s * SAMPLE_RATE_HZ)
-    joined: list[Span] = []
-    for begin, end in voiced_spans(sound, vad):
-        if joined and begin - joined[-1][1] <= pause:
-            joined[-1] = (joined[-1][0], end)
+    spans = joined(voiced_spans(sound, vad), pause)
+    return [sound[max(0, begin - padding) : end + padding] for begin, end in spans]
+
+
+def joined(spans: Iterable[Span], pause: int) -> list[Span]:
+    """The spans, of which those that are at most so many samples apart are one."""
+    whole: list[Span] = []
+    for begin, end in spans:
+        if whole and begin - whole[-1][1] <= pause:
+            whole[-1] = (whole[-1][0], end)
         else:
-            joined.append((begin, end))
-    return [sound[max(0, begin - padding) : end + padding] for begin, end in joined]
+            whole.append((begin, end))
+    return whole
 
 
 def _probabilities(sound: Samples, vad: SileroVad) -> list[float]:

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 
 from audio.detection.front_end import Window
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
+from audio.detection.voice_end.examples import LABEL_S, spoken
 from audio.loudness import energies
 from audio.onnx.silero_graph import INPUT_SAMPLES
 from audio.pcm import Samples
@@ -40,8 +40,6 @@ CONDITIONS = (
     *("room,noise=20", "noise=20", "noise=15", "noise=10"),
 )
 BEFORE_S, AFTER_S = 0.5, 1.5
-LABEL_S = 0.01
-BELOW_DB = 20.0
 SILENCE_S = 0.25
 NEAR_S = (-0.3, 0.4)
 """A pause that begins so far from a silence's label is that silence's."""
@@ -84,15 +82,6 @@ def pauses_in(sound: Samples, vad: SileroVad) -> list[tuple[float, float]]:
     return told
 
 
-def spoken(source: Samples) -> np.ndarray:
-    """Which label windows of `source` [n], 16 kHz, are voice."""
-    length, around = round(LABEL_S * SAMPLE_RATE_HZ), round(1 / LABEL_S)
-    whole = source[: len(source) // length * length].astype(float).reshape(-1, length)
-    energy = np.mean(whole**2, axis=1)
-    loudest = sliding_window_view(np.pad(energy, around), 2 * around + 1).max(axis=1)
-    return energy > np.maximum(loudest, energy.max() / 1000) * 10 ** (-BELOW_DB / 10)
-
-
 def compare(found: Found, voice: np.ndarray, pauses: list[tuple[float, float]]) -> None:
     """Count the pauses of one recording."""
     loud = np.append(np.flatnonzero(voice), len(voice) + round(SILENCE_S / LABEL_S))
@@ -131,7 +120,7 @@ def main(half: Half, folders: list[Path]) -> None:
         conditions, found = parse_conditions(text), Found()
         line = tuple(one for one in conditions if one.name == "telephone")
         for clip in clips:
-            voice = spoken(at_model_rate(clip, line))
+            voice = spoken(at_model_rate(clip, line).astype(np.float64))
             compare(found, voice, pauses_in(at_model_rate(clip, conditions), vad))
         off, told = np.array(found.off_s) * 1000, np.array(found.told_s) * 1000
         far_off = " ".join(f"{ms:4.0f}" for ms in np.percentile(np.abs(off), (50, 95)))

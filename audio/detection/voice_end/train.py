@@ -1,7 +1,7 @@
 """Learns when a voice has ended: `python -m audio.detection.voice_end.train OUT.npz FOLDER...`
 
 The folders have WAV files of people who speak, as clean as can be, in any folders below them. Each is heard
-four times, in other rooms and noises; 15 h of calls take some 3 min to make and 30 s to learn once from.
+twice, in other rooms and noises; 15 h of calls take some 3 min to make and 30 s to learn once from.
 Prints, of calls that were held out, how soon ends are told and how many are told in a voice, by threshold.
 """
 
@@ -32,7 +32,7 @@ SEEN = 128
 LOOKED = SEEN + 4 * BANDS + 1
 SILENCE_S = 0.25
 """A voice that is silent for so long has ended; a shorter silence is one within words."""
-TIMES, EPOCHS, BATCH, RATE = 4, 8, 96, 6e-3
+TIMES, EPOCHS, BATCH, RATE = 2, 8, 96, 6e-3
 HELD_OUT = 12
 """One folder of so many, of those that have the files, is held out: each is a speaker's."""
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)

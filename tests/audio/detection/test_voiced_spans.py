@@ -5,7 +5,7 @@ import pytest
 from sounds import said
 
 from audio.detection.vad import SAMPLE_RATE_HZ, SileroVad
-from audio.detection.voiced_spans import utterances, voiced_spans
+from audio.detection.voiced_spans import joined, utterances, voiced_spans
 from audio.pcm import Samples
 
 SECOND = np.zeros(SAMPLE_RATE_HZ, np.int16)
@@ -53,3 +53,8 @@ async def test_a_long_silence_parts_utterances_and_a_short_one_does_not(vad: Sil
 def test_padding_that_would_join_what_is_apart_is_refused(vad: SileroVad) -> None:
     with pytest.raises(ValueError, match="padding_s is 1"):
         utterances(SECOND, vad, pause_s=2.0, padding_s=1.0)
+
+
+def test_spans_with_too_short_a_pause_between_them_are_one() -> None:
+    assert joined([(0, 10), (15, 20), (25, 30), (36, 40)], 5) == [(0, 30), (36, 40)]
+    assert joined([], 5) == []

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from audio.pcm import AudioFormat, Samples, decode, encode
-from audio.resample import resample
+from audio.surroundings import by_telephone, gain, samples_of, with_room
 from voiceagent.bench.people.material import Clip
 from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
@@ -74,16 +73,16 @@ def _under(clip: Clip, condition: Condition) -> Clip:
     if condition.name == "tempo":
         stretched = _stretched(sound, condition.value)
         end_s = clip.voice_end_s / condition.value
-        return replace(clip, sound=_samples(stretched), voice_end_s=end_s)
+        return replace(clip, sound=samples_of(stretched), voice_end_s=end_s)
     if condition.name == "pause":
         return _with_longer_pause(clip, condition.value)
     if condition.name == "telephone":
-        return replace(clip, sound=_by_telephone(sound))
+        return replace(clip, sound=by_telephone(sound, FORMAT.rate_hz, *_TELEPHONE_HZ))
     if condition.name == "noise":
-        return replace(clip, sound=_samples(sound + _noise(sound, condition.value)))
-    gain = _FAR_GAIN if condition.name == "far" else 1.0
+        return replace(clip, sound=samples_of(sound + _noise(sound, condition.value)))
+    lower = _FAR_GAIN if condition.name == "far" else 1.0
     heard = in_a_room(sound, _DIRECT_TO_ROOM_DB[condition.name], ringing_s=condition.value)
-    return replace(clip, sound=_samples(gain * heard))
+    return replace(clip, sound=samples_of(lower * heard))
 
 
 def _with_longer_pause(clip: Clip, seconds: float) -> Clip:
@@ -104,20 +103,6 @@ def _with_longer_pause(clip: Clip, seconds: float) -> Clip:
     return replace(clip, sound=sound, voice_end_s=clip.voice_end_s + seconds)
 
 
-def _by_telephone(sound: Floats) -> Samples:
-    """The band of a telephone, 8 kHz, G.711, and back."""
-    spectrum = np.fft.rfft(sound)
-    hz = np.fft.rfftfreq(len(sound), 1 / FORMAT.rate_hz)
-    low, high = _TELEPHONE_HZ
-    spectrum *= (
-        1 / np.sqrt(1 + (low / np.maximum(hz, 1e-3)) ** 8) / np.sqrt(1 + (hz / high) ** 16)
-    )  # Butterworth
-    band = _samples(np.fft.irfft(spectrum, len(sound)))
-    line = AudioFormat.PCMU
-    narrow = decode(encode(resample(band, FORMAT.rate_hz, line.rate_hz), line), line)
-    return resample(narrow, line.rate_hz, FORMAT.rate_hz)
-
-
 def in_a_room(
     sound: Floats,
     direct_to_room_db: float,
@@ -132,12 +117,7 @@ def in_a_room(
     at_s = np.arange(round(ringing_s * rate_hz)) / rate_hz
     room = np.random.default_rng(_SEED).normal(0, 1, len(at_s)) * 10 ** (-3 * at_s / ringing_s)
     room[: round(_ROOM_BEGINS_S * rate_hz)] = 0
-    room *= 10 ** (-direct_to_room_db / 20) / np.sqrt(np.sum(room**2))
-    room[0] = 1.0
-    length = len(sound) + len(room)
-    heard: Floats = np.fft.irfft(np.fft.rfft(sound, length) * np.fft.rfft(room, length), length)
-    heard /= np.sqrt(1 + 10 ** (-direct_to_room_db / 10))
-    return heard
+    return with_room(sound, room, direct_to_room_db)
 
 
 def _noise(sound: Floats, voice_over_noise_db: float) -> Floats:
@@ -150,7 +130,7 @@ def _noise(sound: Floats, voice_over_noise_db: float) -> Floats:
     window = FORMAT.rate_hz // 100
     energies = np.mean(sound[: len(sound) // window * window].reshape(-1, window) ** 2, axis=1)
     voice = float(np.sqrt(np.percentile(energies, 90)))
-    pink *= voice * 10 ** (-voice_over_noise_db / 20) / pink.std()
+    pink *= voice * gain(-voice_over_noise_db) / pink.std()
     return pink
 
 
@@ -175,8 +155,3 @@ def _stretched(sound: Floats, factor: float) -> Floats:
         out[index * hop : index * hop + window] += fade * padded[best : best + window]
         wanted = np.pad(padded[best + hop : best + hop + window], (0, window))[:window]
     return out[: int(len(sound) / factor)]
-
-
-def _samples(sound: Floats) -> Samples:
-    clipped: Samples = np.clip(np.rint(sound), -32_768, 32_767).astype(np.int16)
-    return clipped

@@ -1,0 +1,106 @@
+"""Rooms, telephone lines and noises as they are made up: to learn to hear in, and to measure in. Pure."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio.pcm import AudioFormat, Samples, decode, encode
+from audio.resample import resample
+
+Wave = NDArray[np.float64]
+"""Samples [n], on the scale of 16 bits."""
+
+RINGING_S, DIRECT_TO_ROOM_DB = (0.15, 1.0), (-8.0, 12.0)
+"""Of the rooms that are made by chance: how long they ring, and how much louder direct sound is."""
+FIRST_ECHO_S, EARLY_S = (0.001, 0.012), 0.04
+"""When a room begins to be heard, and until when single echoes may stand out."""
+DULL, ECHOING = 0.6, 0.5
+"""How many of the rooms swallow high sound sooner than low, and in how many single echoes stand out."""
+LINE_HZ = (100.0, 350.0), (3_200.0, 3_700.0)
+"""Between which telephones' bands begin, and end."""
+HUMMING, SWAYING = 0.3, 0.3
+"""How many noises have a hum in them, and how many grow louder and lower."""
+
+
+def in_some_room(sound: Wave, random: np.random.Generator, rate_hz: int) -> Wave:
+    """The sound as it is heard in a room made by chance: Polack's model (1988), noise that dies away behind
+    the direct sound, in most rooms the sooner the higher it is.
+    """
+    ringing_s, direct_to_room_db = random.uniform(*RINGING_S), random.uniform(*DIRECT_TO_ROOM_DB)
+    at_s = np.arange(round(ringing_s * rate_hz)) / rate_hz
+    room = random.normal(0, 1, len(at_s))
+    if random.random() < DULL:
+        hz = np.fft.rfftfreq(len(room), 1 / rate_hz)
+        dull = np.fft.rfft(room) / np.sqrt(1 + (hz / random.uniform(800, 4_000)) ** 2)
+        late = np.clip(at_s / (ringing_s * random.uniform(0.3, 0.95)), 0, 1)
+        room = room * (1 - late) + 2 * late * np.fft.irfft(dull, len(room))
+    room *= 10 ** (-3 * at_s / ringing_s)
+    begin = round(random.uniform(*FIRST_ECHO_S) * rate_hz)
+    room[:begin] = 0
+    if random.random() < ECHOING:
+        echoes = random.integers(begin, min(len(room), round(EARLY_S * rate_hz)), random.integers(3, 10))
+        room[echoes] += 5 * random.normal(0, 1, len(echoes)) * 10 ** (-3 * at_s[echoes] / ringing_s)
+    return with_room(sound, room, direct_to_room_db)[: len(sound)]
+
+
+def with_room(sound: Wave, room: Wave, direct_to_room_db: float) -> Wave:
+    """The sound with what a room makes of it, and the room's echo after it; as loud altogether as it was.
+
+    room: what comes of a click in it, from the click on, without the click itself.
+    """
+    room = room * (gain(-direct_to_room_db) / np.sqrt(np.sum(room**2)))
+    room[0] = 1.0
+    whole = len(sound) + len(room)
+    length = 1 << whole.bit_length()  # of which a transform is fast
+    heard = np.fft.irfft(np.fft.rfft(sound, length) * np.fft.rfft(room, length), length)[:whole]
+    as_loud: Wave = heard / np.sqrt(1 + gain(-direct_to_room_db) ** 2)
+    return as_loud
+
+
+def some_telephone(sound: Wave, random: np.random.Generator, rate_hz: int) -> Samples:
+    """The sound by a telephone line whose band is made up by chance."""
+    low_hz, high_hz = (random.uniform(*between_hz) for between_hz in LINE_HZ)
+    return by_telephone(sound, rate_hz, low_hz, high_hz)
+
+
+def by_telephone(sound: Wave, rate_hz: int, low_hz: float, high_hz: float) -> Samples:
+    """What of a sound comes by a telephone line with such a band: 8 kHz, G.711, and back."""
+    line = AudioFormat.PCMU
+    narrow = resample(samples_of(band(sound, rate_hz, low_hz, high_hz)), rate_hz, line.rate_hz)
+    back = resample(decode(encode(narrow, line), line), line.rate_hz, rate_hz)[: len(sound)]
+    return np.pad(back, (0, len(sound) - len(back)))
+
+
+def band(sound: Wave, rate_hz: int, low_hz: float, high_hz: float) -> Wave:
+    """The sound between two frequencies, as a Butterworth filter without delay lets it through."""
+    spectrum, hz = np.fft.rfft(sound), np.fft.rfftfreq(len(sound), 1 / rate_hz)
+    spectrum /= np.sqrt(1 + (low_hz / np.maximum(hz, 1e-3)) ** 8) * np.sqrt(1 + (hz / high_hz) ** 16)
+    return np.fft.irfft(spectrum, len(sound))
+
+
+def some_noise(length: int, random: np.random.Generator, rate_hz: int) -> Wave:
+    """From white to brown, now and then with a hum, or louder and lower; its standard deviation is 1."""
+    spectrum = np.fft.rfft(random.normal(0, 1, length))
+    spectrum /= np.maximum(1, np.arange(len(spectrum))) ** random.uniform(0, 0.6)
+    length_s = length / rate_hz
+    if random.random() < HUMMING:
+        hum_hz = random.choice([50, 60, 100, 120]) * np.arange(1, 5)
+        spectrum[np.rint(hum_hz * length_s).astype(int)] *= random.uniform(5, 60, 4)
+    noise = np.fft.irfft(spectrum, length)
+    if random.random() < SWAYING:
+        turns = np.arange(length) / rate_hz * random.uniform(0.17, 1) + random.random()
+        noise *= 10 ** (random.uniform(1, 5) * np.sin(2 * np.pi * turns) / 20)
+    even: Wave = noise / noise.std()
+    return even
+
+
+def gain(decibels: float) -> float:
+    """By what a sound is multiplied that is to be so much louder."""
+    return float(10 ** (decibels / 20))
+
+
+def samples_of(sound: Wave) -> Samples:
+    """The sound in 16 bits; what is too loud for them is clipped."""
+    clipped: Samples = np.clip(np.rint(sound), -32_768, 32_767).astype(np.int16)
+    return clipped
