@@ -35,6 +35,10 @@ ASKS_PERHAPS = 0.5
 """Where nothing is known of what asks in a language."""
 SURE = 0.7
 """Confidence of the recognizer from which on it makes no difference."""
+WAVERS = 0.25
+"""How open a comma leaves a turn that the recognizer has taken back: 16 % of 82 orders went on then, 3 % of
+219 behind other marks, 56 % of 64 behind a comma.
+"""
 SOUNDS_EVEN = 1.0
 """The log odds of a sound that tells nothing, between the means of 127 pauses of people that went on, 0.0,
 and of 353 ends, 2.4."""
@@ -51,7 +55,8 @@ class TurnEvidence:
     it does not tell. probability: that the turn is complete by its sound, as the turn model or the recognizer
     has it; None where neither tells. dictation: how many digits a number may have that the agent has asked to
     be dictated, empty for a name or the like; None where nothing is, as far as the agent's code says. llm:
-    what the LLM's word on these very words adds, in nats (`llm_end.py`); None where it has said none.
+    what the LLM's word on these very words adds, in nats (`llm_end.py`); None where it has said none. before:
+    what the recognizer made of the turn before it came to the text.
     """
 
     text: str
@@ -61,6 +66,7 @@ class TurnEvidence:
     probability: float | None = None
     dictation: tuple[int, ...] | None = None
     llm: float | None = None
+    before: str = ""
 
 
 Observed = dict[str, float]
@@ -86,6 +92,17 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
     if evidence.probability is not None and observed.keys().isdisjoint(("whole number", "open number")):
         observed["sound"] = _by_sound(evidence.probability, observed)
     return observed
+
+
+def openness(evidence: TurnEvidence, observed: Observed) -> float:
+    """How open the last mark leaves the turn: 1 behind a comma, `WAVERS` where that was a comma before it
+    became another, else 0, as behind numbers.
+    """
+    if "tells" not in observed:
+        return 0.0
+    if "comma" in observed:
+        return 1.0
+    return WAVERS if "comma" in _by_punctuation(evidence.before) else 0.0
 
 
 def _by_sound(probability: float, observed: Observed) -> float:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from voiceagent.conversation.end_of_turn.dictation import dictation
-from voiceagent.conversation.end_of_turn.evidence import ANSWERED, Observed, TurnEvidence, observe
+from voiceagent.conversation.end_of_turn.evidence import ANSWERED, Observed, TurnEvidence, observe, openness
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage
 from voiceagent.conversation.settings import Eagerness
 
@@ -86,7 +86,8 @@ def judge(
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
     if dictation(evidence.agent, evidence.dictation, language) is not None:
         return EndOfTurn(probability, silence_s(probability, DICTATED), witnesses)
-    return EndOfTurn(probability, silence_s(probability, SILENCES[eagerness], asking(observed)), witnesses)
+    asks, opened = asking(observed), openness(evidence, observed)
+    return EndOfTurn(probability, silence_s(probability, SILENCES[eagerness], asks, opened), witnesses)
 
 
 def weighed(observed: Observed) -> tuple[tuple[str, float], ...]:
@@ -101,16 +102,19 @@ def asking(observed: Observed) -> float:
     return min(observed["asks"] / ANSWERED, 1.0) * (1 - observed["unfinished"])
 
 
-def silence_s(probability: float, silences: Silences, asks: float = 0.0) -> float:
+def silence_s(probability: float, silences: Silences, asks: float = 0.0, opened: float = 0.0) -> float:
     """Seconds of silence that end a turn which is over with this probability P. asks: as `asking` has it.
+    opened: as `openness` has it.
 
     To wait for t costs t where the turn is over; to be too early costs C where it is not, and a pause is
     still going on then with exp(-t / T), where T is how much longer it goes on in the mean. Of
     P t + (1 - P) C exp(-t / T) the least lies on a line in the log odds of P, T a nat.
     """
+    # pauses behind a comma are short: more silence tells them from an end better than any weight does
+    certain_s = silences.certain_s + (silences.even_s - silences.certain_s) * opened
     if not 0.0 < probability < 1.0:
-        return silences.certain_s if probability > 0.5 else silences.open_s
+        return certain_s if probability > 0.5 else silences.open_s
     log_odds = math.log(probability / (1 - probability))
     # behind words that seem whole, who asks may think of more for as long as others
     pause_s = PAUSE_S if log_odds > 0.0 else PAUSE_S + (ASKING_PAUSE_S - PAUSE_S) * asks
-    return min(max(silences.even_s - pause_s * log_odds, silences.certain_s), silences.open_s)
+    return min(max(silences.even_s - pause_s * log_odds, certain_s), silences.open_s)

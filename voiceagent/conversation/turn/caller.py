@@ -151,6 +151,7 @@ class Caller:
         turn.recognized = replace(
             turn.recognized,
             text=event.text,
+            before=turn.recognized.before if event.text == turn.text else turn.text,
             stable=event.stable,
             confidence=event.confidence,
             complete=event.complete,
@@ -197,6 +198,7 @@ def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolic
         turn.recognized.complete if told is None else told,
         turn.dictation,
         None if ends is None or llm_end is None else llm_end.nats(ends),
+        turn.recognized.before,
     )
     return judge(evidence, language_of(policy.language), eagerness)
 

@@ -60,12 +60,14 @@ class Length(Enum):
 class Recognized:
     """What the recognizer has made of a turn.
 
-    stable: the part of `text` that will not be taken back. confidence, complete: as `Hypothesis` has them of
-    `text`. flushes: those that it has not answered. failure: why nothing more will come. ends: the LLM's word
-    on whether the turn ends with `text`, as `TurnEndTold` has it; None until that is known.
+    stable: the part of `text` that will not be taken back. before: what it made of the turn before it came to
+    `text`. confidence, complete: as `Hypothesis` has them of `text`. flushes: those that it has not answered.
+    failure: why nothing more will come. ends: the LLM's word on whether the turn ends with `text`, as
+    `TurnEndTold` has it; None until that is known.
     """
 
     text: str = ""
+    before: str = ""
     stable: str = ""
     confidence: float | None = None
     complete: float | None = None

@@ -194,6 +194,29 @@ def test_a_request_whose_end_is_misheard_is_not_waited_for_as_a_story_is(text: s
     assert asked.silence_s < told - 0.05
 
 
+WHOLE = "Give me a dark roast coffee"
+
+
+def test_nobody_is_surely_over_behind_a_comma() -> None:
+    over, more = (judge(TurnEvidence(WHOLE + mark, probability=0.99), ENGLISH) for mark in (".", ","))
+    assert over.silence_s == SILENCES["auto"].certain_s
+    assert more.silence_s >= SILENCES["auto"].even_s
+
+
+def test_a_comma_that_was_taken_back_is_waited_behind_for_a_little() -> None:
+    over, wavers = (
+        judge(TurnEvidence(f"{WHOLE}.", probability=0.99, before=before), ENGLISH)
+        for before in (f"{WHOLE}?", f"{WHOLE},")
+    )
+    assert over.silence_s == SILENCES["auto"].certain_s < wavers.silence_s < SILENCES["auto"].even_s
+    assert over.witnesses == wavers.witnesses
+
+
+def test_a_comma_does_not_hold_up_a_number_that_is_whole() -> None:
+    said = [judge(TurnEvidence(f"555 123 4567{mark}"), ENGLISH).silence_s for mark in (".", ",")]
+    assert said == [SILENCES["auto"].certain_s] * 2
+
+
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_whatever_is_heard_is_judged(text: str, agent: str) -> None:
     assert 0 < judge(TurnEvidence(text, agent), ENGLISH).probability < 1

@@ -213,6 +213,20 @@ def test_how_complete_the_recognizer_hears_a_turn_moves_the_decision():
     assert likely[0] < likely[1]
 
 
+def test_a_comma_that_the_recognizer_takes_back_is_waited_behind():
+    silences = []
+    for before in ("Where can I park my car?", "Where can I park my car,"):
+        world = calling()
+        item_id = world.begin_speaking(1.0)
+        for heard in ("Where can I park?", before):
+            world.feed(ev.TranscriptChanged(item_id, heard, ""))
+        world.feed(ev.SpeechPaused(2.0))
+        settled = ev.TranscriptChanged(item_id, "Where can I park my car?", "", settled=True, complete=0.99)
+        world.feed(settled)
+        silences.append(decision(world.feed(settled)).silence_s)
+    assert silences[0] < silences[1]
+
+
 def test_the_turn_model_is_believed_and_not_the_recognizer():
     world = calling()
     item_id = world.begin_speaking(1.0)
