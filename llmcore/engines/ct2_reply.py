@@ -130,7 +130,9 @@ class Ct2Reply:
 
 
 class _ReplyText:
-    """From tokens to deltas: whole characters only, up to a stop string or the end token."""
+    """From tokens to deltas: whole characters only, up to a stop string or the end token, or to the call of a
+    model that writes nothing behind one: a token less is 1.6 ms behind 1,100 tokens of prompt.
+    """
 
     def __init__(self, reader: Reader, request: Request) -> None:
         self.opening = forced_opening(request, reader.markup)
@@ -142,6 +144,8 @@ class _ReplyText:
         }
         # A mark that is a special token must come through, or a call would not be seen.
         self._stream = DecodeStream(skip_special_tokens=reader.markup.opening not in special)
+        trained = reader.chat.template.trained_for
+        self._ends_with_call = trained is not None and not trained.parallel_tool_calls
         self._stops = StopStrings(request.stop)
         self._parser = ReplyParser(request, reader.markup)
         self._parser.push(self.opening)
@@ -152,8 +156,10 @@ class _ReplyText:
             self.ended = True
             return None
         text = self._stops.push(self._stream.step(self._tokenizer, token_id) or "")
-        self.ended = self._stops.stopped
-        return self._parser.push(text)
+        delta = self._parser.push(text)
+        called = self._ends_with_call and delta is not None and bool(delta.tool_calls)
+        self.ended = self._stops.stopped or called
+        return delta
 
     def finish(self, usage: Usage) -> list[Delta]:
         """The last deltas. Raises LlmError for an unreadable tool call."""

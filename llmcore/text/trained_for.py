@@ -1,7 +1,8 @@
 """Models that know one prompt: what they were trained for, and a warning where they meet something else.
 
 A small model made for one thing follows no other instructions and calls no other tools. Its folder says so,
-in tokenizer_config.json: `"trained_for": {"instructions_sha256": "...", "tools": ["order_taxi", ...]}`.
+in tokenizer_config.json: `"trained_for": {"instructions_sha256": "...", "tools": ["order_taxi", ...]}`, and
+there with `"parallel_tool_calls": false` that it never calls two tools in one reply.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ _REMEMBERED = 1_000
 
 class TrainedFor:
     """What a model was trained for. instructions_sha256: of the system prompt's text, in hexadecimal digits.
-    tools: names of those that it calls.
+    tools: names of those that it calls. parallel_tool_calls: it may call several in one reply, so that the
+    first call is not the end of it.
     """
 
-    def __init__(self, instructions_sha256: str, tools: Sequence[str]) -> None:
+    def __init__(
+        self, instructions_sha256: str, tools: Sequence[str], parallel_tool_calls: bool = True
+    ) -> None:
+        self.parallel_tool_calls = parallel_tool_calls
         self._instructions = instructions_sha256
         self._tools = frozenset(tools)
         self._told: set[str] = set()
@@ -33,7 +38,9 @@ class TrainedFor:
     def from_config(cls, config: Mapping[str, Any]) -> TrainedFor | None:
         """From the content of tokenizer_config.json; None for a model that is not of this kind."""
         table = config.get("trained_for")
-        return None if table is None else cls(table["instructions_sha256"], table["tools"])
+        if table is None:
+            return None
+        return cls(table["instructions_sha256"], table["tools"], table.get("parallel_tool_calls", True))
 
     def misfits(self, request: Request) -> list[str]:
         """What of a request the model does not follow, in words."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from llmcore.engine import BusyError, LlmError, Message, Request, Tool, Usage
+from llmcore.engine import BusyError, Delta, LlmError, Message, Request, Tool, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
 
 SYSTEM = Message("system", "You are the front desk of a small inn by the sea.")
@@ -184,14 +185,19 @@ async def test_a_warm_reply_varies_and_a_cold_one_does_not(llm: CTranslate2Llm) 
     assert len(cold) == 1
 
 
-async def test_a_tool_mark_that_is_a_special_token_is_seen(scripted_model: Path, tmp_path: Path) -> None:
-    for file in (scripted_model / "int8").iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    tokenizer = json.loads((tmp_path / "tokenizer.json").read_text())
-    for token in tokenizer["added_tokens"]:
-        token["special"] = token["special"] or token["content"] in ("<tool_call>", "</tool_call>")
-    (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
-    engine = CTranslate2Llm(tmp_path)
+def changed(model: Path, folder: Path, file: str, change: Callable[[dict[str, Any]], None]) -> Path:
+    """A copy of the model in the folder, with one of its files changed."""
+    for each in (model / "int8").iterdir():
+        (folder / each.name).write_bytes(each.read_bytes())
+    content = json.loads((folder / file).read_text())
+    change(content)
+    (folder / file).write_text(json.dumps(content))
+    return folder
+
+
+async def opening_a_door(model: Path) -> list[Delta]:
+    """What the model says and does when it is asked to open a door."""
+    engine = CTranslate2Llm(model)
     await engine.start()
     request = Request((Message("user", "open"),), tools=(Tool("open_door", ""),))
     async with aclosing(engine.generate(request)) as deltas:
@@ -199,6 +205,29 @@ async def test_a_tool_mark_that_is_a_special_token_is_seen(scripted_model: Path,
     await engine.close()
     assert "".join(delta.text for delta in said) == "Right."
     assert [call.name for delta in said for call in delta.tool_calls] == ["open_door"]
+    return said
+
+
+async def test_a_tool_mark_that_is_a_special_token_is_seen(scripted_model: Path, tmp_path: Path) -> None:
+    def make_special(tokenizer: dict[str, Any]) -> None:
+        for token in tokenizer["added_tokens"]:
+            token["special"] = token["special"] or token["content"] in ("<tool_call>", "</tool_call>")
+
+    await opening_a_door(changed(scripted_model, tmp_path, "tokenizer.json", make_special))
+
+
+async def test_a_model_that_calls_one_tool_in_a_reply_writes_nothing_behind_the_call(
+    scripted_model: Path, tmp_path: Path
+) -> None:
+    def trained(config: dict[str, Any]) -> None:
+        config["trained_for"] = {"instructions_sha256": "", "tools": [], "parallel_tool_calls": False}
+
+    *_, whole = await opening_a_door(scripted_model / "int8")
+    *_, ended = await opening_a_door(changed(scripted_model, tmp_path, "tokenizer_config.json", trained))
+    assert whole.usage is not None
+    assert ended.usage is not None
+    assert ended.usage.completion_tokens < whole.usage.completion_tokens
+    assert ended.finish_reason == whole.finish_reason == "tool_calls"
 
 
 @pytest.mark.parametrize("missing", ["model.bin", "tokenizer.json", "tokenizer_config.json"])

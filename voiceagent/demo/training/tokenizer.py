@@ -48,6 +48,11 @@ def mark_id(tokenizer: Tokenizer, mark: str) -> int:
 def tokenizer_config(longest: int) -> dict[str, object]:
     """The content of tokenizer_config.json, with the chat template, and the only instructions and tools that
     the model was trained for; `longest` is the context in tokens."""
+    trained_for = {
+        "instructions_sha256": fingerprint(system_prompt()),
+        "tools": list(TOOLS),
+        "parallel_tool_calls": False,
+    }
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "eos_token": END,
@@ -57,5 +62,5 @@ def tokenizer_config(longest: int) -> dict[str, object]:
         "model_max_length": longest,
         "clean_up_tokenization_spaces": False,
         "chat_template": TEMPLATE,
-        "trained_for": {"instructions_sha256": fingerprint(system_prompt()), "tools": list(TOOLS)},
+        "trained_for": trained_for,
     }
