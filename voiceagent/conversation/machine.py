@@ -62,8 +62,8 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        """Nobody speaks, and nothing is being made or awaited."""
-        waiting = self._answering.waiting or self._tools.awaited
+        """Nobody speaks, and nothing is being made or awaited, by the agent's code of the caller neither."""
+        waiting = self._answering.waiting or self._tools.awaited or self._turns.claimed
         return self._caller.silent and not waiting and self._responses.current is None
 
     @property

@@ -44,11 +44,12 @@ class TurnTaking:
         self._history, self._policy = history, policy
         self._caller, self._voice, self._prompts = caller, voice, prompts
         self._responses, self._answering = responses, answering
-        self._claimed = False
+        self.claimed = False
+        """Whether the agent's code takes the caller's turns, so that none is answered."""
 
     def claim(self, claimed: bool) -> None:
-        """Whether the agent's code takes the caller's turns, so that none is answered."""
-        self._claimed = claimed
+        """From now on the agent's code takes the caller's turns, or no longer."""
+        self.claimed = claimed
         if not claimed:  # what was asked for is not awaited any more
             self._caller.dictation = None
 
@@ -66,7 +67,7 @@ class TurnTaking:
         if self._caller.silent:
             self._prompts.begin_turn()
         detection = settings.turn_detection
-        respond = detection is not None and detection.create_response and not self._claimed
+        respond = detection is not None and detection.create_response and not self.claimed
         turn, recognize = self._caller.start(at_s, respond, self._voice.resumed(at_s))
         over_agent = self._voice.begin(turn, level_db, detection)
         if over_agent is not None:

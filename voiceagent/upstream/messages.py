@@ -54,10 +54,13 @@ def session_update(settings: CallSettings, transcription: str, claimed: bool) ->
     heard: dict[str, Any] = session["audio"]["input"]
     del heard["noise_reduction"], session["audio"]["output"]["speed"]
     heard["transcription"] = {"model": transcription}
-    if heard["turn_detection"] is not None and claimed:
-        heard["turn_detection"]["create_response"] = False
-    if heard["turn_detection"] is not None and heard["turn_detection"].get("idle_timeout_ms", 0) is None:
-        del heard["turn_detection"]["idle_timeout_ms"]
+    detection = heard["turn_detection"]
+    if detection is not None and detection.get("idle_timeout_ms") is None:
+        detection.pop("idle_timeout_ms", None)
+    elif detection is not None and claimed:
+        detection["idle_timeout_ms"] = None  # left out, it would stay as it was
+    if detection is not None and claimed:
+        detection["create_response"] = False
     return {"type": "session.update", "session": session}
 
 

@@ -383,6 +383,17 @@ def test_turns_that_the_agents_code_takes_are_not_answered() -> None:
     assert begun.request.messages[-1].content == "four two one"
 
 
+def test_a_caller_whom_the_agents_code_asks_is_not_asked_whether_he_is_there() -> None:
+    call = world()
+    call.play_out(call.make("Yes?"))
+    call.feed(ev.TurnsClaimed(True))
+    assert not call.conversation.idle
+    assert call.feed(ev.CallerIdle(5.0)) == []
+    call.feed(ev.TurnsClaimed(False))
+    (asked,) = of(do.StartResponse, call.feed(ev.CallerIdle(10.0)))
+    assert asked.say == "Are you still there?"
+
+
 def test_turns_are_answered_again_when_the_agents_code_takes_them_no_more() -> None:
     call = world()
     call.play_out(call.make("Yes?"))

@@ -17,7 +17,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import HistoryLimits, MessageItem, ToolOutputItem
-from voiceagent.conversation.settings import AgentTool
+from voiceagent.conversation.settings import AgentTool, TurnDetection
 from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import Event, Send, Wanted
 
@@ -219,6 +219,20 @@ def test_the_agents_digits_are_not_answered_by_the_upstream() -> None:
     call.connected()
     [claimed] = sent(call.handle(ev.TurnsClaimed(True)))
     assert claimed["session"]["audio"]["input"]["turn_detection"]["create_response"] is False
+
+
+def test_who_is_asked_for_digits_is_not_asked_by_the_upstream_whether_he_is_there() -> None:
+    call = conversation()
+    waits = TurnDetection("server_vad", 0.5, 0.3, 0.5, 20.0, "auto")
+    call.handle(ev.SettingsChanged(replace(call.settings, turn_detection=waits)))
+    [asked] = sent(call.connected())
+    [claimed] = sent(call.handle(ev.TurnsClaimed(True)))
+    [given_back] = sent(call.handle(ev.TurnsClaimed(False)))
+    after_ms = [
+        event["session"]["audio"]["input"]["turn_detection"]["idle_timeout_ms"]
+        for event in (asked, claimed, given_back)
+    ]
+    assert after_ms == [20_000, None, 20_000]
 
 
 def test_what_the_agents_code_has_the_upstream_say_is_told_beside_its_instructions() -> None:
