@@ -16,6 +16,7 @@ from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.beside import runs_beside
 from voiceagent.conversation.history import (
     History,
     HistoryLimits,
@@ -25,6 +26,7 @@ from voiceagent.conversation.history import (
 )
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.upstream import items, messages
+from voiceagent.upstream.beside import BesideResponses
 from voiceagent.upstream.messages import Event, Send, Wanted
 from voiceagent.upstream.responses import Responses
 
@@ -47,7 +49,7 @@ class UpstreamConversation:
         self._transcription = transcription
         self._limits = limits
         self._new_id = new_id
-        self._responses = Responses(self.history)
+        self._responses, self._beside = Responses(self.history), BesideResponses()
         self._to_say: deque[Event] = deque()
         self._started = self._connected = self._speaking = self._claimed = False
         self._owed = False  # a response is wanted that nobody has asked for yet
@@ -80,12 +82,12 @@ class UpstreamConversation:
     def lost(self) -> list[Wanted]:
         """The upstream has gone. What came of its responses is played; one of which nothing came is owed."""
         self._connected = self._speaking = False
-        commands: list[Wanted] = []
+        reason = "the connection to the upstream was lost"
+        commands = self._beside.lost(reason)
         self._owed |= self._asked
         self._asked = False
         for response in self._responses.unfinished():
             self._owed |= response.sound_s == 0
-            reason = "the connection to the upstream was lost"
             failed = notify.NotifyResponseEnded(response.response_id, "failed", reason)
             commands += self._responses.ended(response, failed)
         return commands
@@ -176,7 +178,10 @@ class UpstreamConversation:
                 if request == ev.ResponseRequested(client_event_id=request.client_event_id):
                     self._owed = True
                     return self._go_on()
-                return self._ask(messages.response_created(request))
+                wanted = messages.response_created(request)
+                return [*self._send(wanted)] if runs_beside(request, self.settings) else self._ask(wanted)
+            case ev.ResponseCancelled(response_id) if response_id in self._beside:
+                return [*self._send({"type": "response.cancel", "response_id": response_id})]
             case ev.ResponseCancelled() | ev.OutputCleared():
                 return self._cut(cancel=True)
             case ev.InputCommitted():
@@ -222,6 +227,10 @@ class UpstreamConversation:
                 return []
 
     def _of_response(self, kind: str, event: Event) -> list[Wanted]:
+        if kind == "response.created" and messages.is_beside(event["response"]):
+            return self._beside.begin(event["response"])
+        if messages.response_id_of(event) in self._beside:
+            return self._beside.take(kind, event)
         if kind == "response.created":
             self._owed = self._asked = False
             return self._responses.begin(event["response"])

@@ -20,6 +20,7 @@ from voiceagent.conversation.client_requests import ResponseRequested
 from voiceagent.conversation.commands import Command, Play
 from voiceagent.conversation.events import UpstreamTold
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.notifications import NotifyResponseEnded, ResponseStatus
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.items import from_item
 from voiceagent.transports.realtime.protocol.session_settings import show_session
@@ -35,6 +36,9 @@ class Send:
     event: Event
 
 
+_STATUSES: dict[str, ResponseStatus] = {
+    "completed": "completed", "cancelled": "cancelled", "failed": "failed", "incomplete": "incomplete",
+}  # fmt: skip
 Wanted = Command | Send
 """What is to be done in a call."""
 UPSTREAM_HZ = 24_000
@@ -162,6 +166,23 @@ def read_usage(response: Mapping[str, Any]) -> Usage:
     usage = response.get("usage") or {}
     cached = (usage.get("input_token_details") or {}).get("cached_tokens", 0)
     return Usage(usage.get("input_tokens", 0), cached, usage.get("output_tokens", 0))
+
+
+def response_id_of(event: Event) -> str:
+    """The response that an event tells of."""
+    return str(event["response"]["id"] if "response" in event else event.get("response_id", ""))
+
+
+def is_beside(begun: Mapping[str, Any]) -> bool:
+    """Whether a response takes nothing of the conversation's: a spoken one takes its voice."""
+    return begun.get("output_modalities") == ["text"] and begun.get("conversation_id", "") is None
+
+
+def read_end(done: Mapping[str, Any], beside: bool = False) -> NotifyResponseEnded:
+    """How a response ended, by its last event."""
+    status = _STATUSES.get(done["status"], "failed")
+    reason = "" if status == "completed" else failure_of(done)
+    return NotifyResponseEnded(done["id"], status, reason, read_usage(done), beside=beside)
 
 
 def failure_of(response: Mapping[str, Any]) -> str:

@@ -19,10 +19,6 @@ from voiceagent.conversation.settings import AgentTool
 from voiceagent.upstream import messages
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Wanted
 
-_STATUSES: dict[str, notify.ResponseStatus] = {
-    "completed": "completed", "cancelled": "cancelled", "failed": "failed", "incomplete": "incomplete",
-}  # fmt: skip
-
 _CHARACTERS_A_SECOND = 15.0
 """As voices speak English, with its pauses."""
 
@@ -105,7 +101,7 @@ class Responses:
 
     def take(self, kind: str, event: Event, tools: Sequence[AgentTool]) -> list[Wanted]:
         """The upstream tells of one. tools: those that are run here."""
-        response_id = event["response"]["id"] if kind == "response.done" else event.get("response_id", "")
+        response_id = messages.response_id_of(event)
         response = self.get(response_id)
         if response is None:  # it was cut here: what still comes of it is not heard
             return []
@@ -118,10 +114,7 @@ class Responses:
                 item = messages.read_item(event["item"])
                 return self._called(response, item, tools) if isinstance(item, ToolCallItem) else []
             case "response.done":
-                done = event["response"]
-                status, usage = _STATUSES.get(done["status"], "failed"), messages.read_usage(done)
-                reason = "" if status == "completed" else messages.failure_of(done)
-                return self.ended(response, notify.NotifyResponseEnded(response_id, status, reason, usage))
+                return self.ended(response, messages.read_end(event["response"]))
             case _:
                 return []
 

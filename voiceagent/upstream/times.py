@@ -37,6 +37,8 @@ class UpstreamTimes:
         match command:
             case notify.NotifySpeechStopped(item_id, at_s):
                 self._turn = item_id, {"speech_end": self._spoken_at_s(at_s), "turn_decided": now_s}
+            case notify.NotifyResponseStarted(response_id, beside=True):  # it answers no turn
+                self._ledgers[response_id] = TurnLedger(response_id)
             case notify.NotifyResponseStarted(response_id):
                 (item_id, stamps), self._turn = self._turn, ("", {})
                 self._answering[response_id] = stamps
@@ -59,7 +61,8 @@ class UpstreamTimes:
         stamps = self._answering.pop(ended.response_id, {})
         if ledger is None:
             return None
-        if ended.status == "completed" and not ledger.has("first_frame") and not self._turn[0]:
+        alone = ended.status == "completed" and not ledger.has("first_frame") and not ended.beside
+        if alone and not self._turn[0]:
             self._turn = ledger.turn_id, stamps  # it called tools alone: the next one answers the turn
         report = ledger.report(NO_BUDGET, _OUTCOMES[ended.status], _counts(ended.usage))
         return replace(report, response_id=ended.response_id)

@@ -244,6 +244,66 @@ def test_what_the_agents_code_has_the_upstream_say_is_told_beside_its_instructio
     assert "tools" not in wanted["response"]
 
 
+OUT_OF_BAND = ev.ResponseRequested(in_conversation=False, modality="text", metadata={"for": "notes"})
+
+
+def begun_beside(number: int) -> Event:
+    begun = response(f"resp_{number}", "in_progress")
+    beside = {"conversation_id": None, "output_modalities": ["text"], "metadata": {"for": "notes"}}
+    return {"type": "response.created", "response": {**begun, **beside}}
+
+
+def written(number: int, text: str) -> Event:
+    place = {"response_id": f"resp_{number}", "item_id": f"item_{number}"}
+    return {"type": "response.output_text.delta", **place, "delta": text}
+
+
+def test_a_text_out_of_band_ends_while_another_response_is_played() -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), words(1), sound(1))
+    [wanted] = sent(call.handle(OUT_OF_BAND))
+    assert wanted["response"]["conversation"] == "none"
+    began, text, ended = take(call, begun_beside(2), written(2, "A note."), done(2))
+    assert began == notify.NotifyResponseStarted("resp_2", "text", None, False, {"for": "notes"}, beside=True)
+    assert text == notify.NotifyResponseText("resp_2", "item_2", None, "A note.")
+    assert isinstance(ended, notify.NotifyResponseEnded)
+    assert (ended.status, ended.beside) == ("completed", True)
+    assert "item_2" not in call.history
+
+
+def test_a_text_out_of_band_is_cut_by_no_voice_and_by_its_id() -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), words(1), sound(1), begun_beside(2), SPEAKS)
+    cut = call.handle(ev.PlayoutStopped("resp_1", 0.1))
+    assert [one.response_id for one in cut if isinstance(one, notify.NotifyResponseEnded)] == ["resp_1"]
+    assert take(call, written(2, "A note."))
+    assert sent(call.handle(ev.ResponseCancelled("resp_2"))) == [
+        {"type": "response.cancel", "response_id": "resp_2"}
+    ]
+
+
+def test_a_text_out_of_band_keeps_no_answer_waiting_and_is_none() -> None:
+    call = conversation()
+    call.connected()
+    call.handle(OUT_OF_BAND)
+    assert kinds(call.handle(ev.ResponseRequested())) == ["response.create"]
+    take(call, begun_beside(2))
+    assert call.quiet is False, "the answer has not begun"
+    take(call, created(1), done(1))
+    assert call.quiet
+
+
+def test_a_text_out_of_band_fails_where_the_upstream_is_lost() -> None:
+    call = conversation()
+    call.connected()
+    take(call, begun_beside(2))
+    [failed] = call.lost()
+    assert isinstance(failed, notify.NotifyResponseEnded)
+    assert (failed.response_id, failed.status) == ("resp_2", "failed")
+
+
 def test_an_item_that_is_not_there_is_an_error_of_the_client() -> None:
     call = conversation()
     [told] = call.handle(ev.ItemDeleted("item_x"))
