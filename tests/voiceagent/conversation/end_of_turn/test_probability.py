@@ -212,6 +212,15 @@ def test_a_comma_that_was_taken_back_is_waited_behind_for_a_little() -> None:
     assert over.witnesses == wavers.witnesses
 
 
+def test_who_talks_at_length_may_pause_whatever_he_seems_to_ask() -> None:
+    told = "I thought it was not my idea and so we had a long problem with not finding out why it was"
+    said = (f"Can I {WHOLE.lower()}?", f"{told}. Can I park here?", f"{told}. {told}. Can I park here?")
+    silences = [judge(TurnEvidence(text, probability=0.99), ENGLISH).silence_s for text in said]
+    assert (
+        silences[0] == SILENCES["auto"].certain_s < silences[1] < silences[2] == pytest.approx(0.8, abs=0.01)
+    )
+
+
 def test_a_comma_does_not_hold_up_a_number_that_is_whole() -> None:
     said = [judge(TurnEvidence(f"555 123 4567{mark}"), ENGLISH).silence_s for mark in (".", ",")]
     assert said == [SILENCES["auto"].certain_s] * 2
