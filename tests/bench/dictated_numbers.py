@@ -75,7 +75,7 @@ def main() -> None:
         numbers = [(speaker, number) for speaker, several in by_speaker.items() for number in several]
         for pause_s in PAUSES_S:
             clips = [_dictated(number, pieces[speaker], pause_s, speaker) for speaker, number in numbers]
-            outcomes = run_offline(_asking(config, question), clips, lambda _: None)
+            outcomes = run_offline(asking(config, question), clips, lambda _: None)
             print(f"{question} pauses of {pause_s} s: {_told(outcomes)}", flush=True)
 
 
@@ -108,7 +108,8 @@ def _silence(seconds: float) -> Samples:
     return np.zeros(round(seconds * FORMAT.rate_hz), np.int16)
 
 
-def _asking(config: Config, question: str) -> Config:
+def asking(config: Config, question: str) -> Config:
+    """The configuration with an agent that asks this first."""
     return config.model_copy(update={"agent": config.agent.model_copy(update={"greeting": question})})
 
 

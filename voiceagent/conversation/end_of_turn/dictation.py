@@ -48,21 +48,30 @@ def dictation(
     if by_code is not None or language is None:
         return by_code
     asked, open_words = last_sentence(agent), language.open_words
-    asks = agent.rstrip().endswith("?") or _is_request(asked, open_words)
-    if not asks or open_words.dictated.isdisjoint(asked):
+    wanted = open_words.dictated.intersection(asked)
+    if not wanted or not _asks(agent, open_words):
+        return None
+    if wanted <= open_words.numbers and not open_words.short.isdisjoint(asked):
         return None
     return tuple({length for word in asked for length in open_words.lengths.get(word, ())})
 
 
 def asks_for_number(agent: str, by_code: tuple[int, ...] | None, language: TurnEndLanguage | None) -> bool:
-    """Whether the caller is to say a number: one with so many digits, or how many there are of something, or
+    """Whether the caller is to say a number: one that has no letters, or how many there are of something, or
     the time. agent, by_code: as `dictation` has them.
     """
-    dictated = dictation(agent, by_code, language)
-    if dictated is not None or language is None:
-        return bool(dictated)
-    asked = last_sentence(agent)
-    return agent.rstrip().endswith("?") and not language.open_words.counted.isdisjoint(asked)
+    if by_code is not None or language is None:
+        return bool(by_code)
+    asked, open_words = last_sentence(agent), language.open_words
+    if not _asks(agent, open_words) or not open_words.lettered.isdisjoint(asked):
+        return False
+    known = open_words.counted | open_words.numbers | open_words.lengths.keys()
+    return not known.isdisjoint(asked)
+
+
+def _asks(agent: str, open_words: OpenWords) -> bool:
+    """Whether the agent's last words ask for something, or request it."""
+    return agent.rstrip().endswith("?") or _is_request(last_sentence(agent), open_words)
 
 
 def _is_request(words: tuple[str, ...], open_words: OpenWords) -> bool:

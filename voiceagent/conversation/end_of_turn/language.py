@@ -51,9 +51,10 @@ class OpenWords:
     """Words that tell what of a turn is still open; `languages/en.toml` says what each is.
 
     dictated: words of a question, or of a sentence with one of `requests` and none of `subjects` before it,
-    whose answer is dictated. lengths: by such a word, how many digits the answer may have. counted: words of
-    a question whose answer is a number that is said at once. misheard_digits: what else digits sound like.
-    dialled: words of a sentence whose digits are a number to be called.
+    whose answer is dictated, but for a number, one of `numbers`, of something `short`. lengths: by such a
+    word, how many digits the answer may have. lettered: words of a question whose answer has letters.
+    counted: of one whose answer is a number that is said at once. misheard_digits: what else digits sound
+    like. dialled: words of a sentence whose digits are a number to be called.
     """
 
     digits: frozenset[str]
@@ -63,6 +64,9 @@ class OpenWords:
     inversions: frozenset[str]
     offers: frozenset[str]
     dictated: frozenset[str]
+    numbers: frozenset[str]
+    short: frozenset[str]
+    lettered: frozenset[str]
     counted: frozenset[str]
     requests: frozenset[str]
     subjects: frozenset[str]

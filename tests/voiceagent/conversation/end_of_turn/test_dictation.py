@@ -144,7 +144,7 @@ def test_an_hour_a_year_or_the_number_of_a_room_in_a_request_is_no_group_of_a_lo
 
 @pytest.mark.parametrize("said", ["6:30.", "At 6:30.", "It's 312.", "312.", "Three one two.", "About 200."])
 def test_few_digits_answer_a_question_that_wants_none_dictated(said: str) -> None:
-    for agent in ("When shall I wake you?", "Which room are you in?"):
+    for agent in ("When shall I wake you?", "Which room are you in?", "What is your room number?"):
         assert silence_s(said, agent) < 0.4
 
 
@@ -184,17 +184,29 @@ def test_a_number_is_whole_wherever_its_sentences_are_cut(digits: list[int], dat
 
 @pytest.mark.parametrize(
     "agent",
-    [PHONE, ZIP, "For how many people?", "Sure. What time do you arrive?", "Tell me your phone number."],
+    [
+        *(PHONE, ZIP, "For how many people?", "Sure. What time do you arrive?", "Tell me your phone number."),
+        *("What is your room number?", "Please tell me your table number.", "What is your account number?"),
+        *("How old are you?", "Please tell me how many there are."),
+    ],
 )
 def test_who_is_asked_for_a_number_is_expected_to_say_one(agent: str) -> None:
     assert asks_for_number(agent, None, english())
 
 
 @pytest.mark.parametrize(
-    "agent", ["", "What is your name?", "How can I help you?", "We have many rooms.", "What kind of room?"]
+    "agent",
+    [
+        *("", "What is your name?", "How can I help you?", "We have many rooms.", "What kind of room?"),
+        *("What is your confirmation number?", "May I have your name and room number?"),
+    ],
 )
 def test_who_is_asked_for_something_else_is_not(agent: str) -> None:
     assert not asks_for_number(agent, None, english())
+
+
+def test_a_name_is_dictated_though_a_short_number_is_asked_for_with_it() -> None:
+    assert dictation("May I have your name and room number?", None, english()) == ()
 
 
 def test_the_agents_code_may_ask_for_a_number_and_for_a_name() -> None:
@@ -202,6 +214,15 @@ def test_the_agents_code_may_ask_for_a_number_and_for_a_name() -> None:
     assert not asks_for_number("For how many people?", (), english())
 
 
-@pytest.mark.parametrize(("language", "agent"), [("de", "Für wie viele Personen?"), ("es", "¿A qué hora?")])
+@pytest.mark.parametrize(
+    ("language", "agent"),
+    [
+        ("de", "Für wie viele Personen?"),
+        ("de", "Wie ist Ihre Zimmernummer?"),
+        ("de", "Wie ist die Nummer Ihres Zimmers?"),
+        ("es", "¿A qué hora?"),
+        ("es", "¿Cuál es su número de habitación?"),
+    ],
+)
 def test_numbers_are_asked_for_in_other_languages_too(language: str, agent: str) -> None:
     assert asks_for_number(agent, None, language_of(language))
