@@ -44,6 +44,7 @@ def test_lessons_are_learned(monkeypatch):
     network = train.learn(*calls)
     with torch.no_grad():
         taught, fresh = (
-            float(train.loss(one(calls[0].float()), calls[1])) for one in (network, train.Network())
+            float(train.loss(one(torch.stack(calls[0]).float()), calls[1]))
+            for one in (network, train.Network())
         )
     assert taught < 0.8 * fresh
