@@ -1,10 +1,10 @@
 """What a language tells of the end of a turn: a small model of its sentences, and its open words. Pure.
 
 Two maximum-entropy models (Berger, Della Pietra and Della Pietra, 1996): whether a sentence can end after its
-words, from the n-grams at their end and every word with how long ago it was said; and whether a sentence asks
-for something or answers, or only tells. Features are hashed into tables of 8-bit weights (Weinberger et al.,
-"Feature Hashing for Large Scale Multitask Learning", 2009), so that a language is two files, and a judgement
-costs some 50 us.
+words, from the n-grams at their end, its first word with its last, and every word with how long ago it was
+said; and whether a sentence asks for something or answers, or only tells. Features are hashed into tables of
+8-bit weights (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009), so that a
+language is a few files, and a judgement costs some 50 us.
 """
 
 from __future__ import annotations
@@ -99,6 +99,8 @@ def ending_features(words: Sequence[str]) -> Iterator[str]:
     yield f"s {last[-3:]}"
     yield f"ss {before[-3:]} {last[-3:]}"
     yield f"ws {before} {last[-3:]}"
+    if len(words) > 2:  # "from" ends what began with "where"
+        yield f"f {_number_or_word(words[0])} {last}"
     for ago, word in enumerate(reversed(known)):
         yield f"k{_DISTANCES[ago]} {word}"
 

@@ -10,6 +10,7 @@ The folder has text files with a sentence or a turn a line:
 | `tells.txt` | sentences that ask and answer nothing: stories, articles, what leads up to a question |
 
 Without the last three the language has no word on what asks; without the first what is stored of its ends stays.
+Beside `sentences.txt` it learns the sentences of `languages/CODE_sentences.txt`, kinds of which texts have too few.
 Fillers are put between the words of `sentences.txt` at random, since written sentences have none: nobody ends
 with them. There are more lines of some files than of others, which says nothing of callers: what asks and what
 tells count the same.
@@ -19,8 +20,10 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -31,8 +34,12 @@ from voiceagent.conversation.end_of_turn.language import LANGUAGES, asking_featu
 from voiceagent.conversation.words import words_of
 
 ENDS_BITS, ASKS_BITS = 20, 17
-FEWEST = {"ends": 3, "asks": 1}
+FEWEST_ENDS, FEWEST_ASKS = 3, 1
 """Times that a feature is seen, at least: those of chance crowd the table, where two share a place."""
+EXAMPLES_A_TIME = 80_000
+"""Of many examples, once for each so many of them: so texts not learned from are told better, too."""
+CAUTION = 0.4
+"""Nats that a sentence is whole less likely than learned: who speaks adds to more of them than who types."""
 EPOCHS = 4
 BATCH = 256
 RATE = 0.15
@@ -76,6 +83,17 @@ def lines(path: Path) -> list[Words]:
     return [words for line in path.read_text("utf-8").splitlines() if (words := words_of(line))]
 
 
+def made_sentences(path: Path) -> list[Words]:
+    """The sentences that the lines of a file stand for: `2 * a (b|c)` is "a b" and "a c", each twice."""
+    made = []
+    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+        times, many, alternatives = line.rpartition(" * ")
+        parts = [part.split("|") for part in re.split("[()]", alternatives)]
+        if line and not line.startswith("#"):
+            made += [words_of(" ".join(chosen)) for chosen in product(*parts)] * (int(times) if many else 1)
+    return made
+
+
 def without_rare(data: list[Example], bits: int, fewest: int) -> list[Example]:
     """The examples without features that are seen less often."""
     seen = np.zeros(2**bits, np.int64)
@@ -109,10 +127,10 @@ def learn(data: list[Example], bits: int) -> tuple[NDArray[np.float32], float]:
 
 
 def learned(
-    name: str, data: list[Example], held_out: list[Example], bits: int
+    name: str, data: list[Example], held_out: list[Example], bits: int, fewest: int
 ) -> dict[str, NDArray[np.generic]]:
     """What is stored of one question; prints how well examples that were held out are judged."""
-    weights, bias = learn(without_rare(data, bits, FEWEST[name]), bits)
+    weights, bias = learn(without_rare(data, bits, fewest), bits)
     scale = float(np.abs(weights).max()) / 127
     units = np.round(weights / scale).astype(np.int8)
     logits = np.array([bias + scale * units[ids].sum() for ids, _ in held_out])
@@ -143,13 +161,18 @@ def main() -> None:
         sentences = lines(arguments.folder / "sentences.txt")
         random.shuffle(sentences)
         held_out = round(HELD_OUT * len(sentences))
-        data = list(ending_examples(sentences[held_out:], random, FILLERS.get(arguments.language, ())))
-        stored |= learned("ends", data, list(ending_examples(sentences[:held_out], random, ())), ENDS_BITS)
+        made = made_sentences(LANGUAGES / f"{arguments.language}_sentences.txt")
+        fillers = FILLERS.get(arguments.language, ())
+        data = list(ending_examples(sentences[held_out:] + made, random, fillers))
+        told = list(ending_examples(sentences[:held_out], random, ()))
+        fewest = max(FEWEST_ENDS, len(data) // EXAMPLES_A_TIME)
+        stored |= learned("ends", data, told, ENDS_BITS, fewest)
+        stored["ends_bias"] = np.array(float(stored["ends_bias"]) - CAUTION)
     if (arguments.folder / "asks.txt").is_file():
         examples = asking_examples(arguments.folder)
         random.shuffle(examples)
         held_out = round(HELD_OUT * len(examples))
-        stored |= learned("asks", examples[held_out:], examples[:held_out], ASKS_BITS)
+        stored |= learned("asks", examples[held_out:], examples[:held_out], ASKS_BITS, FEWEST_ASKS)
         stored["asks_bias"] = np.array(float(stored["asks_bias"]) - prior_logit(examples))
     LANGUAGES.mkdir(exist_ok=True)
     np.savez_compressed(path, **stored)  # type: ignore[arg-type]  # its stub

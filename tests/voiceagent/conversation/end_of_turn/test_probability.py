@@ -82,6 +82,73 @@ def test_what_nobody_ends_with_goes_on(text: str) -> None:
     assert judge(TurnEvidence(text), ENGLISH).silence_s > 0.9
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where are you from?",
+        "Who do I talk to?",
+        "What is it for?",
+        "What does it come with?",
+        "Which platform does it leave from?",
+        "Who should I send it to?",
+        "Do you know who I should talk to?",
+        "That's what I was looking for.",
+    ],
+)
+def test_who_asks_may_end_with_a_preposition(text: str) -> None:
+    assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wake up.",
+        "Hang on.",
+        "Please hang up.",
+        "Put me through.",
+        "I need to log in.",
+        "I want to sign up.",
+        "I have to hang up.",
+        "Take it off.",
+        "The alarm went off.",
+    ],
+)
+def test_a_verb_may_end_with_its_particle(text: str) -> None:
+    assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.6
+
+
+@pytest.mark.parametrize(
+    "text", ["I'd like to order.", "I want to pay.", "Can I return it?", "I need to cancel."]
+)
+def test_who_wants_to_do_something_need_not_say_with_what(text: str) -> None:
+    assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.7
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Is it far?", "Is it safe?", "How long does it take?", "When do you close?", "I'd like to order one."],
+)
+def test_a_short_question_or_a_pronoun_is_whole(text: str) -> None:
+    assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'd like to speak to.",
+        "I need a room for.",
+        "I'm calling about.",
+        "I want to sign up for.",
+        "Can you turn on the.",
+        "I'd like to pay for.",
+        "What time do you.",
+        "Which bus should I.",
+    ],
+)
+def test_the_same_words_leave_open_what_they_do_not_end(text: str) -> None:
+    assert judge(TurnEvidence(text), ENGLISH).silence_s > 0.7
+
+
 @pytest.mark.parametrize("text", ["Hello.", "Good morning.", "Okay.", "So."])
 def test_what_leads_up_to_something_is_not_over(text: str) -> None:
     assert probability(text) < 0.4
@@ -186,7 +253,7 @@ def test_who_asks_is_waited_for_less_where_he_may_go_on_and_as_long_where_he_see
 
 @pytest.mark.parametrize(
     "text",
-    ["Give me a dark rose latte with lots of almond milk,", "Make me a sixty-nounce ice moco with milk,"],
+    ["Give me a dark rose latte with lots of almond milk,", "I'd like a triple shot large,"],
 )
 def test_a_request_whose_end_is_misheard_is_not_waited_for_as_a_story_is(text: str) -> None:
     asked = judge(TurnEvidence(text), ENGLISH)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from voiceagent.conversation.end_of_turn import train_language
-from voiceagent.conversation.end_of_turn.language import HashedWeights, asking_features
+from voiceagent.conversation.end_of_turn.language import HashedWeights, asking_features, ending_features
 from voiceagent.conversation.words import words_of
 
 ASKS = ["can i have a room", "i would like a table", "give me the bill", "where is the station"]
@@ -53,3 +53,29 @@ def test_without_sentences_what_is_stored_of_ends_stays(
     assert (stored["ends"] == ends).all()
     assert float(stored["ends_bias"]) == -1.0
     assert "asks" in stored
+
+
+def test_a_made_line_stands_for_each_of_its_alternatives(tmp_path: Path) -> None:
+    path = tmp_path / "xx_sentences.txt"
+    path.write_text("# questions\n(who|what) (do i|) wait for\n\n2 * no\n", "utf-8")
+    made = [" ".join(words) for words in train_language.made_sentences(path)]
+    assert made == ["who do i wait for", "who wait for", "what do i wait for", "what wait for", "no", "no"]
+
+
+def test_a_language_without_made_sentences_has_none(tmp_path: Path) -> None:
+    assert train_language.made_sentences(tmp_path / "xx_sentences.txt") == []
+
+
+def test_made_sentences_are_learned_as_whole(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "asks.txt").unlink()
+    (folder / "sentences.txt").write_text("\n".join(["where are you from paris"] * 20), "utf-8")
+    (folder / "xx_sentences.txt").write_text("20 * where are you from\n", "utf-8")
+    stored = learn(folder, monkeypatch)
+    ends = HashedWeights(stored["ends"].tobytes(), float(stored["ends_scale"]), float(stored["ends_bias"]))
+    whole, cut = (ends.logit(ending_features(words_of(text))) for text in ("where are you from", "where are"))
+    assert whole > -1.0 > cut
+
+
+def test_the_first_word_tells_whether_a_preposition_ends_a_sentence() -> None:
+    told = [set(ending_features(words_of(text))) for text in ("where are you from", "we are all from")]
+    assert "f where from" in told[0] - told[1]
