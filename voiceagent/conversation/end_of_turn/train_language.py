@@ -38,7 +38,7 @@ FEWEST_ENDS, FEWEST_ASKS = 3, 1
 """Times that a feature is seen, at least: those of chance crowd the table, where two share a place."""
 EXAMPLES_A_TIME = 80_000
 """Of many examples, once for each so many of them: so texts not learned from are told better, too."""
-CAUTION = 0.4
+CAUTION = 0.2
 """Nats that a sentence is whole less likely than learned: who speaks adds to more of them than who types."""
 EPOCHS = 4
 BATCH = 256

@@ -253,7 +253,7 @@ def test_who_asks_is_waited_for_less_where_he_may_go_on_and_as_long_where_he_see
 
 @pytest.mark.parametrize(
     "text",
-    ["Give me a dark rose latte with lots of almond milk,", "I'd like a triple shot large,"],
+    ["Brew me a light rows,", "I'd like a triple shot large,"],
 )
 def test_a_request_whose_end_is_misheard_is_not_waited_for_as_a_story_is(text: str) -> None:
     asked = judge(TurnEvidence(text), ENGLISH)
