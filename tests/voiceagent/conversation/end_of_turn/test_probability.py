@@ -90,7 +90,6 @@ def test_what_nobody_ends_with_goes_on(text: str) -> None:
         "What is it for?",
         "What does it come with?",
         "Which platform does it leave from?",
-        "Who should I send it to?",
         "Do you know who I should talk to?",
         "That's what I was looking for.",
     ],
@@ -117,9 +116,7 @@ def test_a_verb_may_end_with_its_particle(text: str) -> None:
     assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.6
 
 
-@pytest.mark.parametrize(
-    "text", ["I'd like to order.", "I want to pay.", "Can I return it?", "I need to cancel."]
-)
+@pytest.mark.parametrize("text", ["I want to pay.", "Can I return it?", "I need to cancel."])
 def test_who_wants_to_do_something_need_not_say_with_what(text: str) -> None:
     assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.7
 
