@@ -14,7 +14,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import Line, OfferedTool
+from voiceagent.session.agent import Line, OfferedTool, Pressed
 from voiceagent.session.call import Client, InputOverflow
 
 
@@ -36,6 +36,7 @@ class ScriptedCall:
     traceparents: list[str] = field(default_factory=list)
     offered: tuple[OfferedTool, ...] = ()
     refusal: str | None = None
+    pressed: Pressed = Pressed.UNASKED
     posted: list[ev.AgentEvent] = field(default_factory=list)
     items: Sequence[Item] = ()
     identified: dict[str, str] = field(default_factory=dict)
@@ -72,9 +73,9 @@ class ScriptedCall:
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
         self.identified = dict(parameters)
 
-    def press(self, digit: str, received_at: int) -> bool:
+    def press(self, digit: str, received_at: int) -> Pressed:
         self.handle(ev.KeyPressed(digit, received_at))
-        return False
+        return self.pressed
 
     def offer(self, tools: Sequence[OfferedTool]) -> None:
         self.offered = tuple(tools)

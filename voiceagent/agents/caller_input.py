@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, SpeechRequested, TurnsClaimed
-from voiceagent.session.agent import AgentDoes, ToolFailed
+from voiceagent.session.agent import AgentDoes, Pressed, ToolFailed
 
 PAUSE_S = 3.0
 """An entry of any length is complete when so long nothing more comes."""
@@ -46,6 +46,8 @@ class CallerInput:
     def __init__(self) -> None:
         self._asking: asyncio.Queue[Key | Words | AgentSpoke | CallOver] | None = None
         self._over = False
+        # a key that may still end an entry which is whole, until so late by the loop's clock
+        self._behind = ("", 0.0)
 
     @property
     def wanted(self) -> bool:
@@ -67,6 +69,15 @@ class CallerInput:
         if self._asking is not None:
             self._asking.put_nowait(happened)
         return self._asking is not None
+
+    def press(self, digit: str) -> Pressed:
+        """The caller pressed a key. Many end a number by `#`, also one whose length is known: they are not
+        waited for, and what is asked next is not ended by it.
+        """
+        (finish, until_s), self._behind = self._behind, ("", 0.0)
+        if digit == finish and asyncio.get_running_loop().time() < until_s:
+            return Pressed.BEHIND
+        return Pressed.TAKEN if self.take(Key(digit)) else Pressed.UNASKED
 
     async def digits(self, does: AgentDoes, prompt: str, entry: DigitEntry, timeout_s: float) -> str:
         """Ask for digits: what came, as figures. timeout_s: how long nothing may come.
@@ -93,6 +104,8 @@ class CallerInput:
                 match happened:
                     case Key(digit):
                         entry.press(digit)
+                        if entry.complete and digit != entry.finish:
+                            self._behind = entry.finish, asyncio.get_running_loop().time() + PAUSE_S
                     case Words(text):
                         entry.say(text)
                         dictates = True
@@ -113,6 +126,7 @@ class CallerInput:
         finally:
             self._asking = None
             while not asking.empty():
-                asking.get_nowait()
+                if asking.get_nowait() == Key(self._behind[0]):  # it came before this was known to be whole
+                    self._behind = "", 0.0
                 asking.task_done()
             does.post(TurnsClaimed(False))

@@ -17,13 +17,13 @@ from pydantic_core import PydanticSerializationError, to_json
 from llmcore.text.whole_characters import joined
 from voiceagent.agents.agent import Agent, greeting_of
 from voiceagent.agents.call import AgentCall, spoken_for
-from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Key, Words
+from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Words
 from voiceagent.agents.load import BY_NAME
 from voiceagent.agents.tools import ToolMethod, WrongArguments
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
 from voiceagent.conversation.events import HookFailed
 from voiceagent.mcp.policies.results import cut
-from voiceagent.session.agent import AgentDoes, OfferedTool, ToolFailed, ToolResult
+from voiceagent.session.agent import AgentDoes, OfferedTool, Pressed, ToolFailed, ToolResult
 
 HOOK_S = 30.0
 """How long a hook may take."""
@@ -88,9 +88,9 @@ class RunningAgent:
         self._begun = True
         self._run("on_call_began", self._agent.on_call_began)
 
-    def pressed(self, digit: str) -> bool:
+    def pressed(self, digit: str) -> Pressed:
         """The caller pressed a key; whether somebody asked for it."""
-        return self._caller.take(Key(digit))
+        return self._caller.press(digit)
 
     async def find_context(self, words: str) -> str | Sequence[str]:
         """What the agent finds for these words of the caller; it is others' code, and may raise."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Protocol
 
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
@@ -45,6 +46,14 @@ class OfferedTool:
     tool: AgentTool
     run: Callable[[str], Awaitable[ToolResult]]
     counted_as: str = ""
+
+
+class Pressed(Enum):
+    """What became of a key. BEHIND: it ends an entry that was whole before, so that nothing comes of it."""
+
+    UNASKED = auto()
+    TAKEN = auto()
+    BEHIND = auto()
 
 
 class Line(Protocol):
@@ -101,8 +110,8 @@ class AgentCode(Protocol):
     def begin(self) -> None:
         """The client is there."""
 
-    def pressed(self, digit: str) -> bool:
-        """The caller pressed a key; whether the agent's code takes it, so that the model learns nothing."""
+    def pressed(self, digit: str) -> Pressed:
+        """The caller pressed a key; of one that the agent's code takes the model learns nothing."""
 
     async def find_context(self, words: str) -> str | Sequence[str]:
         """What may help to answer these words of the caller, who may still be speaking."""

@@ -12,7 +12,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import AgentCode, Line, OfferedTool
+from voiceagent.session.agent import AgentCode, Line, OfferedTool, Pressed
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.keeping import CallObserver, Keeping, NotKept
 from voiceagent.session.mcp import configured_tools
@@ -129,10 +129,12 @@ class BaseCall(ABC):
         """Let the agent use what the line of this call can do, or other tools beside its own."""
         self.post(ev.AgentChanged(self.settings.agent, self._runner.offer(tools, source)))
 
-    def press(self, digit: str, received_at: int) -> bool:
-        """The caller pressed a key; whether the agent's code has taken it."""
+    def press(self, digit: str, received_at: int) -> Pressed:
+        """The caller pressed a key; what became of it."""
         self.post(ev.KeyPressed(digit, received_at))
-        return self._agent is not None and not self._closed and self._agent.pressed(digit)
+        if self._agent is None or self._closed:
+            return Pressed.UNASKED
+        return self._agent.pressed(digit)
 
     async def ended(self) -> str:
         """Wait until the call has ended by itself; why it was hung up, "" where it broke off."""

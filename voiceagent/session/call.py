@@ -16,7 +16,7 @@ from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.notifications import Notification
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import Line, OfferedTool
+from voiceagent.session.agent import Line, OfferedTool, Pressed
 
 
 class InputOverflow(Exception):
@@ -77,8 +77,8 @@ class Call(Protocol):
         there.
         """
 
-    def press(self, digit: str, received_at: int) -> bool:
-        """The caller pressed a key, at Unix seconds; whether the agent's code has taken it."""
+    def press(self, digit: str, received_at: int) -> Pressed:
+        """The caller pressed a key, at Unix seconds; what became of it."""
 
     def offer(self, tools: Sequence[OfferedTool]) -> None:
         """Let the agent use what the line of this call can do, beside its own tools."""

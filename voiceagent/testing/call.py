@@ -23,6 +23,7 @@ from voiceagent.agents.running import RunningAgent
 from voiceagent.config import default_config
 from voiceagent.config.tables import load
 from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
+from voiceagent.session.agent import Pressed
 from voiceagent.session.session import Session
 from voiceagent.testing.scripted_model import Calls, ScriptedModel
 from voiceagent.testing.spoken_caller import SpokenCaller
@@ -141,7 +142,7 @@ class TestCall:
         """The caller presses these keys, where the agent asks for digits; its answer, as of `says`."""
         before = len(self.words)
         for key in keys:
-            if not self._call.session.press(key, 0):
+            if self._call.session.press(key, 0) is Pressed.UNASKED:
                 raise AssertionError(f"key {key!r} was pressed, and no tool asks for digits")
         await self._call.listen()
         return " ".join(self.words[before:])

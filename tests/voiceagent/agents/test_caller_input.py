@@ -29,6 +29,12 @@ class Bank(Agent):
         """Ask for the account, of any length."""
         return "entered " + await self.call.collect_digits()
 
+    @tool
+    async def ask_both(self) -> str:
+        """Ask for the PIN and the account."""
+        pin = await self.call.collect_digits("Your PIN, please.", count=4)
+        return f"entered {pin} and {await self.call.collect_digits('Your account, please.')}"
+
     @tool(when_played=True)
     async def connect(self, whom: str = "", number: str = "") -> None:
         """Connect the caller."""
@@ -86,6 +92,27 @@ async def test_a_finish_key_ends_an_entry_a_star_clears_it() -> None:
         await call.says("my account")
         await call.presses("12*345#")
         assert call.expect_tool("ask_account") == "entered 345"
+
+
+@pytest.mark.parametrize("keys", [["4215#"], ["4215", "#"]], ids=["at once", "later"])
+async def test_a_number_of_known_length_may_be_ended_by_its_finish_key(keys: list[str]) -> None:
+    async with TestCall(Bank) as call:
+        call.model_will(Calls("ask_both"), "Thank you.")
+        await call.says("let me in")
+        for pressed in keys:
+            await call.presses(pressed)
+        assert await call.presses("77#") == "Thank you."
+        assert call.expect_tool("ask_both") == "entered 4215 and 77"
+
+
+async def test_a_finish_key_long_after_the_number_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caller_input, "PAUSE_S", 0.0)
+    async with TestCall(Bank) as call:
+        call.model_will(Calls("ask_pin"), "Thank you.")
+        await call.says("let me in")
+        await call.presses("4215")
+        with pytest.raises(AssertionError, match="no tool asks for digits"):
+            await call.presses("#")
 
 
 async def test_an_entry_of_any_length_ends_when_nothing_more_comes(monkeypatch: pytest.MonkeyPatch) -> None:

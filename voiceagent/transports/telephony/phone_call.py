@@ -16,6 +16,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.processes.rounds import InRound, rounds_of
+from voiceagent.session.agent import Pressed
 from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.session.references import weak_callback
 from voiceagent.telemetry.log import Personal
@@ -203,16 +204,18 @@ class PhoneCall:
     # ---- the keypad
 
     def _press(self, digit: str) -> None:
-        """A key interrupts the agent, as a word would."""
+        """A key interrupts the agent, as a word would, but for one that only ends what was entered."""
         self._keys += 1
         if self._keys > self._line.max_keys:
             raise ProtocolError(f"more than {self._line.max_keys} keys were pressed (limits.max_keys)")
+        pressed = self._call.press(digit, round(time.time()))
+        if pressed is Pressed.BEHIND:
+            return
         self._call.handle(ev.OutputCleared())
-        taken = self._call.press(digit, round(time.time()))
         if self._entry_timer is not None:
             self._entry_timer.cancel()
             self._entry_timer = None
-        if taken:
+        if pressed is Pressed.TAKEN:
             return
         digits = self._keypad.press(digit, self._loop.time())
         if digits is not None:

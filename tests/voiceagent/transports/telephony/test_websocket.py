@@ -21,6 +21,7 @@ from audio.pcm import AudioFormat, encode
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem
+from voiceagent.session.agent import Pressed
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony import phone_call
 from voiceagent.transports.telephony.stream import keypad
@@ -206,7 +207,7 @@ async def test_keys_interrupt_the_agent_and_are_answered_as_one_entry() -> None:
         await soon(call.until(lambda call: isinstance(call.requests[-1], ev.ResponseRequested)))
         kinds = [type(request) for request in call.requests[1:]]
         assert kinds == [
-            *[ev.OutputCleared, ev.KeyPressed] * 3,
+            *[ev.KeyPressed, ev.OutputCleared] * 3,
             ev.OutputCleared,
             ev.ItemCreated,
             ev.ResponseRequested,
@@ -215,6 +216,14 @@ async def test_keys_interrupt_the_agent_and_are_answered_as_one_entry() -> None:
         assert isinstance(item, ev.ItemCreated)
         assert isinstance(item.item, MessageItem)
         assert item.item.text == keypad.entry_text("12#")
+
+
+async def test_a_key_behind_what_the_agent_asked_for_cuts_nothing_and_is_no_entry() -> None:
+    async with calling(pressed=Pressed.BEHIND) as (websocket, call, _):
+        await websocket.send(line.dtmf("#"))
+        await websocket.send(line.media(SOUND, 1))
+        await soon(call.until(lambda call: bool(call.heard)))
+        assert [type(request) for request in call.requests[1:]] == [ev.KeyPressed]
 
 
 async def test_an_entry_is_answered_when_no_more_keys_come(monkeypatch: pytest.MonkeyPatch) -> None:
