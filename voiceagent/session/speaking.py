@@ -57,12 +57,17 @@ class Speaker:
         self._sent = False
         self._ducked = self._held = False
         self._rate_hz = 24_000
-        self._playing_hz = self._rate_hz  # of the frames that are sent now
+        # the rate of what is playing, and from there to the client's, where that has changed since
+        self._on_the_way = self._rate_hz, Resampler(self._rate_hz, self._rate_hz)
         self._frame_s = FRAME_S
 
     def configure(self, settings: CallSettings) -> None:
-        """Take the rate and the length of the frames from these settings, from the next response on."""
-        self._rate_hz = settings.output_format.rate_hz
+        """Take the rate and the length of the frames from these settings: the length from the next response
+        on, the rate at once, as whatever takes the frames does.
+        """
+        if settings.output_format.rate_hz != self._rate_hz:
+            playing_hz, self._rate_hz = self._on_the_way[0], settings.output_format.rate_hz
+            self._on_the_way = playing_hz, Resampler(playing_hz, self._rate_hz)
         self._frame_s = settings.output_frame_s
 
     async def room(self) -> None:
@@ -141,7 +146,7 @@ class Speaker:
         if self._playout is None or self._resampler is None or response_id != self._response_id:
             self.close()
             self._response_id = response_id
-            self._playing_hz = self._rate_hz
+            self._on_the_way = self._rate_hz, Resampler(self._rate_hz, self._rate_hz)
             self._playout = Playout(self._rate_hz, self._frame_s, self._lead_s + self._frame_s - FRAME_S)
             self._resampler = Resampler(self._from_hz, self._rate_hz)
             self._sent = False
@@ -162,7 +167,7 @@ class Speaker:
         if frames and nothing_sent:
             self._first_frame(response_id, now_s)
         for frame in frames:
-            self._play_frame(response_id, frame, self._playing_hz)
+            self._play_frame(response_id, self._on_the_way[1].push(frame), self._rate_hz)
         if playout.unsent_s > AHEAD_S:
             self._room.clear()
         else:

@@ -26,10 +26,12 @@ class Mouth:
         yield Speech(SECOND)
 
 
-async def a_speaker(frames: list[Samples], clock: Callable[[], float], frame_s: float = 0.02) -> Speaker:
-    """One that gives these its frames."""
+async def a_speaker(
+    frames: list[tuple[Samples, int]], clock: Callable[[], float], frame_s: float = 0.02
+) -> Speaker:
+    """One that gives these its frames, and their rates."""
     speaker = Speaker(
-        lambda response_id, frame, rate_hz: frames.append(frame),
+        lambda response_id, frame, rate_hz: frames.append((frame, rate_hz)),
         lambda: None,
         await speaking(Mouth(), AgentConfig(filler=""), Pacer(clock)),
         post=lambda event: None,
@@ -41,11 +43,11 @@ async def a_speaker(frames: list[Samples], clock: Callable[[], float], frame_s: 
 
 async def sent_at_once(frame_s: float) -> list[Samples]:
     """What goes out when a second of sound is there."""
-    frames: list[Samples] = []
+    frames: list[tuple[Samples, int]] = []
     speaker = await a_speaker(frames, lambda: 100.0, frame_s)
     speaker.play("r1", SECOND)
     speaker.close()
-    return frames
+    return [frame for frame, _ in frames]
 
 
 async def test_frames_of_20_ms_go_out_60_ms_ahead():
@@ -60,8 +62,22 @@ async def test_longer_frames_leave_the_event_loop_as_much_time(frame_s):
     assert ahead_s - frame_s <= 0.04 + 1e-9 <= ahead_s
 
 
+async def test_a_client_that_changes_the_format_hears_the_rest_at_its_rate():
+    now_s, frames = [100.0], list[tuple[Samples, int]]()
+    speaker = await a_speaker(frames, lambda: now_s[0])
+    speaker.play("r1", SECOND)
+    frames.clear()
+    speaker.configure(call_settings(output_format=AudioFormat.PCM_24K))
+    for tick in range(1, 26):
+        now_s[0] = 100.0 + tick / 50
+        speaker.played("r1", tick / 50)
+    speaker.close()
+    assert {rate_hz for _, rate_hz in frames} == {24_000}
+    assert sum(len(frame) for frame, _ in frames) == pytest.approx(0.5 * 24_000, abs=200)
+
+
 async def test_a_hold_after_the_last_frame_does_not_silence_the_next_response():
-    now_s, frames = [100.0], list[Samples]()
+    now_s, frames = [100.0], list[tuple[Samples, int]]()
     speaker = await a_speaker(frames, lambda: now_s[0])
     speaker.play("r1", SECOND[:160])
     speaker.finish("r1")
