@@ -33,6 +33,16 @@ def test_a_client_that_truncates_in_mid_response_stops_it_there():
     assert said(world) == [("user", "count")]
 
 
+def test_a_client_that_has_played_more_than_it_was_sent_heard_no_more_than_that():
+    world = CallWorld(played_s=0.3)
+    world.say("count")
+    world.make("one two three four")
+    item_id = world.conversation.history.last_id()
+    commands = world.feed(ev.ItemTruncated(item_id, 60.0))
+    assert of(notify.NotifyItemTruncated, commands) == [notify.NotifyItemTruncated(item_id, 0.3)]
+    assert said(world)[-1] == ("assistant", "one two")
+
+
 def test_what_a_client_changes_is_told_with_the_next_prompt_and_what_it_adds_is_not():
     world = CallWorld(settings=call_settings(turn_detection=None))
     first, second = (MessageItem(f"typed_{number}", "user", "hello") for number in (1, 2))

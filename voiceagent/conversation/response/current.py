@@ -230,8 +230,8 @@ class CurrentResponse:
         return [do.Apologise(response.response_id)]
 
     def _stopped(self, response: Response, stopping: Stopping, played_s: float) -> list[Command]:
-        if stopping.reported_played_s is not None:
-            played_s = stopping.reported_played_s
+        if stopping.reported_played_s is not None:  # clients that count by a clock count pauses in
+            played_s = min(played_s, stopping.reported_played_s)
         truncated = [notify.NotifyItemTruncated(response.item_id, played_s)] if response.joined else []
         played = response.played.played(played_s)
         return [*truncated, *self._end(response, stopping.result, played, stopping)]
