@@ -97,9 +97,7 @@ class Answering:
         """
         response = self._responses.active
         if (response is not None and not response.end_notified) or self._outstanding.requested is not None:
-            message = "a response is in progress; wait for response.done or cancel it first"
-            code = "conversation_already_has_active_response"
-            return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
+            return [notify.response_in_progress(event.client_event_id)]
         # one that was begun ahead answers a turn that nobody has ended
         commands = self._responses.cancel_preemptive() + self._lists.ask(event.mcp_servers)
         if self._caller.awaiting or response is not None or self._lists.awaited(event.mcp_servers):
@@ -116,10 +114,7 @@ class Answering:
             and event.response_id in (None, response.response_id)
         ):
             return self._responses.stop("client_cancelled")
-        which = "response" if event.response_id is None else f"response {event.response_id!r}"
-        message = f"there is no {which} in progress to cancel"
-        code = "response_cancel_not_active"
-        return [notify.NotifyError(code, message, "response_id", event.client_event_id)]
+        return [notify.nothing_to_cancel(event.response_id, event.client_event_id)]
 
     def say(self, event: ev.SpeechRequested | ev.ReplyRequested) -> None:
         """The agent's code has this said as soon as nobody speaks."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.beside import MAX_BESIDE
 from voiceagent.conversation.history import ToolCallItem
 from voiceagent.upstream import messages
-from voiceagent.upstream.messages import Event, Wanted
+from voiceagent.upstream.messages import Event, Send, Wanted
 
 
 class BesideResponses:
@@ -14,13 +17,33 @@ class BesideResponses:
     """
 
     def __init__(self) -> None:
+        self._asked: dict[str, Event] = {}  # by the event's id, oldest first; none of them has begun
+        self._numbers = count(1)
         self._made: set[str] = set()
 
     def __contains__(self, response_id: str | None) -> bool:
         return response_id in self._made
 
+    def ask(self, wanted: Event, connected: bool) -> list[Wanted]:
+        """The client wants one: asked for now, or as soon as there is an upstream."""
+        if len(self._asked) >= MAX_BESIDE:  # it begins them in order: one that answers none is asked on
+            del self._asked[next(iter(self._asked))]
+        event_id = f"beside_{next(self._numbers)}"
+        event = self._asked[event_id] = {**wanted, "event_id": event_id}
+        return [Send(event)] if connected else []
+
+    def asked_again(self) -> list[Wanted]:
+        """Another upstream is there, and knows of none."""
+        return [Send(event) for event in self._asked.values()]
+
+    def refused(self, event_id: str | None) -> bool:
+        """The upstream does not do what an event asks for; whether that was one of these."""
+        return event_id is not None and self._asked.pop(event_id, None) is not None
+
     def begin(self, begun: Event) -> list[Wanted]:
-        """The upstream begins one."""
+        """The upstream begins one, the oldest that was asked for."""
+        if self._asked:
+            del self._asked[next(iter(self._asked))]
         self._made.add(begun["id"])
         metadata = begun.get("metadata") or {}
         return [notify.NotifyResponseStarted(begun["id"], "text", None, False, metadata, beside=True)]

@@ -7,7 +7,6 @@ upstream is to be sent goes out as `Send`.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -26,9 +25,10 @@ from voiceagent.conversation.history import (
 )
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.upstream import items, messages
+from voiceagent.upstream.asking import Asking
 from voiceagent.upstream.beside import BesideResponses
 from voiceagent.upstream.messages import Event, Send, Wanted
-from voiceagent.upstream.responses import Responses
+from voiceagent.upstream.responses import Cut, Response, Responses
 
 
 class UpstreamConversation:
@@ -50,21 +50,13 @@ class UpstreamConversation:
         self._limits = limits
         self._new_id = new_id
         self._responses, self._beside = Responses(self.history), BesideResponses()
-        self._to_say: deque[Event] = deque()
+        self._asking = Asking()
         self._started = self._connected = self._speaking = self._claimed = False
-        self._owed = False  # a response is wanted that nobody has asked for yet
-        self._asked = False  # for one that has not begun
-        self._hang_up = ""
 
     @property
     def quiet(self) -> bool:
         """Nobody speaks; tools may run."""
-        return not (self._speaking or self._responses or self._asked)
-
-    @property
-    def idle(self) -> bool:
-        """Nobody speaks, and nothing is awaited."""
-        return self.quiet and not (self._responses.running or self._owed or self._to_say)
+        return not (self._speaking or self._responses or self._asking.awaited)
 
     @property
     def usages(self) -> dict[str, Usage]:
@@ -77,17 +69,17 @@ class UpstreamConversation:
         """The upstream is there, and knows nothing yet: neither settings nor what was said so far."""
         self._connected = True
         told = (item for item in self.history.items if not isinstance(item, MessageItem) or item.text)
-        return [self._update(), *(Send(messages.item_created(item)) for item in told), *self._go_on()]
+        said = [Send(messages.item_created(item)) for item in told]
+        return [self._update(), *said, *self._beside.asked_again(), *self._go_on()]
 
     def lost(self) -> list[Wanted]:
         """The upstream has gone. What came of its responses is played; one of which nothing came is owed."""
         self._connected = self._speaking = False
         reason = "the connection to the upstream was lost"
         commands = self._beside.lost(reason)
-        self._owed |= self._asked
-        self._asked = False
-        for response in self._responses.unfinished():
-            self._owed |= response.sound_s == 0
+        unfinished = self._responses.lost()
+        self._asking.lost(any(response.sound_s == 0 for response in unfinished))
+        for response in unfinished:
             failed = notify.NotifyResponseEnded(response.response_id, "failed", reason)
             commands += self._responses.ended(response, failed)
         return commands
@@ -100,8 +92,7 @@ class UpstreamConversation:
         response_id, item_id = self._new_id("resp"), self._new_id("item")
         place = {"response_id": response_id, "item_id": item_id}
         said = {"type": "response.output_audio_transcript.delta", **place, "delta": apology}
-        self._owed, self._hang_up = False, "the upstream was given up"
-        self._to_say.clear()
+        self._asking.give_up("the upstream was given up")
         commands = self._responses.begin({"id": response_id})
         commands += self._of_response(said["type"], said)
         commands += self._responses.play(response_id, sound)
@@ -117,14 +108,18 @@ class UpstreamConversation:
         match event:
             case ev.CallStarted(greeting):
                 self._started = True
-                self._to_say.extend([messages.words_said(greeting)] if greeting else [])
+                if greeting:
+                    self._asking.say(messages.words_said(greeting))
                 return [notify.NotifySettings(self.settings, created=True), *self._go_on()]
             case ev.PlayoutSent(response_id):
                 response = self._responses.get(response_id)
                 return [] if response is None or response.ended is None else [response.ended]
             case ev.PlayoutPlayed(response_id):
                 response = self._responses.get(response_id)
-                return [] if response is None else [*self._responses.played(response), *self._go_on()]
+                if response is None:
+                    return []
+                played = self._responses.played(response)
+                return [*played, *self._recalled(response), *self._go_on()]
             case ev.PlayoutStopped(response_id, played_s):
                 return self._stopped(response_id, played_s)
             case ev.CallerGone(response_id, played_s):
@@ -154,15 +149,16 @@ class UpstreamConversation:
                 self._claimed = claimed
                 return self._updated()
             case ev.SpeechRequested(text):
-                self._to_say.append(messages.words_said(text))
+                self._asking.say(messages.words_said(text))
             case ev.ReplyRequested(guidance):
-                self._to_say.append(messages.reply_guided(f"{self.settings.instructions}\n\n{guidance}"))
+                self._asking.say(messages.reply_guided(f"{self.settings.instructions}\n\n{guidance}"))
             case ev.HangUpRequested(reason):
-                self._hang_up = reason
+                self._asking.leave(reason)
             case ev.ToolFinished(call_id, _, output, reply):
                 self._responses.running.discard(call_id)
                 item = ToolOutputItem(self._new_id("item"), call_id, output)
-                self._owed |= reply
+                if reply:
+                    self._asking.owe()
                 return [*items.add(self.history, item, self._connected), *self._go_on()]
             case _:
                 return []
@@ -175,14 +171,10 @@ class UpstreamConversation:
                 told = [notify.NotifySettings(settings)] if self._started else []
                 return [do.ConfigureSpeaking(settings), *self._updated(), *told]
             case ev.ResponseRequested():
-                if request == ev.ResponseRequested(client_event_id=request.client_event_id):
-                    self._owed = True
-                    return self._go_on()
-                wanted = messages.response_created(request)
-                return [*self._send(wanted)] if runs_beside(request, self.settings) else self._ask(wanted)
-            case ev.ResponseCancelled(response_id) if response_id in self._beside:
-                return [*self._send({"type": "response.cancel", "response_id": response_id})]
-            case ev.ResponseCancelled() | ev.OutputCleared():
+                return self._requested(request)
+            case ev.ResponseCancelled():
+                return self._cancelled(request)
+            case ev.OutputCleared():
                 return self._cut(cancel=True)
             case ev.InputCommitted():
                 return [*self._send({"type": "input_audio_buffer.commit"})]
@@ -192,6 +184,30 @@ class UpstreamConversation:
                 return [notify.NotifyKeyPressed(digit, received_at)]
             case _:
                 return []
+
+    def _requested(self, request: ev.ResponseRequested) -> list[Wanted]:
+        """One without wishes waits until nobody speaks; another is the upstream's to take or refuse."""
+        if request == ev.ResponseRequested(client_event_id=request.client_event_id):
+            self._asking.owe()
+            return self._go_on()
+        wanted = messages.response_created(request)
+        if runs_beside(request, self.settings):
+            return self._beside.ask(wanted, self._connected)
+        if self._connected:
+            return self._asking.ask(wanted)
+        return [] if self._asking.wish(wanted) else [notify.response_in_progress(request.client_event_id)]
+
+    def _cancelled(self, request: ev.ResponseCancelled) -> list[Wanted]:
+        """A response is not wanted any more. An id that is no response's cuts none: it may just be over."""
+        response_id = request.response_id
+        if response_id in self._beside:
+            return [*self._send({"type": "response.cancel", "response_id": response_id})]
+        if response_id is None and self._asking.awaited and not self._responses:  # it is on its way there
+            return [*self._send({"type": "response.cancel"})]
+        known = self._responses.playing if response_id is None else self._responses.get(response_id)
+        if known is None:
+            return [notify.nothing_to_cancel(response_id, request.client_event_id)]
+        return self._cut(cancel=True)
 
     # ---- events of the upstream
 
@@ -219,8 +235,9 @@ class UpstreamConversation:
             case "conversation.item.added" | "conversation.item.created" | "conversation.item.done":
                 return self._item(kind, messages.read_item(event["item"]))
             case "error":
-                self._asked = False
                 error = event["error"]
+                if not self._beside.refused(error.get("event_id")):
+                    self._asking.refused()
                 code = error.get("code") or error.get("type") or "upstream_error"
                 return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
             case _:
@@ -232,7 +249,7 @@ class UpstreamConversation:
         if messages.response_id_of(event) in self._beside:
             return self._beside.take(kind, event)
         if kind == "response.created":
-            self._owed = self._asked = False
+            self._asking.begun()
             return self._responses.begin(event["response"])
         return [*self._responses.take(kind, event, self.settings.agent_tools), *self._go_on()]
 
@@ -252,8 +269,9 @@ class UpstreamConversation:
             return []
         cuts, commands = self._responses.stopped(response, played_s)
         for cut in cuts:
-            if cut.item_id:
+            if cut.item_id and not cut.lost:
                 commands += self._send(messages.item_truncated(cut.item_id, cut.heard_s))
+            commands += self._recalled(cut)
             ended = notify.NotifyResponseEnded(cut.response_id, "cancelled", "turn_detected", cut.usage)
             commands.append(ended)
             for call in cut.when_played:  # they were to be done behind words that were not heard
@@ -261,6 +279,12 @@ class UpstreamConversation:
                 output = ToolOutputItem(self._new_id("item"), call.call_id, "not done: the caller went on")
                 commands += items.add(self.history, output, self._connected)
         return commands + self._go_on()
+
+    def _recalled(self, response: Response | Cut) -> list[Send]:
+        """What was heard of one whose upstream was lost meanwhile: the one that is there does not know it."""
+        if not (response.lost and response.text and response.item_id in self.history):
+            return []
+        return self._send(messages.item_created(self.history.get(response.item_id)))
 
     def _item(self, kind: str, item: Item | None) -> list[Wanted]:
         """An item of the caller's voice; all others are known before the upstream tells of them."""
@@ -299,19 +323,8 @@ class UpstreamConversation:
         """What an upstream that comes later learns as it comes."""
         return [Send(event)] if self._connected else []
 
-    def _ask(self, event: Event) -> list[Wanted]:
-        self._asked = self._connected
-        return [*self._send(event)]
-
     def _go_on(self) -> list[Wanted]:
         """What waited until nobody speaks, and tools have ended."""
         if not self.quiet:
             return []
-        if self._to_say and self._connected:
-            return self._ask(self._to_say.popleft())
-        if self._hang_up and not self._to_say:
-            return [do.HangUp(self._hang_up)]
-        if self._owed and self._connected and not self._responses.running:
-            self._owed = False
-            return self._ask(messages.response_created())
-        return []
+        return self._asking.next(self._connected, bool(self._responses.running))

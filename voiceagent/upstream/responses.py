@@ -27,7 +27,8 @@ _CHARACTERS_A_SECOND = 15.0
 class Response:
     """One of them. text: all its words. sound_s: of all its sound. ended: how it ended, once it has.
 
-    when_played: tools that wait until it was played. waiting: its sound while another is played.
+    when_played: tools that wait until it was played. waiting: its sound while another is played. lost: the
+    upstream that made it has gone.
     """
 
     response_id: str
@@ -37,6 +38,7 @@ class Response:
     ended: notify.NotifyResponseEnded | None = None
     when_played: list[ToolCall] = field(default_factory=list)
     waiting: list[Samples] = field(default_factory=list)
+    lost: bool = False
 
     @property
     def usage(self) -> Usage:
@@ -60,6 +62,7 @@ class Response:
 class Cut:
     """What became of a response that was cut. heard_s: seconds of it that were heard. when_played: its tools
     that waited for its end, and are not to be run. usage: what it took, as far as the upstream has told.
+    lost: as `Response` has it.
     """
 
     response_id: str
@@ -68,6 +71,7 @@ class Cut:
     text: str
     when_played: tuple[ToolCall, ...]
     usage: Usage
+    lost: bool
 
 
 class Responses:
@@ -122,8 +126,10 @@ class Responses:
         """What each of them took, by its id."""
         return {one.response_id: one.usage for one in self._all}
 
-    def unfinished(self) -> list[Response]:
-        """Those of which more was to come."""
+    def lost(self) -> list[Response]:
+        """The upstream has gone: those of which more was to come."""
+        for one in self._all:
+            one.lost = True
         return [one for one in self._all if one.ended is None]
 
     def ended(self, response: Response, ended: notify.NotifyResponseEnded) -> list[Wanted]:
@@ -153,7 +159,7 @@ class Responses:
             heard_s = min(played_s, each.sound_s) if each is response else 0.0
             text = each.heard(heard_s)
             waited = tuple(each.when_played)
-            cuts.append(Cut(each.response_id, each.item_id, heard_s, text, waited, each.usage))
+            cuts.append(Cut(each.response_id, each.item_id, heard_s, text, waited, each.usage, each.lost))
             if each.item_id:
                 commands += self._keep(each.item_id, text, cut=True)
         self._all.clear()

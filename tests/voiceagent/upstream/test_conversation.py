@@ -304,6 +304,74 @@ def test_a_text_out_of_band_fails_where_the_upstream_is_lost() -> None:
     assert (failed.response_id, failed.status) == ("resp_2", "failed")
 
 
+def test_what_is_asked_for_before_the_upstream_is_there_is_asked_for_when_it_comes() -> None:
+    call = conversation()
+    call.handle(ev.CallStarted())
+    wish = ev.ResponseRequested(instructions="Greet the caller.")
+    assert call.handle(OUT_OF_BAND) == call.handle(wish) == []
+    [refused] = call.handle(replace(wish, client_event_id="mine"))
+    assert isinstance(refused, notify.NotifyError)
+    assert (refused.code, refused.client_event_id) == ("conversation_already_has_active_response", "mine")
+    _, aside, greeting = sent(call.connected())
+    assert aside["response"]["metadata"] == {"for": "notes"}
+    assert greeting["response"] == {"instructions": "Greet the caller."}
+
+
+def test_what_was_asked_for_and_has_not_begun_is_asked_for_again_in_the_same_words() -> None:
+    call = conversation()
+    call.connected()
+    asked = sent([*call.handle(OUT_OF_BAND), *call.handle(ev.SpeechRequested("One moment."))])
+    call.lost()
+    assert sent(call.connected())[1:] == asked
+    take(call, begun_beside(1), created(2))
+    call.lost()
+    assert kinds(call.connected()) == ["session.update", "response.create"], "of the answer nothing came"
+
+
+def test_a_text_that_the_upstream_refuses_is_not_asked_for_again_and_leaves_the_answer() -> None:
+    call = conversation()
+    call.connected()
+    [aside] = sent(call.handle(OUT_OF_BAND))
+    call.handle(ev.ResponseRequested())
+    [told] = take(call, {"type": "error", "error": {"code": "no", "event_id": aside["event_id"]}})
+    assert isinstance(told, notify.NotifyError)
+    assert not call.quiet, "the answer has not begun"
+    call.lost()
+    assert kinds(call.connected()) == ["session.update", "response.create"]
+
+
+def test_to_cancel_a_text_that_is_over_leaves_the_answer_to_be_heard() -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), words(1), sound(1), begun_beside(2), done(2))
+    [told] = call.handle(ev.ResponseCancelled("resp_2", "mine"))
+    assert isinstance(told, notify.NotifyError)
+    assert (told.code, told.client_event_id) == ("response_cancel_not_active", "mine")
+    assert do.StopPlayout("resp_1") in call.handle(ev.ResponseCancelled("resp_1"))
+
+
+def test_a_response_is_cancelled_before_it_begins() -> None:
+    call = conversation()
+    call.connected()
+    call.handle(ev.ResponseRequested())
+    assert kinds(call.handle(ev.ResponseCancelled())) == ["response.cancel"]
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_what_is_heard_while_another_upstream_comes_is_known_to_that(cut: bool) -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), words(1), *[sound(1)] * 4, done(1))
+    call.lost()
+    assert kinds(call.connected()) == ["session.update"], "nobody knows yet how much is heard"
+    if cut:
+        take(call, SPEAKS)
+    over = call.handle(ev.PlayoutStopped("resp_1", 0.5) if cut else ev.PlayoutPlayed("resp_1"))
+    [told] = sent(over)
+    assert told["type"] == "conversation.item.create"
+    assert told["item"]["content"][0]["text"] == ("one two" if cut else "one two three four")
+
+
 def test_an_item_that_is_not_there_is_an_error_of_the_client() -> None:
     call = conversation()
     [told] = call.handle(ev.ItemDeleted("item_x"))
