@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 from enum import Enum, auto
 
@@ -42,7 +43,8 @@ class EndpointConfig:
     interruption_candidate_s, interruption_confirmed_s: voice without a break, from where it was noticed,
     after which the event of that name comes; a candidate also where speech is loud for `LASTS_S`.
 
-    Decisions fall on the ends of chunks: with chunks of 32 ms, 0.2 s of silence are over after 0.224 s.
+    Decisions fall on the ends of chunks, but where a silence is over: that may be told between two, of sound
+    behind the last that is silent (`silent_for`).
     Measured with Silero VAD on recorded speech, start_s of 0.064 tells a start 70 ms after the voice began
     (p95 105), 0.032 does 38 (73); the last chunk that the model takes for voice ends 54-120 ms after the
     voice fell 26 dB below its peak, so something else tells the end (`fell`); thresholds of 0.3 to 0.8 move
@@ -178,7 +180,21 @@ class Endpointer:
             return []
         whole_s = min(silence_s + more_s, max(CAP_S, self._silence_s))
         self._wait = _Wait(whole_s, silence_s if more_s else None)
-        return self._end_if_due()
+        return self._end_if_due(self._now_s)
+
+    @property
+    def due_in_s(self) -> float:
+        """How much more silence this pause waits for, until its turn is due or ends; inf where none would do:
+        outside a pause, and while the model hears a voice.
+        """
+        if self._phase is not _Phase.PAUSED or self._model_voiced:
+            return math.inf
+        silence_s = self._wait.silence_s if self._wait.due_s is None else self._wait.due_s
+        return self._voice_end_s + silence_s - self._now_s
+
+    def silent_for(self, seconds: float) -> list[SpeechEvent]:
+        """What comes of so much silence behind the last chunk; its sound is still to be pushed."""
+        return self._end_if_due(self._now_s + seconds)
 
     def is_voiced(self, probability: float) -> bool:
         """Whether the model takes the next chunk, speech with `probability`, for voice."""
@@ -240,12 +256,12 @@ class Endpointer:
             if ended_s is not None:
                 self._voice_end_s = min(self._voice_end_s, max(ended_s, self._voice_end_s - MAX_FADE_S))
             events.append(SpeechPaused(self._voice_end_s))
-        return events + self._end_if_due()
+        return events + self._end_if_due(self._now_s)
 
-    def _end_if_due(self) -> list[SpeechEvent]:
+    def _end_if_due(self, silent_to_s: float) -> list[SpeechEvent]:
         if self._phase is not _Phase.PAUSED or self._model_voiced:
             return []
-        silent_s = self._now_s - self._voice_end_s
+        silent_s = silent_to_s - self._voice_end_s
         if reaches(silent_s, self._wait.silence_s):
             self._phase, self._held, self._wait = _Phase.IDLE, False, _Wait(self._silence_s)
             self._stretch.ended()

@@ -158,6 +158,12 @@ class LoudnessFall:
         self._peak = peak
         return silent * WINDOW_S
 
+    def is_silent(self, energies: Sequence[float]) -> bool:
+        """Whether windows that follow those pushed, in a pause, are no louder than what is taken for silence:
+        else the voice may be back, which only the model can tell.
+        """
+        return max(energies, default=0.0) <= max(MIN_ENERGY, self._peak / FALL, OVER_LINE * self._line)
+
     def ended_ago_s(self) -> float:
         """Seconds from the voice's last loud window to now, once it has fallen silent.
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, Floats, SileroVad
+from audio.loudness import WINDOW_S as LOUDNESS_WINDOW_S
 from audio.loudness import energies
 from audio.onnx.silero_graph import INPUT_SAMPLES, STATE
 from audio.pcm import Samples
@@ -38,6 +39,7 @@ _MORE_STREAMS = 16
 """Places for states that are made at once."""
 _FULL_SCALE = np.float32(1 / 32_768)
 _SAMPLE_BYTES = 2
+_ROUNDING = 1e-6
 
 
 class Window(NamedTuple):
@@ -126,6 +128,13 @@ class FrontEndStream:
         self._raw += samples.data
         if len(self._raw) >= self._window_bytes:
             self._front_end.arm(self)
+
+    def energies(self, seconds: float) -> list[float]:
+        """Mean squares of the whole loudness windows in so much of the sound that waits, as it came."""
+        windows = int(seconds / LOUDNESS_WINDOW_S + _ROUNDING)
+        samples = windows * round(LOUDNESS_WINDOW_S * self._rate_hz)
+        sound = np.frombuffer(self._raw, np.int16, samples, _SAMPLE_BYTES * self.filter.reach)
+        return energies(sound.astype(np.float32)[np.newaxis], self._rate_hz)[0]
 
     def drain(self) -> Samples:
         """The sound that waits, [n] at 16 kHz, to its last sample: neither judged nor reported any more."""

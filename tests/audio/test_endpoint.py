@@ -1,5 +1,6 @@
 """Endpointing: probabilities and seconds in, events out."""
 
+import math
 import re
 from dataclasses import fields, replace
 
@@ -428,6 +429,35 @@ def test_a_requirement_does_not_end_a_turn_that_may_be_resuming():
     assert kinds(play(endpointer, (VOICE, 0.04))) == [SpeechResumed]
 
 
+# ---- Sound behind the last chunk ----
+
+
+def test_a_turn_ends_between_two_chunks_where_its_silence_is_over():
+    endpointer = paused_for(0.28)
+    endpointer.require(0.29)
+    assert endpointer.due_in_s == pytest.approx(0.01)
+    assert endpointer.silent_for(0.009) == []
+    events = endpointer.silent_for(endpointer.due_in_s)
+    assert (kinds(events), times(events)) == ([TurnEnded], [0.2])
+    assert play(endpointer, (SILENCE, 2)) == []
+
+
+def test_a_turn_is_due_between_two_chunks_too_and_ends_later():
+    endpointer = paused_for(0.2)
+    endpointer.require(0.21, more_s=0.2)
+    assert kinds(endpointer.silent_for(endpointer.due_in_s)) == [TurnDue]
+    assert endpointer.due_in_s == pytest.approx(0.21)
+    assert kinds(play(endpointer, (SILENCE, 0.22))) == [TurnEnded]
+
+
+def test_no_silence_is_due_outside_a_pause_nor_while_the_voice_may_be_back():
+    endpointer = paused_for(0.2)
+    endpointer.push(VOICE, CHUNK_S)
+    for waiting in (new_endpointer(), speaking(), endpointer):
+        assert waiting.due_in_s == math.inf
+        assert waiting.silent_for(CAP_S) == []
+
+
 @pytest.mark.parametrize(
     ("threshold", "silence_s", "named"),
     [(0.0, 0.3, "threshold"), (1.2, 0.3, "threshold"), (0.5, -1.0, "silence_s")],
@@ -463,19 +493,23 @@ LETTERS = {
 }
 
 
-def watch(sound, required):
-    """Yields (events, endpointer) after each chunk, with requirements made after some of them."""
+def watch(sound, required, ahead=frozenset()):
+    """Yields (events, endpointer) after each chunk, with requirements made after some of them; ahead: those
+    behind which the sound is silent for as long as the pause waits.
+    """
     endpointer = new_endpointer()
     for index, heard in enumerate(sound):
         events = endpointer.push(*heard)
         if index in required:
             events += endpointer.require(required[index])
+        if index in ahead:
+            events += endpointer.silent_for(endpointer.due_in_s)
         yield events, endpointer
 
 
-@given(sounds, requirements)
-def test_events_come_in_the_order_of_a_turn(sound, required):
-    order = "".join(LETTERS[type(event)] for events, _ in watch(sound, required) for event in events)
+@given(sounds, requirements, st.sets(st.integers(0, 60)))
+def test_events_come_in_the_order_of_a_turn(sound, required, ahead):
+    order = "".join(LETTERS[type(event)] for events, _ in watch(sound, required, ahead) for event in events)
     voice = "i?I?"
     begun = f"(nf)*nS{voice}(PR{voice})*"
     assert re.fullmatch(rf"({begun}PE)*({begun}P?|(nf)*n?)", order)

@@ -71,6 +71,32 @@ def test_noise_that_stays_is_reported_once_and_a_voice_over_it_again():
 # ---- Where a voice falls silent ----
 
 
+@pytest.mark.parametrize(
+    ("behind_db", "silent"),
+    [(-60, True), (-48, True), (-35, False), (-25, False)],
+    ids=["quieter", "a peak of the line", "an s", "the voice"],
+)
+def test_sound_behind_a_pause_is_silent_unless_it_is_louder_than_the_line(
+    behind_db: int, silent: bool
+) -> None:
+    loudness = LoudnessFall()
+    for level_db, voiced in ((-50, False), (-20, True), (-50, False)):
+        for windows in energies(noise(1.024, level_db).astype(np.float32).reshape(-1, 512), RATE_HZ):
+            loudness.push(windows, voiced)
+    behind = noise(2 * WINDOW_S, behind_db).astype(np.float32)
+    assert loudness.is_silent(energies(behind[np.newaxis], RATE_HZ)[0]) is silent
+
+
+def test_what_no_telephone_carries_is_silent_behind_any_pause() -> None:
+    loudness = LoudnessFall()
+    loudness.push((0.0,) * 4, voiced=False)
+    assert loudness.is_silent(energies(noise(WINDOW_S, -65).astype(np.float32)[np.newaxis], RATE_HZ)[0])
+
+
+def test_less_than_a_window_of_sound_is_silent() -> None:
+    assert LoudnessFall().is_silent([])
+
+
 def silent_s(before: Samples, *voice: Samples) -> float:
     """The silence at the end of a sound, in seconds, all of which but `before` is voice to the model."""
     loudness = LoudnessFall()

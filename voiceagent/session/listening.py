@@ -11,6 +11,7 @@ import numpy as np
 
 from audio.detection.front_end import Window
 from audio.detection.smart_turn import MAX_TURN_S
+from audio.interruption import reaches
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed
@@ -106,6 +107,8 @@ class Listener:
         if begins_s is not None:
             self._manual_since_s = begins_s
             self._post(SpeechStarted(begins_s))
+        if self._held_from is not None:  # in a pause
+            self._look_ahead()
 
     def _on_window(self, window: Window) -> None:
         """Keep what the front end made of the next sound, have it recognized, and look for turns in it."""
@@ -120,6 +123,14 @@ class Listener:
         events = self._detector.push(window, self.received_s)
         if events:
             self._report(events)
+        if self._held_from is not None:
+            self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        """End the turn with the frame that makes its silence long enough, and not with the next window."""
+        due_in_s = self._detector.due_in_s
+        if reaches(self._arriving.pending_s, due_in_s):
+            self._report(self._detector.look_ahead(self._arriving.energies(due_in_s)))
 
     def _feed(self, sound: Samples) -> None:
         """Have the recognizer hear this of the turn in progress, if there is one."""
@@ -194,6 +205,7 @@ class Listener:
     def require_silence(self, seconds: float, more_s: float = 0.0) -> None:
         """Let the pause in progress end the turn after so much silence, and so much more."""
         self._report(self._detector.require_silence(seconds, more_s))
+        self._look_ahead()
 
     def _report(self, events: list[SpeechEvent]) -> None:
         for event in events:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from audio.detection.front_end import Window
@@ -119,11 +121,27 @@ class TurnDetector:
         """Let the pause in progress end the turn after so much silence, and so much more."""
         if self._endpointer is None:
             return []
-        whole_s = _in_windows(seconds + more_s)
-        due_s = min(_in_windows(seconds), whole_s)
-        ended = self._endpointer.require(due_s, whole_s - due_s)
+        return self._told_in_pause(self._endpointer.require(seconds, more_s))
+
+    @property
+    def due_in_s(self) -> float:
+        """How much sound behind the last window, less than a window, makes the pause in progress as long as
+        was asked for; inf where none does.
+        """
+        due_in_s = math.inf if self._endpointer is None else self._endpointer.due_in_s
+        return due_in_s if due_in_s < WINDOW_S else math.inf
+
+    def look_ahead(self, energies: Sequence[float]) -> list[SpeechEvent]:
+        """What comes of these `due_in_s`, given by their loudness, which the model of speech has not judged:
+        where the voice may be back, the next window decides.
+        """
+        if self._endpointer is None or not self._fall.is_silent(energies):
+            return []
+        return self._told_in_pause(self._endpointer.silent_for(self.due_in_s))
+
+    def _told_in_pause(self, events: list[SpeechEvent]) -> list[SpeechEvent]:
         level = self._level
-        return self._of_the_call([self._with_level(event, level) for event in ended] if level else ended)
+        return self._of_the_call([self._with_level(event, level) for event in events] if level else events)
 
     def restart(self, detection: TurnDetection | None, received_s: float) -> None:
         """Forget the turn in progress, and look for turns in this way from here on."""
@@ -138,12 +156,7 @@ class TurnDetector:
         if detection.kind == "semantic_vad":
             # A response needs the words: until they are known there is no hurry.
             silence_s = SILENCES[detection.eagerness].open_s
-        return Endpointer(self._config, detection.threshold, _in_windows(silence_s))
+        return Endpointer(self._config, detection.threshold, silence_s)
 
     def _of_the_call(self, events: list[SpeechEvent]) -> list[SpeechEvent]:
         return [replace(event, at_s=event.at_s + self._skipped_s) for event in events]
-
-
-def _in_windows(silence_s: float) -> float:
-    """The nearest silence that the detector can tell: 200 ms are six of its windows, not seven."""
-    return max(1, round(silence_s / WINDOW_S)) * WINDOW_S

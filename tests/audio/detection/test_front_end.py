@@ -132,6 +132,17 @@ async def test_every_window_is_reported_once_however_sound_is_cut(vad_model):
     assert told == whole
 
 
+@pytest.mark.parametrize("rate_hz", [8_000, 16_000, 24_000, 48_000])
+async def test_of_sound_that_waits_the_loudness_is_known_by_whole_windows(vad_model, rate_hz):
+    stream = FrontEnd(vad_model).open(rate_hz, ignore)
+    length = rate_hz * 8 // 1_000
+    waiting = np.repeat(np.array([100, 200, 300], np.int16), length)
+    stream.push(waiting)
+    assert stream.energies(0.017) == pytest.approx([100**2, 200**2])
+    assert stream.energies(0.007) == []
+    stream.push(waiting)  # the sound that was looked at can grow on
+
+
 async def test_less_than_a_window_is_kept_for_later(vad_model):
     told: list[float] = []
     stream = open_stream(FrontEnd(vad_model), told)

@@ -208,6 +208,36 @@ async def test_a_pause_is_reported_before_the_model_hears_it(
     await listener.close()
 
 
+async def test_a_turn_ends_with_the_frame_that_makes_its_silence_long_enough(voice: Samples) -> None:
+    beyond_s = []
+    for begins in range(0, 640, 64):  # of the voice, among windows and frames
+        listener, events, _ = listening()
+        sound = np.pad(voice, (begins, 0))
+        for begin in range(0, len(sound), FRAME):
+            await hear(listener, sound[begin : begin + FRAME])
+            if events and isinstance(ended := events[-1], TurnEnded):
+                beyond_s.append(listener.received_s - ended.at_s - turn_detection().silence_s)
+                break
+    assert len(beyond_s) == 10
+    assert all(-1e-6 < seconds < FRAME / RATE_HZ for seconds in beyond_s)
+
+
+async def test_words_end_a_turn_by_all_the_silence_that_was_received(voice: Samples) -> None:
+    ended = 0
+    for begins in range(0, 640, 64):
+        listener, events, _ = listening(PATIENT)
+        sound = np.pad(voice, (begins, 0))
+        for begin in range(0, len(sound), FRAME):
+            await hear(listener, sound[begin : begin + FRAME])
+            if events and isinstance(paused := events[-1], SpeechPaused):
+                silent_s = listener.received_s - paused.at_s
+                if silent_s > 0.2:
+                    listener.require_silence(silent_s - 0.001)
+                    ended += isinstance(events[-1], TurnEnded)
+                    break
+    assert ended == 10
+
+
 async def recognized(sound: Samples, settings: CallSettings = PATIENT) -> Samples:
     """What of this sound comes to the recognizer of a turn that begins with it."""
     listener, _, ears = listening(settings)

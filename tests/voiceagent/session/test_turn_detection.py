@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -16,6 +18,15 @@ SPOKEN = Window(np.zeros(512, np.int16), LOUD, 0.99, 0.0, 0.0)
 
 def ended(ago_s: float, probability: float = 0.99, energies: tuple[float, ...] = LOUD) -> Window:
     return Window(np.zeros(512, np.int16), energies, probability, ENDED, ago_s)
+
+
+def paused(quiet: Window, windows: int) -> TurnDetector:
+    """Behind a voice of ten windows, and a pause of so many."""
+    turn = TurnConfig(detection="server_vad", silence_s=0.2)
+    detector = TurnDetector(turn.to_endpointing(), turn.to_detection())
+    for window in [quiet] * 4 + [SPOKEN] * 10 + [quiet] * windows:
+        detector.push(window, 0.0)
+    return detector
 
 
 def told(*windows: Window) -> list[tuple[float, SpeechEvent]]:
@@ -73,3 +84,29 @@ def test_a_pause_begins_where_the_network_has_it_or_where_the_voice_was_last_lou
     assert isinstance(low_for_long, SpeechPaused)
     assert was_loud.at_s == pytest.approx(10 * WINDOW_S, abs=0.019)
     assert low_for_long.at_s == pytest.approx(14 * WINDOW_S - 0.12, abs=0.019)
+
+
+QUIET = ended(0.0, probability=0.01, energies=LOW)
+
+
+def test_a_silence_is_over_between_two_windows_where_it_is_as_long_as_was_asked_for() -> None:
+    detector = paused(QUIET, 6)
+    assert detector.due_in_s == pytest.approx(0.2 - 6 * WINDOW_S)
+    (event,) = detector.look_ahead(LOW[:1])
+    assert event == TurnEnded(pytest.approx(14 * WINDOW_S), level_db=pytest.approx(-30.3))
+
+
+def test_what_is_due_behind_another_window_waits_for_that() -> None:
+    detector = paused(QUIET, 5)
+    assert detector.due_in_s == math.inf
+
+
+def test_where_sound_behind_the_last_window_is_loud_the_next_one_decides() -> None:
+    detector = paused(QUIET, 6)
+    assert detector.look_ahead(LOUD[:1]) == []
+    assert kinds([(0.0, event) for event in detector.push(QUIET, 0.0)]) == [TurnEnded]
+
+
+def test_a_turn_that_is_taken_by_hand_is_never_due() -> None:
+    turn = TurnConfig()
+    assert TurnDetector(turn.to_endpointing(), None).due_in_s == math.inf
