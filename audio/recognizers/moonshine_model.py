@@ -15,7 +15,7 @@ import numpy as np
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
 from audio.recognizers.completeness import completeness_of
-from audio.recognizers.decoding.beam_search import BeamSearch, Expected, Likeliest, told_again
+from audio.recognizers.decoding.beam_search import BeamSearch, Expected, Likeliest
 from audio.recognizers.decoding.growing_window import (
     Segment,
     last_pause,
@@ -110,24 +110,23 @@ class LoadedModel:
         """The likeliest tokens of `sound`, 16 kHz.
 
         `draft` is read in one step, and what it tells is used wherever its beginning is the only one left:
-        speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. Where all of it
-        and its end are clearly the likeliest still, nothing is searched for: 53 of 348 drafts of people were,
-        and the search finds 52 of these again. But for these and the rounding of 8-bit numbers the tokens are
-        those without it. number: one is expected, which no draft knew of.
+        speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. As far as each of
+        its tokens is clearly the likeliest still, nothing is searched for: of 60 orders that pause, settled
+        words take 8.7 steps behind the draft, not 13.2, and of 110 sentences 230 words are wrong, not 228.
+        number: one is expected, which no draft knew of.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         states = self.network.hear(sound)
         complete = None if self._completeness is None else self._completeness.probability(states[0])
         reading = _Reading(self.network, self.network.know(states), [BEGIN, *draft[:max_tokens]])
-        if 0 < len(draft) < max_tokens and not number:
-            again = told_again([*draft, END], reading.behind_draft)
-            if again is not None:
-                return Transcribed(draft, float(np.exp(again / (len(draft) + 1))), complete)
         search = BeamSearch(BEGIN, END, self.expected_number if number else self.expected)
-        before = [0]
-        for _ in range(max_tokens):
+        told, before = 0, [0]
+        if 0 < len(draft) < max_tokens and not number:
+            told = search.follow([*draft, END], reading.behind_draft)
+        while search.live and told < max_tokens:
             before = search.extend(reading.likeliest([one.tokens for one in search.live], before))
-            if not before or abandoned.is_set():
+            told += 1
+            if abandoned.is_set():
                 break
         tokens = search.best.tokens[1:]
         confidence = float(np.exp(search.best.logarithm / len(tokens)))

@@ -123,6 +123,21 @@ class BeamSearch:
         self.live = [one for one, _ in kept]
         return [at for _, at in kept]
 
+    def follow(self, draft: Sequence[int], likeliest: Likeliest) -> int:
+        """Begin with the tokens of a draft, told of less of the sound, as far as each is clearly the
+        likeliest still: there nothing is searched for. Returns how many that are; where the end is among
+        them, the best is whole.
+
+        likeliest: to follow what is before each of the tokens, [draft, n].
+        """
+        clear = _clear(draft, likeliest)
+        (beginning,) = self.live
+        for token, logarithm in zip(draft[:clear], likeliest.logarithms[:clear, 0].tolist(), strict=True):
+            (beginning,) = self._candidates(beginning, [token], [logarithm])
+        whole = beginning.tokens[-1] == self._end
+        self._whole, self.live = ([beginning], []) if whole else ([], [beginning])
+        return clear
+
     def _candidates(
         self, beginning: Beginning, tokens: list[int], logarithms: list[float]
     ) -> list[Beginning]:
@@ -150,13 +165,8 @@ class BeamSearch:
         return 0.0 if self._names is None else _NAME_TOKEN * self._names.tokens_in(tokens)
 
 
-def told_again(tokens: Sequence[int], likeliest: Likeliest) -> float | None:
-    """The logarithm of the probability of `tokens`, which were told of less of the sound, where each is still
-    clearly the likeliest; else None, and they are to be searched for.
-
-    likeliest: to follow what is before each of them, [tokens, n].
-    """
+def _clear(tokens: Sequence[int], likeliest: Likeliest) -> int:
+    """How many of the tokens, from the first on, are clearly the likeliest, [tokens, n]."""
     first, second = likeliest.logarithms[:, 0], likeliest.logarithms[:, 1]
-    if (likeliest.tokens[:, 0] != tokens).any() or (first < second + _CLEARLY).any():
-        return None
-    return float(first.sum())
+    doubted = (likeliest.tokens[:, 0] != tokens) | (first < second + _CLEARLY)
+    return int(doubted.argmax()) if doubted.any() else len(tokens)

@@ -169,20 +169,34 @@ def test_speech_is_the_less_certain_the_louder_the_noise_over_it(model: LoadedMo
     assert certain > SURE > least
 
 
+def readings_of(model: LoadedModel, patch: pytest.MonkeyPatch, sound: Samples, draft: list[int]) -> int:
+    """How often the decoder runs for the tokens of a sound."""
+    readings: list[int] = []
+    read = model.network.read
+    with patch.context() as patched:
+        patched.setattr(model.network, "read", lambda *a: (readings.append(1), read(*a))[1])
+        model.transcribe(sound, draft, Event())
+    return len(readings)
+
+
 @pytest.mark.parametrize(("name", "most"), [("sb_spk1_snt1.wav", 0.0), ("sb_spk2_snt2.wav", 0.5)])
 def test_a_draft_saves_steps_where_the_model_is_sure(
     model: LoadedModel, monkeypatch: pytest.MonkeyPatch, name: str, most: float
 ) -> None:
     sound = recorded(name, 16_000)
-    readings: list[int] = []
-    read = model.network.read
-    monkeypatch.setattr(model.network, "read", lambda *a: (readings.append(1), read(*a))[1])
     alone = model.transcribe(sound, [], Event()).tokens
-    steps = len(readings) - 1
-    readings.clear()
-    model.transcribe(sound, alone, Event())
+    steps = readings_of(model, monkeypatch, sound, []) - 1
     assert steps >= len(alone)
-    assert len(readings) - 1 <= most * steps
+    assert readings_of(model, monkeypatch, sound, alone) - 1 <= most * steps
+
+
+def test_behind_a_draft_only_the_words_that_follow_are_searched_for(
+    model: LoadedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sound = recorded("ss_0870.wav", 16_000)
+    begun = model.transcribe(sound[: len(sound) * 3 // 4], [], Event()).tokens
+    alone = readings_of(model, monkeypatch, sound, [])
+    assert readings_of(model, monkeypatch, sound, begun) <= alone / 2
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from audio.recognizers.decoding.beam_search import (
     Beginning,
     Expected,
     Likeliest,
-    told_again,
 )
 from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import Marks, PhraseBias
@@ -153,32 +152,54 @@ def test_what_it_finds_is_at_least_as_likely_as_the_greedy_choice(table: list[li
     assert found.logarithm >= greedy - 1e-4
 
 
-def again(tokens: Sequence[int], *rows: Sequence[float]) -> float | None:
-    return told_again(tokens, likeliest(rows))
+def followed(draft: Sequence[int], *rows: Sequence[float]) -> tuple[int, BeamSearch]:
+    """How far a search goes along a draft, and the search."""
+    search = BeamSearch(BEGIN, END)
+    return search.follow(draft, likeliest(rows)), search
 
 
-def test_what_was_told_is_told_again_where_each_token_is_clearly_the_likeliest() -> None:
-    certain = again((A, END), row(a=LIKELIEST, b=LIKELY), row(end=0.0))
-    assert certain == pytest.approx(np.log(0.5 / 0.8), abs=1e-3)
+def test_a_draft_is_followed_to_its_end_where_each_token_is_clearly_the_likeliest() -> None:
+    told, search = followed((A, END), row(a=LIKELIEST, b=LIKELY), row(end=0.0))
+    assert (told, search.live, search.best.tokens) == (2, [], (BEGIN, A, END))
+    assert search.best.logarithm == pytest.approx(np.log(0.5 / 0.8), abs=1e-3)
 
 
-def test_one_token_that_another_comes_near_to_is_searched_for() -> None:
-    assert again((A, END), row(a=LIKELIEST, b=LIKELIEST - 0.2), row(end=0.0)) is None
+def test_from_a_token_on_that_another_comes_near_to_it_is_searched_for() -> None:
+    near = row(b=LIKELIEST, c=LIKELIEST - 0.2)
+    told, search = followed((A, B, C, END), row(a=0.0), near, row(c=0.0), row(end=0.0))
+    assert (told, said(search)) == (1, [(A,)])
+    extend(search, near)
+    assert said(search) == [(A, B), (A, C)]
 
 
-def test_what_was_told_and_goes_on_now_is_searched_for() -> None:
-    assert again((A, END), row(a=0.0), row(end=LIKELY, b=LIKELIEST)) is None
+def test_what_goes_on_where_the_draft_ends_is_searched_for() -> None:
+    told, search = followed((A, END), row(a=0.0), row(end=LIKELY, b=LIKELIEST))
+    assert (told, said(search)) == (1, [(A,)])
+
+
+def test_of_a_draft_that_begins_with_another_word_nothing_is_followed() -> None:
+    told, search = followed((A, END), row(b=0.0), row(end=0.0))
+    assert (told, said(search)) == (0, [()])
+
+
+def test_what_is_followed_counts_as_if_it_had_been_searched_for() -> None:
+    expected = Expected(0.3, SENTENCES, Names({(B, C): 2}, frozenset()))
+    table = [row(**{"abc"[token - A]: 0.0}) for token in PHRASE]
+    search, along = BeamSearch(BEGIN, END, expected), BeamSearch(BEGIN, END, expected)
+    for likely in table:
+        extend(search, likely)
+    assert along.follow(PHRASE, likeliest(table)) == len(PHRASE)
+    assert along.live == search.live
 
 
 @given(logits.filter(bool))
-def test_what_is_told_again_is_the_greedy_choice(table: list[list[float]]) -> None:
-    rows = np.array(table, np.float32)
-    greedy = rows.argmax(axis=1)
-    for tokens in (greedy, (greedy + 1) % SIZE):
-        told = likeliest(table)
-        found = told_again(tokens.tolist(), told)
-        is_clear = bool((told.logarithms[:, 0] >= told.logarithms[:, 1] + np.float32(0.3)).all())
-        assert (found is not None) == (is_clear and tokens is greedy)
+def test_a_draft_is_followed_along_the_greedy_choice(table: list[list[float]]) -> None:
+    told = likeliest(table)
+    clear = (told.logarithms[:, 0] >= told.logarithms[:, 1] + np.float32(0.3)).tolist()
+    greedy = told.tokens[:, 0]
+    for draft in (greedy, (greedy + 1) % SIZE):
+        found = BeamSearch(BEGIN, END).follow(draft.tolist(), told)
+        assert found == ([*clear, False].index(False) if draft is greedy else 0)
 
 
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 20))
