@@ -2,16 +2,17 @@
 
 python tests/bench/dictated_numbers.py SPEECH PEOPLE
 
-Digits of three people, cut out of recordings of the half to tune on in two folders, are joined into zip codes
-and phone numbers, with pauses of so many seconds between their groups, and go through whole calls by the
-clock of their sound. Told are turns too many, waits from the last voiced sample to the first sound and to the
-decision, and figures that were heard wrongly.
+Digits of three people, cut out of recordings of the half to tune on in two folders, are joined into zip
+codes, phone numbers and account numbers, which have no length that anybody knows, with pauses of so many
+seconds between their groups, in turn, and go through whole calls by the clock of their sound. Told are turns
+too many, waits from the last voiced sample to the first sound, and figures that were heard wrongly.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from voiceagent.conversation.latency import percentile
 from voiceagent.telemetry.log import configure_log
 from voiceagent.transports.local_call import FORMAT, read_recordings
 
-PAUSES_S = (0.4, 0.8, 1.2, 1.5)
+PAUSES_S = ((0.2,), (0.4,), (0.8,), (1.2,), (1.5,), (0.4, 1.0), (1.0, 0.4))
 WITHIN_GROUP_S = 0.06
 SILENCE_AFTER_S = 1.0
 PIECES: dict[str, dict[str, tuple[str, float, float]]] = {
@@ -61,6 +62,11 @@ NUMBERS: dict[str, dict[str, Sequence[str]]] = {
         "cards": ("8 4 7, 4 4 8, 7 8 4 7", "4 7 8, 8 7 4, 4 4 8 7"),
         "picovoice": ("1 3 6, 12 1, 3 6 1 3", "6 3 1, 3 12, 6 1 12"),
     },
+    "What is your account number?": {
+        "numbers": ("33 4, 6 92", "92 6, 33 4 6", "33 4, 6 92, 4 6", "4 6 4, 92 6, 33 4"),
+        "cards": ("8 4 7, 4 4 8", "4 8 7, 4 8 4 4", "7 8 4 4, 8 7 4 8", "8 4 7, 4 7 8, 4 4 7"),
+        "picovoice": ("1 3 6, 12 1", "6 3 1, 3 12 3", "12, 3 6, 6 1, 3 1", "3 12, 6 1 6, 12 3"),
+    },
 }
 """By the agent's question and speaker, groups with commas between them."""
 
@@ -73,10 +79,11 @@ def main() -> None:
     pieces = {speaker: _cut(folders, of) for speaker, of in PIECES.items()}
     for question, by_speaker in NUMBERS.items():
         numbers = [(speaker, number) for speaker, several in by_speaker.items() for number in several]
-        for pause_s in PAUSES_S:
-            clips = [_dictated(number, pieces[speaker], pause_s, speaker) for speaker, number in numbers]
+        for pauses_s in PAUSES_S:
+            clips = [_dictated(number, pieces[speaker], pauses_s, speaker) for speaker, number in numbers]
             outcomes = run_offline(asking(config, question), clips, lambda _: None)
-            print(f"{question} pauses of {pause_s} s: {_told(outcomes)}", flush=True)
+            pauses = ", ".join(map(str, pauses_s))
+            print(f"{question} pauses of {pauses} s: {_told(outcomes)}", flush=True)
 
 
 def _cut(folders: Sequence[Path], pieces: dict[str, tuple[str, float, float]]) -> dict[str, Samples]:
@@ -92,9 +99,9 @@ def _between(sound: Samples, begin_s: float, end_s: float) -> Samples:
     return sound[round(begin_s * FORMAT.rate_hz) : round(end_s * FORMAT.rate_hz)]
 
 
-def _dictated(number: str, pieces: dict[str, Samples], pause_s: float, speaker: str) -> Clip:
+def _dictated(number: str, pieces: dict[str, Samples], pauses_s: Sequence[float], speaker: str) -> Clip:
     sounds: list[Samples] = []
-    for group in number.split(", "):
+    for group, pause_s in zip(number.split(", "), cycle(pauses_s), strict=False):
         for digits in group.split():
             sounds += [pieces[digits], _silence(WITHIN_GROUP_S)]
         sounds[-1] = _silence(pause_s)

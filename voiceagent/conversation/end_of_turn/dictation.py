@@ -13,15 +13,25 @@ from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digi
 DIGITS_IN_A_ROW = 3
 """So many digits one after the other are a number that is dictated, though nobody asked for one."""
 WHOLE_NUMBERS = (7, 10, 11)
-"""Lengths at which a number is whole that nobody asked for, or of which nobody knows how long it is."""
+"""Lengths at which a number is whole that nobody asked for, or, but for the shortest, whose length nobody
+knows.
+"""
 SAID_AT_ONCE = 4
 """So many digits, at most, are a room, a flight, a road or a year, which have no pauses between them."""
 IN_GROUPS = 5
 """From so many digits on, a number is said in groups, of two at least."""
 ASKS_FOR = 3.0
 """Logarithm of the odds from which on a sentence with such a number asks for something."""
+ACCOUNT_DIGITS = range(6, 10)
+"""With so many digits a number that was asked for, and of which nobody knows how long it is, may be whole."""
+OWN_PAUSES = 2.0
+"""So many times his longest pause so far a caller may pause before another group of it."""
+GROUP_PAUSE_S = 0.4
+"""And so much longer."""
+LEAST_GROUP_PAUSE_S = 1.0
+"""What one who has not paused may pause."""
 
-Wholeness = Literal["whole", "nearly", "open"]
+Wholeness = Literal["whole", "nearly", "grouped", "open"]
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d\W*$")
@@ -87,21 +97,34 @@ def wholeness(
     language: TurnEndLanguage,
 ) -> Wholeness | None:
     """Whether a number that the sentences end with has all its digits, which no other word can tell, or all
-    but for one that was misheard; None where they end with none, or too few to be one that is dictated.
+    but for one that was misheard, or, where nobody knows its length, enough to end with any of its groups;
+    None where they end with none, or too few to be one that is dictated.
 
     lengths: how many digits it may have, as `dictation` has it. pauses: the caller's within it. A recognizer
     ends a sentence where the caller pauses, so that a number may go through several.
     """
     words = [word for sentence in sentences for word in sentence]
+    closing = _closing(words, language.open_words)
+    words = words[: len(words) - closing]
     digits = _spoken_out(words, language.open_words) if lengths is None else _dictated(words, language)
     if not digits or (digits < DIGITS_IN_A_ROW and lengths is None):
         return None
+    if closing:
+        return "whole"
+    if lengths == () and digits in ACCOUNT_DIGITS:
+        return "grouped"
     known = lengths or WHOLE_NUMBERS
     if digits in known or digits > max(known):
         return "whole"
     # who pauses behind every digit may do so before the last one
     in_groups = pauses * 2 <= digits
     return "nearly" if lengths and in_groups and _ends_no_group(digits, lengths) else "open"
+
+
+def group_pause_s(longest_pause_s: float) -> float:
+    """How long a caller may pause before another group of a number. longest_pause_s: of his pauses in it so
+    far, 0 where there were none."""
+    return max(LEAST_GROUP_PAUSE_S, OWN_PAUSES * longest_pause_s + GROUP_PAUSE_S)
 
 
 def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
@@ -124,6 +147,12 @@ def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
     if language.asks is None:
         return False
     return language.asks.logit(asking_features(words, asked=False)) >= ASKS_FOR
+
+
+def _closing(words: Sequence[str], open_words: OpenWords) -> int:
+    """How many words at the end say that nothing follows: "that's it"."""
+    fits = (len(phrase) for phrase in open_words.closings if tuple(words[-len(phrase) :]) == phrase)
+    return max(fits, default=0)
 
 
 def _ends_no_group(digits: int, lengths: tuple[int, ...]) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from voiceagent.conversation.end_of_turn.dictation import (
     dictation,
+    group_pause_s,
     is_said_at_once,
     last_sentence,
     sentences_of,
@@ -62,7 +63,8 @@ class TurnEvidence:
     has it; None where neither tells. dictation: how many digits a number may have that the agent has asked to
     be dictated, empty for a name or the like; None where nothing is, as far as the agent's code says. llm:
     what the LLM's word on these very words adds, in nats (`llm_end.py`); None where it has said none. before:
-    what the recognizer made of the turn before it came to the text.
+    what the recognizer made of the turn before it came to the text. longest_pause_s: of those pauses, 0 where
+    there were none.
     """
 
     text: str
@@ -73,6 +75,7 @@ class TurnEvidence:
     dictation: tuple[int, ...] | None = None
     llm: float | None = None
     before: str = ""
+    longest_pause_s: float = 0.0
 
 
 Observed = dict[str, float]
@@ -98,6 +101,17 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
     if evidence.probability is not None and observed.keys().isdisjoint(("whole number", "open number")):
         observed["sound"] = _by_sound(evidence.probability, observed)
     return observed
+
+
+def least_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -> float:
+    """The least silence behind a number that may be whole and whose length nobody knows: another group of it
+    follows sooner; 0 behind anything else.
+    """
+    lengths = dictation(evidence.agent, evidence.dictation, language)
+    if lengths != () or language is None:
+        return 0.0
+    number = wholeness(sentences_of(evidence.text), lengths, evidence.pauses, language)
+    return group_pause_s(evidence.longest_pause_s) if number == "grouped" else 0.0
 
 
 def openness(evidence: TurnEvidence, observed: Observed) -> float:
@@ -137,7 +151,7 @@ def _by_words(
     number = wholeness(sentences, lengths, evidence.pauses, language)
     if number is not None:
         if lengths is not None or not is_said_at_once(evidence.text, asked, language):
-            return {} if number == "nearly" else {f"{number} number": 1.0}
+            return {f"{number} number": 1.0} if number in ("whole", "open") else {}
         if asked:  # who typed what the words were learned from answered with names
             return {"asks": ANSWERED}
     ends = language.ends.logit(ending_features(last))

@@ -54,7 +54,8 @@ class OpenWords:
     whose answer is dictated, but for a number, one of `numbers`, of something `short`. lengths: by such a
     word, how many digits the answer may have. lettered: words of a question whose answer has letters.
     counted: of one whose answer is a number that is said at once. misheard_digits: what else digits sound
-    like. dialled: words of a sentence whose digits are a number to be called.
+    like. dialled: words of a sentence whose digits are a number to be called. closings: phrases that end what
+    is dictated.
     """
 
     digits: frozenset[str]
@@ -71,6 +72,7 @@ class OpenWords:
     requests: frozenset[str]
     subjects: frozenset[str]
     dialled: frozenset[str]
+    closings: frozenset[tuple[str, ...]]
     lengths: Mapping[str, tuple[int, ...]]
 
 
@@ -141,7 +143,9 @@ def language_of(language: str) -> TurnEndLanguage | None:
         return None
     table = tomllib.loads(words.read_text("utf-8"))
     lengths = {word: tuple(lengths) for word, lengths in table.pop("lengths").items()}
-    open_words = OpenWords(**{name: frozenset(text.split()) for name, text in table.items()}, lengths=lengths)
+    closings = frozenset(tuple(phrase.split()) for phrase in table.pop("closings"))
+    of_words = {name: frozenset(text.split()) for name, text in table.items()}
+    open_words = OpenWords(**of_words, closings=closings, lengths=lengths)
     with np.load(weights) as stored:
         of = {
             name: HashedWeights(

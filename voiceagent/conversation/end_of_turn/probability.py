@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from voiceagent.conversation.end_of_turn.dictation import dictation
-from voiceagent.conversation.end_of_turn.evidence import ANSWERED, Observed, TurnEvidence, observe, openness
+from voiceagent.conversation.end_of_turn.evidence import (
+    ANSWERED,
+    Observed,
+    TurnEvidence,
+    least_pause_s,
+    observe,
+    openness,
+)
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage
 from voiceagent.conversation.settings import Eagerness
 
@@ -85,7 +92,8 @@ def judge(
         witnesses += (("llm", evidence.llm),)
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
     if dictation(evidence.agent, evidence.dictation, language) is not None:
-        return EndOfTurn(probability, silence_s(probability, DICTATED), witnesses)
+        silence = max(silence_s(probability, DICTATED), least_pause_s(evidence, language))
+        return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses)
     asks, opened = asking(observed), openness(evidence, observed)
     return EndOfTurn(probability, silence_s(probability, SILENCES[eagerness], asks, opened), witnesses)
 

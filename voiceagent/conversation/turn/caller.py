@@ -76,8 +76,9 @@ class Caller:
 
     def resume(self, turn: CallerTurn, at_s: float) -> None:
         """The caller goes on: what was settled is so no longer."""
-        if isinstance(turn.phase, Paused) and at_s - turn.phase.at_s >= PAUSE_S:
-            turn.own_pauses += 1
+        pause_s = at_s - turn.phase.at_s if isinstance(turn.phase, Paused) else 0.0
+        if pause_s >= PAUSE_S:
+            turn.own_pauses_s += (pause_s,)
         turn.phase = Speaking()
 
     def end(self, turn: CallerTurn, at_s: float, level_db: float | None = None) -> list[Command]:
@@ -193,12 +194,13 @@ def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolic
     evidence = TurnEvidence(
         turn.whole_text,
         agent,
-        turn.pauses,
+        len(turn.pauses_s),
         turn.recognized.confidence,
         turn.recognized.complete if told is None else told,
         turn.dictation,
         None if ends is None or llm_end is None else llm_end.nats(ends),
         turn.recognized.before,
+        max(turn.pauses_s, default=0.0),
     )
     return judge(evidence, language_of(policy.language), eagerness)
 

@@ -82,10 +82,10 @@ class CallerTurn:
 
     respond: a response is wanted when it is over. resumes: the turn that it goes on with, which was answered
     too early. dictation: how many digits a number may have that is dictated, empty for a name or the like,
-    None where nothing is. notified: the stable words that the client knows. own_pauses: pauses after which
-    the caller went on. length: what it is by that, over the agent. nearness: whose it is there. level_db: of
-    the voice as a whole, once it is over, and before that, over the agent, of its loudest window; None where
-    not known.
+    None where nothing is. notified: the stable words that the client knows. own_pauses_s: the pauses after
+    which the caller went on, in seconds. length: what it is by that, over the agent. nearness: whose it is
+    there. level_db: of the voice as a whole, once it is over, and before that, over the agent, of its loudest
+    window; None where not known.
     """
 
     item_id: str
@@ -97,7 +97,7 @@ class CallerTurn:
     standing: Standing = Standing.CANDIDATE
     recognized: Recognized = Recognized()
     notified: str = field(default="", init=False)
-    own_pauses: int = field(default=0, init=False)
+    own_pauses_s: tuple[float, ...] = field(default=(), init=False)
     length: Length = field(default=Length.BRIEF, init=False)
     nearness: Nearness = field(default=Nearness.NEAR, init=False)
     level_db: float | None = field(default=None, init=False)
@@ -134,9 +134,11 @@ class CallerTurn:
         return f"{self.resumes.whole_text} {self.text}" if self.resumes else self.text
 
     @property
-    def pauses(self) -> int:
-        """Pauses after which the caller went on, one that was taken for the end among them."""
-        return self.own_pauses + (self.resumes.pauses + 1 if self.resumes else 0)
+    def pauses_s(self) -> tuple[float, ...]:
+        """Pauses after which the caller went on, in seconds, one that was taken for the end among them."""
+        if self.resumes is None:
+            return self.own_pauses_s
+        return (*self.resumes.pauses_s, self.started_at_s - self.resumes.end_s, *self.own_pauses_s)
 
     @property
     def voiced_s(self) -> float:

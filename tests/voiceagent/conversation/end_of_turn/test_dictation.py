@@ -18,6 +18,7 @@ from voiceagent.conversation.end_of_turn.probability import judge
 
 PHONE = "Sure. What is your phone number?"
 ZIP = "And your zip code, please?"
+ACCOUNT = "What is your account number?"
 GROUPS_PAUSE_S = 1.5
 """So long at most, between two groups."""
 
@@ -123,8 +124,51 @@ def test_what_the_agents_code_says_goes_before_its_words() -> None:
     assert silence_s("123 456", PHONE, (6,)) <= 0.3
 
 
-def test_a_number_of_which_nobody_knows_how_long_it_is_may_go_on() -> None:
-    assert silence_s("4", "What is your reference number?") > GROUPS_PAUSE_S
+@pytest.mark.parametrize("said", ["4", "1234", "12. 345."])
+def test_a_number_of_which_nobody_knows_how_long_it_is_may_go_on(said: str) -> None:
+    for pause_s in (0.0, 0.3):
+        evidence = TurnEvidence(said, ACCOUNT, pauses=int(pause_s > 0), longest_pause_s=pause_s)
+        assert judge(evidence, english()).silence_s > GROUPS_PAUSE_S
+
+
+@pytest.mark.parametrize("said", ["12345678", "One two three. Four five six.", "123, 45, 67.", "123 456 789"])
+def test_once_it_may_be_whole_a_caller_is_waited_for_longer_than_he_has_paused(said: str) -> None:
+    pauses_s = (0.3, 0.5, 0.7)
+    evidences = [TurnEvidence(said, ACCOUNT, pauses=2, longest_pause_s=pause_s) for pause_s in pauses_s]
+    silences = [judge(evidence, english()).silence_s for evidence in evidences]
+    assert all(silence > 2 * pause_s for silence, pause_s in zip(silences, pauses_s, strict=True))
+    assert silences[0] < GROUPS_PAUSE_S
+    assert silences == sorted(silences)
+
+
+def test_who_pauses_for_long_within_such_a_number_is_waited_for_as_for_any_group() -> None:
+    evidence = TurnEvidence("1234 5678", ACCOUNT, pauses=1, longest_pause_s=1.4)
+    assert judge(evidence, english()).silence_s > GROUPS_PAUSE_S + 0.2
+
+
+def test_who_says_such_a_number_without_a_pause_is_waited_for_less() -> None:
+    for by_code in (None, ()):
+        assert 0.8 < silence_s("One two three four five six seven eight.", ACCOUNT, by_code) < 1.2
+
+
+def test_a_number_whose_length_is_known_has_no_end_before_it() -> None:
+    evidence = TurnEvidence("555 123 45", PHONE, pauses=2, longest_pause_s=0.3)
+    assert judge(evidence, english()).silence_s > GROUPS_PAUSE_S
+
+
+@pytest.mark.parametrize(
+    ("said", "agent", "code"),
+    [
+        ("1234. That's it.", ACCOUNT, "en"),
+        ("One two three four, that's all, thanks.", ACCOUNT, "en"),
+        ("555 1234. That's my number.", PHONE, "en"),
+        ("1234. Das war's.", "Wie ist Ihre Kundennummer?", "de"),
+        ("1234. Eso es todo.", "¿Cuál es su número de cuenta?", "es"),
+    ],
+)
+def test_who_says_that_it_is_all_is_not_waited_for(said: str, agent: str, code: str) -> None:
+    assert judge(TurnEvidence(said, agent, pauses=1), language_of(code)).silence_s <= 0.3
+    assert judge(TurnEvidence("1234.", agent, pauses=1), language_of(code)).silence_s > GROUPS_PAUSE_S
 
 
 @pytest.mark.parametrize(

@@ -310,6 +310,27 @@ def test_a_dictated_number_is_over_when_it_has_its_digits():
     assert decision(world.pause(item_id, "Four seven two nine one one", 3.5)).silence_s <= 0.3
 
 
+def test_the_next_group_of_a_number_of_unknown_length_is_waited_for_as_the_caller_has_paused():
+    silences = []
+    for resumed_at_s in (2.3, 2.6):
+        world = calling()
+        world.feed(ev.DictationBegan(()))
+        item_id, _ = pauses(world, "123")
+        world.feed(ev.SpeechResumed(resumed_at_s))
+        silences.append(decision(world.pause(item_id, "123 456", 3.5)).silence_s)
+    assert silences[0] < silences[1] < 1.8
+
+
+def test_a_false_end_is_a_pause_between_groups_too():
+    world = calling()
+    world.feed(ev.DictationBegan(()))
+    world.say("123", at_s=1.0)
+    end_s = 2.0
+    world.make("Thank you.")
+    _, rest = pauses(world, "456", at_s=end_s + 0.6)
+    assert rest.silence_s > 2 * 0.6
+
+
 def test_dictation_is_over_with_the_turn_that_was_dictated():
     world = calling()
     world.feed(ev.DictationBegan((6,)))
