@@ -33,9 +33,9 @@ class Reverberation:
     def __call__(self, energies: Energies) -> Energies:
         """The mean squares that the room is taken to add to windows of such mean squares [n]."""
         count = len(energies)
-        even = np.convolve(
-            np.pad(energies, (SMOOTHED - 1, 0), "edge"), np.full(SMOOTHED, 1 / SMOOTHED), "valid"
-        )
+        # `np.pad` takes ten times as long
+        padded = np.concatenate((np.repeat(energies[:1], SMOOTHED - 1), energies))
+        even = np.convolve(padded, np.full(SMOOTHED, 1 / SMOOTHED), "valid")
         added: Energies = np.zeros(count)
         for before in self._left[:, :count, :count] @ energies:
             heard = before > 1.0

@@ -39,6 +39,7 @@ class TurnDetector:
 
     def __init__(self, config: EndpointConfig, detection: TurnDetection | None) -> None:
         self._config = config
+        self._least_pause_s = min(config.pause_s, WINDOW_S)  # silence within a window that may be a pause
         self._endpointer = self._new_endpointer(detection)
         self._loudness = LoudnessRise()
         self._fall = LoudnessFall()
@@ -62,7 +63,7 @@ class TurnDetector:
         loud_s = self._loudness.lasts_s if over_agent else 0.0
         voiced = endpointer.is_voiced(probability)
         silent_s = self._fall.push(window.energies, voiced, probability >= SURE)
-        ended_ago_s = None if endpointer.idle else self._ended_ago_s(window, voiced, silent_s)
+        ended_ago_s = self._ended_ago_s(endpointer, window, voiced, silent_s)
         ended_s = None if ended_ago_s is None else endpointer.now_s + WINDOW_S - ended_ago_s
         # a voice that fell silent within the window: its pause begins there, and not with the next window
         if silent_s < WINDOW_S:
@@ -74,13 +75,19 @@ class TurnDetector:
             events = self._with_levels(events, window, voiced, over_agent)
         return self._of_the_call(events) if events else events
 
-    def _ended_ago_s(self, window: Window, voiced: bool, silent_s: float) -> float | None:
-        """How long ago the voice of the turn in progress ended; None while it goes on.
+    def _ended_ago_s(
+        self, endpointer: Endpointer, window: Window, voiced: bool, silent_s: float
+    ) -> float | None:
+        """How long ago the voice of the turn in progress ended; None while it goes on, and where no pause can
+        begin with this window, as that costs more than all else that is done with one.
 
         voiced: that the model of speech hears it. silent_s: as `LoudnessFall` has it, where a line is quiet.
         """
+        if endpointer.idle or not (endpointer.speaking or voiced):
+            return None
         ended = window.ended >= ENDED
-        if voiced and not ended and silent_s == 0.0:
+        heard_out = ended and window.ended_ago_s >= HEARD_OUT_S
+        if voiced and (not heard_out if silent_s == 0.0 else silent_s < self._least_pause_s):
             return None
         ago_s = self._fall.ended_ago_s()
         if not ended or silent_s > 0.0:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from audio.detection.front_end import Window
+from audio.loudness import LoudnessFall
 from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.session.turn_detection import ENDED, WINDOW_S, TurnDetector
@@ -84,6 +85,15 @@ def test_a_pause_begins_where_the_network_has_it_or_where_the_voice_was_last_lou
     assert isinstance(low_for_long, SpeechPaused)
     assert was_loud.at_s == pytest.approx(10 * WINDOW_S, abs=0.019)
     assert low_for_long.at_s == pytest.approx(14 * WINDOW_S - 0.12, abs=0.019)
+
+
+def test_where_a_voice_ended_is_asked_once_in_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(LoudnessFall, "ended_ago_s", lambda _: asked.append(1) or 0.0)
+    fading = SPOKEN._replace(energies=LOUD[:2] + LOW[:2])  # the closure of a consonant
+    events = told(*[SPOKEN] * 10, fading, *[QUIET] * 5)
+    assert kinds(events) == [SpeechStarted, SpeechPaused]
+    assert len(asked) == 1
 
 
 QUIET = ended(0.0, probability=0.01, energies=LOW)
