@@ -20,7 +20,7 @@ from audio.speech_events import (
 
 HYSTERESIS = 0.15
 """A voice goes on where the probability of speech is so much under the threshold."""
-CAP_S = 2.0
+CAP_S = 7.0
 """The most silence that a pause can be told to wait for."""
 NOTICE_S = 0.2
 """How long sound that is only loud is noticed: a voice may begin with a breath of 0.17."""

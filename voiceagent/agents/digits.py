@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from voiceagent.conversation.end_of_turn.dictation import sentences_of
+from voiceagent.conversation.end_of_turn.language import language_of
+from voiceagent.conversation.end_of_turn.moment import asks_for_moment, beside_moments
 from voiceagent.session.agent import ToolFailed
 from voiceagent.text_normalization.spoken_digits import digits_of
 
@@ -36,8 +39,13 @@ class DigitEntry:
             self._add(key)
 
     def say(self, text: str) -> None:
-        """The caller has said something. Raises ToolFailed where it has no digit, or too many have come."""
-        said = digits_of(text, self.language)
+        """The caller has said something; who asks for a moment is given one. Raises ToolFailed where it has
+        no digit, or too many have come.
+        """
+        sentences, language = sentences_of(text), language_of(self.language)
+        said = digits_of(" ".join(beside_moments(sentences, language)), self.language)
+        if not said and asks_for_moment(sentences, language):
+            return
         if not said:
             raise ToolFailed(f"the caller gave no digits, but said: {text}")
         self._add(said)

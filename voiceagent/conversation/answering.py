@@ -11,6 +11,9 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
+from voiceagent.conversation.end_of_turn.dictation import sentences_of
+from voiceagent.conversation.end_of_turn.language import language_of
+from voiceagent.conversation.end_of_turn.moment import asks_for_moment
 from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.prompting.request import has_own_prompt
@@ -83,7 +86,11 @@ class Answering:
         return self._start(ev.ResponseRequested(), settings, say=greeting)
 
     def ask_again(self, at_s: float, settings: CallSettings) -> list[Command]:
-        """The caller has been silent up to `at_s`: ask again, and say goodbye when that has been in vain."""
+        """The caller has been silent up to `at_s`: ask again, and say goodbye when that has been in vain. Who
+        has asked for a moment is given the time once more first.
+        """
+        if self._silence.patient():
+            return []
         idle = notify.NotifyIdle(self._new_id("item"), at_s)
         return [idle, *self._start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
 
@@ -137,7 +144,8 @@ class Answering:
 
     def turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
         """The turn is over and its words are settled. kept: it is in the history."""
-        self._silence.broken()
+        said, language = sentences_of(turn.whole_text), language_of(self._policy.language)
+        self._silence.broken(asks_for_moment(said, language))
         self._tools.caller_spoke()
         self._outstanding.turn = turn
         # a cough becomes a turn without words: nobody expects an answer to it
@@ -271,7 +279,13 @@ class _SilentCaller:
     def __init__(self, policy: TurnPolicy) -> None:
         self._policy = policy
         self._asked = 0
+        self._moment = False
         self._leaving = False
+
+    def patient(self) -> bool:
+        """Whether the caller has asked for a moment, which is given once."""
+        moment, self._moment = self._moment, False
+        return moment
 
     def next_phrase(self) -> str:
         """The next prompt, or goodbye when there are no more."""
@@ -280,9 +294,10 @@ class _SilentCaller:
         self._asked += 1
         return self._policy.goodbye if self._leaving else prompts[self._asked - 1]
 
-    def broken(self) -> None:
-        """The caller has said something."""
+    def broken(self, moment: bool = False) -> None:
+        """The caller has said something. moment: he has asked for one."""
         self._asked = 0
+        self._moment = moment
 
     def response_over(self, cut: bool) -> list[Command]:
         """Hang up behind a goodbye that nobody cut."""

@@ -78,6 +78,15 @@ async def test_what_is_said_is_dictated_until_all_of_it_came() -> None:
     assert happened[-1] == TurnsClaimed(False)
 
 
+async def test_who_asks_for_a_moment_is_given_one_and_has_said_no_digit() -> None:
+    async with TestCall(Bank) as call:
+        call.model_will(Calls("ask_pin"), "Thank you.")
+        await call.says("let me in")
+        assert await call.says("One moment, please.") == ""
+        assert await call.says("One second. Four two double one") == "Thank you."
+        assert call.expect_tool("ask_pin") == "entered 4211"
+
+
 async def test_a_caller_who_says_something_else_is_answered_by_the_model() -> None:
     async with TestCall(Bank) as call:
         call.model_will(Calls("ask_pin"), "Then come by.")

@@ -254,6 +254,23 @@ def test_to_a_caller_who_stays_silent_the_agent_says_goodbye():
     assert of(do.HangUp, world.play_out(world.make("Goodbye.")))
 
 
+def test_who_asked_for_a_moment_is_given_the_time_twice():
+    world = CallWorld(policy=replace(POLICY, language="en"))
+    world.say("Hold on, please.")
+    world.play_out(world.make("Take your time."))
+    assert world.feed(ev.CallerIdle(5.0)) == []
+    (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(10.0)))
+    assert start.say == "Are you still there?"
+
+
+def test_who_says_something_else_behind_it_is_asked_in_time():
+    world = CallWorld(policy=replace(POLICY, language="en"))
+    for words, at_s in (("Hold on, please.", 1.0), ("I have it.", 9.0)):
+        world.say(words, at_s=at_s)
+        world.play_out(world.make("All right."))
+    assert of(do.StartResponse, world.feed(ev.CallerIdle(20.0)))
+
+
 def test_a_caller_who_answers_in_time_is_not_hung_up_on():
     world = CallWorld(played_s=0.1)
     world.feed(ev.CallerIdle(5.0))

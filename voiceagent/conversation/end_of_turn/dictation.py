@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage, asking_features
+from voiceagent.conversation.end_of_turn.moment import beside_moments
 from voiceagent.conversation.words import words_of
 from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digits
 
@@ -103,7 +104,7 @@ def wholeness(
     lengths: how many digits it may have, as `dictation` has it. pauses: the caller's within it. A recognizer
     ends a sentence where the caller pauses, so that a number may go through several.
     """
-    words = [word for sentence in sentences for word in sentence]
+    words = beside_moments(sentences, language)
     closing = _closing(words, language.open_words)
     words = words[: len(words) - closing]
     digits = _spoken_out(words, language.open_words) if lengths is None else _dictated(words, language)

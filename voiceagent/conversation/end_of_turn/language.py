@@ -55,7 +55,8 @@ class OpenWords:
     word, how many digits the answer may have. lettered: words of a question whose answer has letters.
     counted: of one whose answer is a number that is said at once. misheard_digits: what else digits sound
     like. dialled: words of a sentence whose digits are a number to be called. closings: phrases that end what
-    is dictated.
+    is dictated. moments: phrases that ask for a moment, with `courtesies` around them; what begins with one
+    of `meanwhile` behind one says what for.
     """
 
     digits: frozenset[str]
@@ -72,7 +73,10 @@ class OpenWords:
     requests: frozenset[str]
     subjects: frozenset[str]
     dialled: frozenset[str]
+    courtesies: frozenset[str]
     closings: frozenset[tuple[str, ...]]
+    moments: frozenset[tuple[str, ...]]
+    meanwhile: frozenset[tuple[str, ...]]
     lengths: Mapping[str, tuple[int, ...]]
 
 
@@ -143,9 +147,14 @@ def language_of(language: str) -> TurnEndLanguage | None:
         return None
     table = tomllib.loads(words.read_text("utf-8"))
     lengths = {word: tuple(lengths) for word, lengths in table.pop("lengths").items()}
-    closings = frozenset(tuple(phrase.split()) for phrase in table.pop("closings"))
+    closings, moments, meanwhile = (
+        frozenset(tuple(phrase.split()) for phrase in table.pop(name))
+        for name in ("closings", "moments", "meanwhile")
+    )
     of_words = {name: frozenset(text.split()) for name, text in table.items()}
-    open_words = OpenWords(**of_words, closings=closings, lengths=lengths)
+    open_words = OpenWords(
+        **of_words, closings=closings, moments=moments, meanwhile=meanwhile, lengths=lengths
+    )
     with np.load(weights) as stored:
         of = {
             name: HashedWeights(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voiceagent.conversation.end_of_turn.dictation import dictation
+from voiceagent.conversation.end_of_turn.dictation import dictation, sentences_of
 from voiceagent.conversation.end_of_turn.evidence import (
     ANSWERED,
     Observed,
@@ -24,6 +24,7 @@ from voiceagent.conversation.end_of_turn.evidence import (
     openness,
 )
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage
+from voiceagent.conversation.end_of_turn.moment import asks_for_moment
 from voiceagent.conversation.settings import Eagerness
 
 WITNESSES = Path(__file__).parent / "witnesses.toml"
@@ -52,6 +53,10 @@ SILENCES: dict[Eagerness, Silences] = {
 DICTATED = Silences(0.3, 0.8, 1.8)
 """Where something is dictated, whatever the eagerness: groups of a number have pauses of 1.5 s between them,
 and to cut it costs more than to wait.
+"""
+MOMENT_S = 6.0
+"""What who asks for a moment is waited for, whatever the eagerness; behind it the agent answers him. Others
+are silent for 10 s then (Pipecat's turn completion), but the sound of a pause is kept for 8.
 """
 PAUSE_S = 0.5
 """However long a pause within a turn has been, from 0.16 to 1.2 s, it is so much longer in the mean (52
@@ -91,6 +96,8 @@ def judge(
     if evidence.llm is not None:  # what it weighs is its model's, and not learned with the others
         witnesses += (("llm", evidence.llm),)
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
+    if asks_for_moment(sentences_of(evidence.text), language):
+        return EndOfTurn(probability, MOMENT_S, witnesses)
     if dictation(evidence.agent, evidence.dictation, language) is not None:
         silence = max(silence_s(probability, DICTATED), least_pause_s(evidence, language))
         return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses)

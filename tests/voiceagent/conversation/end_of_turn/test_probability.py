@@ -102,7 +102,6 @@ def test_who_asks_may_end_with_a_preposition(text: str) -> None:
     "text",
     [
         "Wake up.",
-        "Hang on.",
         "Please hang up.",
         "Put me through.",
         "I need to log in.",

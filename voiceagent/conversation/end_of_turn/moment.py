@@ -1,0 +1,43 @@
+"""Whether the caller asks the agent to wait for a moment: "Hold on, let me get my card." Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage
+
+SENTENCES = 2
+"""So many of the newest, at most, ask for it: "Hold on. Let me get my card." """
+
+
+def asks_for_moment(sentences: Sequence[tuple[str, ...]], language: TurnEndLanguage | None) -> bool:
+    """Whether what the words of a turn's sentences end with asks for a moment, and for nothing else."""
+    if language is None:
+        return False
+    newest = (sentences[-count:] for count in range(1, min(SENTENCES, len(sentences)) + 1))
+    return any(_asks([word for words in part for word in words], language.open_words) for part in newest)
+
+
+def beside_moments(sentences: Sequence[tuple[str, ...]], language: TurnEndLanguage | None) -> list[str]:
+    """All words of the sentences, but for what they begin with to ask for a moment: in "One moment. Four two"
+    are two digits."""
+    moments = frozenset() if language is None else language.open_words.moments
+    return [word for words in sentences for word in words[_phrase_at(words, 0, moments) :]]
+
+
+def _asks(words: Sequence[str], open_words: OpenWords) -> bool:
+    at, asked = 0, False
+    while at < len(words):
+        found = _phrase_at(words, at, open_words.moments)
+        if not found and asked and _phrase_at(words, at, open_words.meanwhile):
+            return True
+        if not found and words[at] not in open_words.courtesies:
+            return False
+        asked, at = asked or found > 0, at + max(found, 1)
+    return asked
+
+
+def _phrase_at(words: Sequence[str], at: int, phrases: frozenset[tuple[str, ...]]) -> int:
+    """How many words the longest of the phrases that begins there has; 0 for none."""
+    fits = (len(phrase) for phrase in phrases if tuple(words[at : at + len(phrase)]) == phrase)
+    return max(fits, default=0)
