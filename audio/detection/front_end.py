@@ -195,7 +195,7 @@ class FrontEnd:
         self._waiting: dict[FrontEndStream, None] = {}  # streams with a whole window, in the order they came
         self._armed: asyncio.Handle | None = None
         self._inputs: Floats = np.empty((MAX_WINDOWS, INPUT_SAMPLES), np.float32)
-        self._states: Floats = np.zeros((2, 0, STATE), np.float32)
+        self._states: Floats = np.zeros((0, STATE), np.float32)
         self._contexts: Floats = np.zeros((0, _CONTEXT_SAMPLES), np.float32)  # the ends of the last windows
         self._free: list[int] = []
 
@@ -213,7 +213,7 @@ class FrontEnd:
         """
         if not self._free:
             slots = len(self._contexts)
-            self._states = np.concatenate((self._states, np.zeros((2, _MORE_STREAMS, STATE), np.float32)), 1)
+            self._states = np.pad(self._states, ((0, _MORE_STREAMS), (0, 0)))
             self._contexts = np.pad(self._contexts, ((0, _MORE_STREAMS), (0, 0)))
             self._free = list(range(slots, slots + _MORE_STREAMS))
         stream = FrontEndStream(self, self._free[-1], rate_hz, on_window, on_failure)
@@ -240,7 +240,7 @@ class FrontEnd:
     def forget_state(self, stream: FrontEndStream) -> None:
         """What the model remembers of a stream is forgotten."""
         stream.quiet = 0
-        self._states[:, stream.slot] = 0.0
+        self._states[stream.slot] = 0.0
         self._contexts[stream.slot] = 0.0
 
     def _tick(self) -> None:
@@ -281,7 +281,7 @@ class FrontEnd:
             stream.quiet += 1
             return
         if stream.quiet > QUIET_WINDOWS:
-            self._states[:, stream.slot] = self._model.after_silence
+            self._states[stream.slot] = self._model.after_silence
             self._contexts[stream.slot] = 0.0
         stream.quiet = 0
 
@@ -295,7 +295,7 @@ class FrontEnd:
             inputs[:, :_CONTEXT_SAMPLES] = self._contexts[slots]
             np.multiply(sound[judged], _FULL_SCALE, out=inputs[:, _CONTEXT_SAMPLES:])
             self._contexts[slots] = inputs[:, -_CONTEXT_SAMPLES:]
-            judgements, self._states[:, slots] = self._model.run(inputs, self._states[:, slots])
+            judgements, self._states[slots] = self._model.run(inputs, self._states[slots])
             for row, judgement in zip(judged, judgements.tolist(), strict=True):
                 reported[row] = tuple(judgement)
         return reported

@@ -8,7 +8,7 @@ stream has a recurrent state of its own.
 It runs on the event loop, by a graph in which a batch is one matrix (`silero_graph`). Measured on one of two
 shared cores, a run takes 0.18 ms for one window, 44 us a window for 8 and 29 for 32, which hold the loop for
 0.9 ms. Larger batches would hardly be cheaper a window. That was without what tells a voice's end, which is
-run with it and takes half of that more alone, a third among 8, a quarter among 32.
+run with it (`tests/bench/results/sound.md`).
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class SileroVad:
         self._path = path
         self._session: Any = None
         self._batches: dict[int, _Batch] = {}  # by their windows
-        self.after_silence: Floats = np.zeros((2, STATE), np.float32)
-        """The state [2, 160] that silence leaves, once the model is loaded."""
+        self.after_silence: Floats = np.zeros(STATE, np.float32)
+        """The state [320] that silence leaves, once the model is loaded."""
 
     def load(self) -> None:
         """Read the model; 20 ms. A second call does nothing. Raises VadError."""
@@ -58,13 +58,13 @@ class SileroVad:
             raise VadError(f"the VAD model {path} has no weights {error}") from error
         except Exception as error:  # onnxruntime's have no common base
             raise VadError(f"the VAD model {path} cannot be loaded: {error}") from error
-        state = self.after_silence[:, np.newaxis]
+        state = self.after_silence[np.newaxis]
         for _ in range(_SILENT_WINDOWS):
             _, state = self.run(np.zeros((1, INPUT_SAMPLES), np.float32), state)
-        self.after_silence = state[:, 0]
+        self.after_silence = state[0]
 
     def run(self, windows: Floats, states: Floats) -> tuple[Floats, Floats]:
-        """Judgements [b, 3] and new states [2, b, 160] of windows [b, 64 + 512] in -1..1 with their states.
+        """Judgements [b, 3] and new states [b, 320] of windows [b, 64 + 512] in -1..1 with their states.
 
         Judgements are the probability of speech, that a voice has ended, and how many seconds ago.
 
@@ -84,9 +84,9 @@ class _Batch:
     def __init__(self, session: Any, windows: int) -> None:
         self._session, self._binding = session, session.io_binding()
         self._windows: Floats = np.empty((windows, INPUT_SAMPLES), np.float32)
-        self._states: Floats = np.empty((2, windows, STATE), np.float32)
+        self._states: Floats = np.empty((windows, STATE), np.float32)
         self._judgements: Floats = np.empty((windows, JUDGEMENTS), np.float32)
-        self._new_states: Floats = np.empty((2, windows, STATE), np.float32)
+        self._new_states: Floats = np.empty((windows, STATE), np.float32)
         for name, array in ((WINDOWS, self._windows), (STATES, self._states)):
             self._binding.bind_input(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
         for name, array in zip(RESULTS, (self._judgements, self._new_states), strict=True):

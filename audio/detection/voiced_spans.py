@@ -61,7 +61,7 @@ def _probabilities(sound: Samples, vad: SileroVad) -> list[float]:
     windows = -(-len(sound) // WINDOW_SAMPLES)
     padded = np.zeros(_CONTEXT_SAMPLES + windows * WINDOW_SAMPLES, np.float32)
     padded[_CONTEXT_SAMPLES : _CONTEXT_SAMPLES + len(sound)] = sound / np.float32(32_768)
-    state = np.ascontiguousarray(vad.after_silence[:, np.newaxis])
+    state = vad.after_silence[np.newaxis]
     found = []
     for begin in range(0, windows * WINDOW_SAMPLES, WINDOW_SAMPLES):
         judgements, state = vad.run(padded[np.newaxis, begin : begin + INPUT_SAMPLES], state)

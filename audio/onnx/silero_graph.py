@@ -22,7 +22,7 @@ import onnx.parser
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from audio.onnx.voice_end_graph import NODES, voice_end_weights
+from audio.onnx.voice_end_graph import MEMORY, NODES, voice_end_weights
 
 Weights = dict[str, NDArray[np.float32]]
 
@@ -32,13 +32,13 @@ JUDGEMENTS = 3
 """Of a window: the probability of speech, that a voice has ended, and how many seconds ago."""
 INPUT_SAMPLES = 64 + 512
 """The end of the window before, and the window."""
-STATE = 128 + 32
-"""Numbers in each half of what is remembered of a stream: by the LSTM, then by what tells a voice's end."""
+STATE = 2 * 128 + MEMORY
+"""Numbers that are remembered of a stream: by the LSTM, then by what tells a voice's end."""
 
 _GRAPH = """
 <ir_version: 8, opset_import: ["" : 18]>
-silero (float[b, 576] windows, float[2, b, 160] states)
-    => (float[b, 3] judgements, float[2, b, 160] new_states)
+silero (float[b, 576] windows, float[b, 320] states)
+    => (float[b, 3] judgements, float[b, 320] new_states)
 <
     int64[1] n0 = {0}, int64[1] n1 = {1}, int64[1] n2 = {2}, int64[1] n4 = {4}, int64[1] n5 = {5},
     int64[1] n6 = {6}, int64[1] n256 = {256}, int64[1] n384 = {384}, int64[1] n640 = {640},
@@ -46,8 +46,7 @@ silero (float[b, 576] windows, float[2, b, 160] states)
     int64[4] frame_before = {0, 128, 0, 0}, int64[3] hops_shape = {-1, 5, 128},
     int64[3] spectra_shape = {-1, 4, 129}, int64[2] of_128 = {-1, 128}, int64[2] of_256 = {-1, 256},
     int64[2] of_384 = {-1, 384}, int64[2] of_387 = {-1, 387}, int64[2] of_512 = {-1, 512},
-    int64[3] half_shape = {1, -1, 128}, int64[2] state_sizes = {128, 32}, int64[2] of_32 = {-1, 32},
-    int64[2] of_80 = {-1, 80}, int64[3] end_half_shape = {1, -1, 32}
+    int64[2] of_80 = {-1, 80}, int64[3] state_sizes = {128, 128, 64}
 >
 {
     # Four frames of 256 samples, 128 apart; the window's end is mirrored to fill the last one.
@@ -93,10 +92,7 @@ silero (float[b, 576] windows, float[2, b, 160] states)
     seen = Relu (linear_3)
 
     # The LSTM cell.
-    cell_states, end_states = Split <axis = 2> (states, state_sizes)
-    hidden_state, memory_state = Split <axis = 0, num_outputs = 2> (cell_states)
-    hidden_before = Reshape (hidden_state, of_128)
-    memory_before = Reshape (memory_state, of_128)
+    hidden_before, memory_before, before = Split <axis = 1> (states, state_sizes)
     seen_and_hidden = Concat <axis = 1> (seen, hidden_before)
     gates = Gemm (seen_and_hidden, cell_weights, cell_bias)
     input_gate, forget_gate, cell_gate, output_gate = Split <axis = 1, num_outputs = 4> (gates)
@@ -109,9 +105,6 @@ silero (float[b, 576] windows, float[2, b, 160] states)
     show = Sigmoid (output_gate)
     shown = Tanh (memory)
     hidden = Mul (show, shown)
-    hidden_half = Reshape (hidden, half_shape)
-    memory_half = Reshape (memory, half_shape)
-    new_cell_states = Concat <axis = 0> (hidden_half, memory_half)
 
     # The probability of a voice.
     positive = Relu (hidden)
@@ -121,14 +114,14 @@ silero (float[b, 576] windows, float[2, b, 160] states)
     # Whether the voice has ended.
 VOICE_END
     judgements = Concat <axis = 1> (probabilities, ended, ended_ago)
-    new_states = Concat <axis = 2> (new_cell_states, new_end_states)
+    new_states = Concat <axis = 1> (hidden, memory, after)
 }
 """.replace("VOICE_END", NODES)
 """In ONNX's own language (github.com/onnx/onnx, docs/Syntax.md); the weights are added to it."""
 
 
 def silero_graph(path: Path) -> bytes:
-    """The model in `path` (ONNX, for 16 kHz) as another: `windows` [b, 64 + 512] and `states` [2, b, 160] to
+    """The model in `path` (ONNX, for 16 kHz) as another: `windows` [b, 64 + 512] and `states` [b, 320] to
     `judgements` [b, 3] and `new_states`, all float32.
 
     Raises OSError, KeyError or ValueError where the file is not what it should be.

@@ -34,10 +34,6 @@ NODES = """
     looked_at = Concat <axis = 1> (seen, window_bands, probabilities)
     looking = Gemm (looked_at, look_weights, look_bias)
     looked = Relu (looking)
-    memory_half_1, memory_half_2 = Split <axis = 0, num_outputs = 2> (end_states)
-    before_1 = Reshape (memory_half_1, of_32)
-    before_2 = Reshape (memory_half_2, of_32)
-    before = Concat <axis = 1> (before_1, before_2)
     of_looked = Gemm (looked, looked_weights, looked_bias)
     of_before = Gemm (before, before_weights, before_bias)
     looked_reset, looked_update, looked_new = Split <axis = 1, num_outputs = 3> (of_looked)
@@ -55,13 +51,9 @@ NODES = """
     ending = Gemm (after, end_weights, end_bias)
     end_odds, ended_ago = Split <axis = 1, num_outputs = 2> (ending)
     ended = Sigmoid (end_odds)
-    after_1, after_2 = Split <axis = 1, num_outputs = 2> (after)
-    after_half_1 = Reshape (after_1, end_half_shape)
-    after_half_2 = Reshape (after_2, end_half_shape)
-    new_end_states = Concat <axis = 0> (after_half_1, after_half_2)
 """
-"""To `ended` [b, 1], the probability, `ended_ago` [b, 1], in seconds, and `new_end_states` [2, b, 32], of
-Silero's `magnitude_rows`, `seen` and `probabilities`, and of `end_states`."""
+"""To `ended` [b, 1], the probability, `ended_ago` [b, 1], in seconds, and `after` [b, 64], to be remembered,
+of Silero's `magnitude_rows`, `seen` and `probabilities`, and of `before`, what was remembered."""
 
 
 def voice_end_weights() -> Weights:

@@ -63,7 +63,7 @@ def windows_of(sound: Samples, vad: SileroVad) -> Iterator[Window]:
     whole = sound[: len(sound) // WINDOW_SAMPLES * WINDOW_SAMPLES].reshape(-1, WINDOW_SAMPLES)
     context = INPUT_SAMPLES - WINDOW_SAMPLES
     padded = np.pad(whole.reshape(-1), (context, 0)).astype(np.float32)[np.newaxis] / np.float32(32_768)
-    state = np.ascontiguousarray(vad.after_silence[:, np.newaxis])
+    state = vad.after_silence[np.newaxis]
     loudness = energies(whole.astype(np.float32), SAMPLE_RATE_HZ)
     for row, (samples, means) in enumerate(zip(whole, loudness, strict=True)):
         begin = row * WINDOW_SAMPLES

@@ -79,7 +79,7 @@ class Looking:
     def look(self, sounds: Sequence[Samples]) -> NDArray[np.float16]:
         """[calls, windows, 209] of as many sounds of 12 s."""
         padded = np.pad(np.stack(sounds), ((0, 0), (INPUT_SAMPLES - WINDOW_SAMPLES, 0))) / np.float32(32_768)
-        states = np.repeat(self._after_silence[:, np.newaxis], len(sounds), axis=1)
+        states = np.repeat(self._after_silence[np.newaxis], len(sounds), axis=0)
         seen: NDArray[np.float16] = np.empty((len(sounds), WINDOWS, LOOKED), np.float16)
         for window in range(WINDOWS):
             begin = window * WINDOW_SAMPLES

@@ -412,7 +412,7 @@ async def test_a_voice_after_skipped_silence_is_found_where_it_is(vad_model, nam
     sound = np.concatenate((silence, voice, silence, voice, silence))
     told = await alone(vad_model, sound)
     windows = sound[: len(told) * WINDOW_SAMPLES].reshape(-1, WINDOW_SAMPLES) / np.float32(32_768)
-    states, context, wanted = np.zeros((2, 1, STATE), np.float32), np.zeros(64, np.float32), []
+    states, context, wanted = np.zeros((1, STATE), np.float32), np.zeros(64, np.float32), []
     for window in windows:
         heard = np.concatenate((context, window), dtype=np.float32)
         judgements, states = vad_model.run(heard[np.newaxis], states)

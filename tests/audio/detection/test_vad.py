@@ -13,12 +13,12 @@ RNG = np.random.default_rng(7)
 
 def test_rows_of_a_batch_are_bit_identical_to_runs_of_one(vad_model):
     windows = RNG.normal(0, 0.1, (9, 64 + WINDOW_SAMPLES)).astype(np.float32)
-    states = RNG.normal(0, 0.1, (2, 9, STATE)).astype(np.float32)
+    states = RNG.normal(0, 0.1, (9, STATE)).astype(np.float32)
     judgements, new_states = vad_model.run(windows, states)
     for row in range(9):
-        judgement, state = vad_model.run(windows[row : row + 1], states[:, row : row + 1])
+        judgement, state = vad_model.run(windows[row : row + 1], states[row : row + 1])
         assert np.array_equal(judgement[0], judgements[row])
-        assert np.array_equal(state[:, 0], new_states[:, row])
+        assert np.array_equal(state[0], new_states[row])
 
 
 @pytest.mark.parametrize("level", [1.0, 0.1])
@@ -26,7 +26,7 @@ async def test_a_voice_has_ended_soon_after_it_has_and_not_before(vad_model, lev
     sound = (await said("I would like to book a table for two people.")).astype(np.float32) * level / 32_768
     loud = np.flatnonzero(np.abs(sound) > 0.1 * np.abs(sound).max())
     sound = np.pad(sound, (64, 512 * 20))
-    states, ended, ago_s = vad_model.after_silence[:, np.newaxis], [], []
+    states, ended, ago_s = vad_model.after_silence[np.newaxis], [], []
     for begin in range(0, len(sound) - 576, 512):
         judgements, states = vad_model.run(sound[np.newaxis, begin : begin + 576], states)
         ended.append(judgements[0, 1])
@@ -40,7 +40,7 @@ async def test_a_voice_has_ended_soon_after_it_has_and_not_before(vad_model, lev
 def test_what_a_run_told_is_not_changed_by_the_next(vad_model):
     loud, states = (
         RNG.normal(0, 0.1, (3, 64 + WINDOW_SAMPLES)).astype(np.float32),
-        np.zeros((2, 3, STATE), np.float32),
+        np.zeros((3, STATE), np.float32),
     )
     told = vad_model.run(loud, states)
     before = [array.copy() for array in told]

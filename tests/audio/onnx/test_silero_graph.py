@@ -22,7 +22,8 @@ def test_a_stream_is_judged_as_by_the_file_itself(streams: int) -> None:
     sound = np.stack([np.pad(voice_like(50, seed), 10 * WINDOW_SAMPLES) for seed in range(streams)]) + noise
     sound = (sound / 32_768).astype(np.float32)
     rate = np.array(SAMPLE_RATE_HZ, np.int64)
-    expected_states, states = (np.zeros((2, streams, size), np.float32) for size in (SILERO_STATE, STATE))
+    expected_states = np.zeros((2, streams, SILERO_STATE), np.float32)
+    states = np.zeros((streams, STATE), np.float32)
     told = []
     for begin in range(0, sound.shape[1] - INPUT_SAMPLES, WINDOW_SAMPLES):
         windows = np.ascontiguousarray(sound[:, begin : begin + INPUT_SAMPLES])

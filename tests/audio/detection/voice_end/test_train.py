@@ -27,7 +27,7 @@ def test_what_is_learned_is_what_the_graph_tells(tmp_path, monkeypatch):
         expected = network(torch.from_numpy(train.Looking().look([sound])).float())[0].numpy()
     vad = SileroVad()
     vad.load()
-    states, told = vad.after_silence[:, np.newaxis], []
+    states, told = vad.after_silence[np.newaxis], []
     padded = np.pad(sound, (64, 0))[np.newaxis] / np.float32(32_768)
     for begin in range(0, 40 * 512, 512):
         judgements, states = vad.run(padded[:, begin : begin + INPUT_SAMPLES], states)
