@@ -75,6 +75,8 @@ class UpstreamCall(BaseCall):
         self._heard_s = 0.0
         self._steps: deque[tuple[Callable[[], ev.Event], Callable[[], list[Wanted]]]] = deque()
         self._handling = False
+        # by it a log tells what the core was, also of a caller who is gone before the upstream comes
+        self._take(partial(ev.UpstreamTold, "called"), lambda: [])
         self._take_in(services)
 
     @property

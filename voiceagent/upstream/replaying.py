@@ -23,7 +23,7 @@ from voiceagent.conversation.history import History, Item, MessageItem
 from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import Wanted, from_logged, without_traffic
 
-_OF_THE_CONNECTION = ("connected", "lost", "given up")
+_OF_THE_CONNECTION = ("called", "connected", "lost", "given up")
 
 
 def begin_again(log: CallLog, ids: LoggedIds) -> Handle:
@@ -72,6 +72,8 @@ def _conversation(log: CallLog, ids: LoggedIds) -> tuple[Handle, History]:
 
 def _wanted(conversation: UpstreamConversation, event: ev.Event) -> list[Wanted]:
     match event:
+        case ev.UpstreamTold("called"):
+            return []
         case ev.UpstreamTold("connected"):
             return conversation.connected()
         case ev.UpstreamTold("lost"):

@@ -25,6 +25,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.history import MessageItem
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
+from voiceagent.session.services import Services
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.connection import Upstream
@@ -82,10 +83,27 @@ async def logged_call() -> CallLog:
         made.say("one two three four five six seven eight nine ten", pieces=50)
         await client.until(lambda: len(client.frames) > heard + 20)
         await call.close("the caller hung up")
+    return as_log(kept, services)
+
+
+def as_log(kept: Kept, services: Services) -> CallLog:
+    """What is read of a log with what was kept."""
+    settings = services.settings
     policy, versions = services.answering.policy, {"voiceagent": "0"}
     header = Header("call_1", 1.8e9, 0.0, settings, policy, 24_000, versions, "keep")
     writer = LogWriter("keep")
     return read_log(b"".join([writer.header(header), *map(writer.entry, kept.records)]))
+
+
+async def test_a_caller_who_is_gone_before_the_upstream_comes_has_a_log_that_comes_again() -> None:
+    kept = Kept()
+    upstream = Upstream(UpstreamConfig(url="ws://127.0.0.1:9/v1"), {}, Path("my.toml"), CollectorRegistry())
+    services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
+    running = RunningAgent("call_1", Shop)
+    call = UpstreamCall("call_1", services, services.settings, FakeClient(), upstream, kept, running)  # type: ignore[arg-type]
+    call.begin()
+    await call.close("the caller hung up")
+    assert replay(as_log(kept, services), begin=begin_again) is None
 
 
 async def test_what_was_decided_comes_again() -> None:
