@@ -74,7 +74,9 @@ class Placement:
         """What will not change any more, [n, 2], and where it begins."""
         self._caller.settle(clock_s)
         held_back = round(HOLD_BACK_S * self.rate_hz)
-        return self._take(min(int(self._caller.settled), self._caller.now(clock_s) - held_back))
+        # a caller who sends ahead of real time is further than the agent, of whom more is to come
+        now = min(self._caller.now(clock_s), self._agent.goes_on(clock_s))
+        return self._take(int(min(self._caller.settled, now - held_back)))
 
     def finish(self) -> tuple[int, Stereo]:
         """All that is left, [n, 2], and where it begins."""
@@ -223,6 +225,13 @@ class _AgentSound:
             self._until_s += seconds
             self._sent_s += seconds
             self._new.append(samples)
+
+    def goes_on(self, clock_s: float) -> float:
+        """Where its next sample will stand, without a break; infinity where it has made one."""
+        if clock_s > self._until_s:
+            return math.inf
+        self._convert()
+        return self.end
 
     def cut(self, response_id: str, played_s: float, taken: int) -> None:
         """Take back what was not played, as far as it has not been given out."""

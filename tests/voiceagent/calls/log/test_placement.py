@@ -106,6 +106,21 @@ def test_frames_that_follow_each_other_stay_together_however_the_callers_sound_c
     assert np.array_equal(agent[10 * FRAME : 20 * FRAME], counted(0, 10 * FRAME))
 
 
+def test_a_caller_whose_sound_runs_ahead_while_the_agent_speaks_loses_nothing_of_that():
+    call = Recorded()
+    call.speak(10)
+    for index in range(100):
+        call.send("r1", index * FRAME)
+        if index == 20:  # a client that sends a file as it is
+            call.hear(np.zeros(50 * FRAME, np.int16))
+        call.speak(1)
+        call.write()
+    call.speak(30)
+    call.write()
+    _, agent = call.sides()
+    assert np.array_equal(agent[10 * FRAME : 110 * FRAME], counted(0, 100 * FRAME))
+
+
 def test_a_voice_that_is_held_leaves_its_pause():
     call = Recorded()
     call.speak(10)
