@@ -160,7 +160,7 @@ def _by_words(
     if language.asks is not None:
         logit = max(language.asks.logit(asking_features(words, asked)) for words in sentences[-SENTENCES:])
         observed["asks"], observed["tells"] = _within(logit, 0, 4) / 4, _within(-logit, 0, 4) / 4
-    if asked:
+    if asked or evidence.text.rstrip()[-1:] in open_words.question_marks:
         whole = 1 - observed["unfinished"]
         observed["asks"] = max(observed["asks"], whole * ANSWERED)
         observed["tells"] = (1 - whole) * observed.get("tells", 0.0)
@@ -172,7 +172,9 @@ def _by_words(
 def _is_open_condition(words: tuple[str, ...], open_words: OpenWords) -> bool:
     """Whether a sentence begins with a condition, and nothing has followed from it yet."""
     asks = not open_words.inversions.isdisjoint(words[1:2])
-    return words[0] in open_words.conditions and not asks and open_words.main_clauses.isdisjoint(words[2:])
+    # the last word is no main clause yet, and may be the condition's verb: "falls das Zimmer frei ist"
+    follows = not open_words.main_clauses.isdisjoint(words[2:-1])
+    return words[0] in open_words.conditions and not asks and not follows
 
 
 def _by_punctuation(text: str) -> Observed:

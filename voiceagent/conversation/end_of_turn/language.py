@@ -56,13 +56,15 @@ class OpenWords:
     counted: of one whose answer is a number that is said at once. misheard_digits: what else digits sound
     like. dialled: words of a sentence whose digits are a number to be called. closings: phrases that end what
     is dictated. moments: phrases that ask for a moment, with `courtesies` around them; what begins with one
-    of `meanwhile` behind one says what for.
+    of `meanwhile` behind one says what for. question_marks: marks behind a question whose words could as well
+    tell.
     """
 
     digits: frozenset[str]
     misheard_digits: frozenset[str]
     conditions: frozenset[str]
     main_clauses: frozenset[str]
+    question_marks: frozenset[str]
     inversions: frozenset[str]
     offers: frozenset[str]
     dictated: frozenset[str]

@@ -294,32 +294,5 @@ def test_whatever_is_heard_is_judged(text: str, agent: str) -> None:
     assert 0 < judge(TurnEvidence(text, agent), ENGLISH).probability < 1
 
 
-GERMAN, SPANISH = language_of("de"), language_of("es")
-
-
-@pytest.mark.parametrize(
-    ("language", "whole", "cut"),
-    [
-        (GERMAN, "Haben Sie einen Pool?", "Haben Sie einen"),
-        (GERMAN, "Schalte das Licht in der Küche an.", "Schalte das Licht in der"),
-        (
-            GERMAN,
-            "Meine Nummer ist null eins sieben zwei drei vier fünf",
-            "Meine Nummer ist null eins sieben",
-        ),
-        (SPANISH, "¿Hay una piscina?", "¿Hay una"),
-        (SPANISH, "Enciende la luz de la cocina.", "Enciende la luz de la"),
-    ],
-)
-def test_another_language_is_data(language, whole: str, cut: str) -> None:
-    ended, goes_on = (judge(TurnEvidence(text), language) for text in (whole, cut))
-    assert ended.silence_s < 0.4 < goes_on.silence_s
-
-
-def test_nobody_asks_in_a_language_whose_requests_nobody_collected() -> None:
-    judged = judge(TurnEvidence("Haben Sie einen"), GERMAN)
-    assert judged.silence_s == silence_s(judged.probability, SILENCES["auto"])
-
-
 def test_a_language_of_which_nothing_is_known_has_no_table() -> None:
     assert language_of("xx") is None
