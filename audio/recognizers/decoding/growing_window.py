@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate, takewhile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audio.agreement import LocalAgreement, word_key
 from audio.pcm import Samples
@@ -181,18 +182,32 @@ _SILENT = 10 ** (-25 / 10)
 """Of the loudest step before it, the energy of one that is silent."""
 
 
+def loud_s(sound: Samples) -> float:
+    """Seconds of `sound`, 16 kHz, that are not silent beside its loudest."""
+    energies = _energies(sound)
+    return _STEP_S * int((energies > _SILENT * energies.max(initial=0.0)).sum())
+
+
 def last_pause(sound: Samples) -> tuple[int, int] | None:
     """Where the last pause of 0.7 s or more in `sound`, 16 kHz, begins, and 0.3 s before it ends; None
     without one that has a voice before it, and one of 0.5 s or more behind.
     """
     step = round(_STEP_S * SAMPLE_RATE_HZ)
-    energies = (sound[: len(sound) // step * step].astype(np.float64).reshape(-1, step) ** 2).sum(axis=1)
+    energies = _energies(sound)
     voiced = np.flatnonzero(energies > _SILENT * np.maximum.accumulate(energies))
     gaps = np.flatnonzero(np.diff(voiced) > _PAUSE_STEPS)
     if not len(gaps) or len(voiced) - 1 - gaps[-1] < _VOICE_STEPS:
         return None
     before, behind = voiced[gaps[-1] : gaps[-1] + 2].tolist()
     return (before + 1) * step, (behind - _BEFORE_VOICE_STEPS) * step
+
+
+def _energies(sound: Samples) -> NDArray[np.float64]:
+    """Those of its whole steps."""
+    step = round(_STEP_S * SAMPLE_RATE_HZ)
+    steps = sound[: len(sound) // step * step].astype(np.float64).reshape(-1, step)
+    energies: NDArray[np.float64] = (steps**2).sum(axis=1)
+    return energies
 
 
 def spoken_length(text: str) -> int:

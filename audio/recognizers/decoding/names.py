@@ -7,16 +7,29 @@ graph of phrases do (Zhao et al., "Shallow-Fusion End-to-End Contextual Biasing"
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+NUMBER_TOKENS = 1.0
+"""The word of a number counts as so many tokens of a name, however many it has, where one is expected."""
 
 
 class Names:
     """names: the tokens of each, and how many tokens it counts as. inside: tokens that go on with a word: no
-    name begins with one, and none follows it.
+    name begins with one, and none follows it. numbers: the tokens of words of numbers, which are names too
+    then. most: of these count in a text.
     """
 
-    def __init__(self, names: Mapping[tuple[int, ...], float], inside: frozenset[int]) -> None:
-        self._names = dict(names)
+    def __init__(
+        self,
+        names: Mapping[tuple[int, ...], float],
+        inside: frozenset[int],
+        numbers: Collection[tuple[int, ...]] = (),
+        most: float = math.inf,
+    ) -> None:
+        self._numbers = frozenset(numbers)
+        self._most = most * NUMBER_TOKENS
+        self._names = {**names, **dict.fromkeys(self._numbers, NUMBER_TOKENS)}
         self._beginnings: dict[tuple[int, ...], float] = {}
         for name, counts in self._names.items():
             for length in range(1, len(name) + 1):
@@ -24,19 +37,23 @@ class Names:
                 self._beginnings[name[:length]] = max(so_far, self._beginnings.get(name[:length], 0.0))
         self._inside = inside
 
-    def and_more(self, names: Mapping[tuple[int, ...], float]) -> Names:
-        """These and others."""
-        return Names({**self._names, **names}, self._inside)
+    def and_numbers(self, numbers: Collection[tuple[int, ...]], most: float) -> Names:
+        """These, and words of numbers, of which so many count in a text."""
+        return Names(self._names, self._inside, numbers, most)
 
     def tokens_in(self, text: Sequence[int]) -> float:
         """How many tokens of a text, or of its beginning, are those of names: of whole ones, the longer of
         two that begin alike, and of one that the text may end in the middle of."""
-        count, at = 0.0, 0
+        count = of_numbers = 0.0
+        at = 0
         while at < len(text):
             length, counts = (0, 0.0) if text[at] in self._inside else self._found(text, at)
-            count += counts
+            if tuple(text[at : at + length]) in self._numbers:
+                of_numbers += counts
+            else:
+                count += counts
             at += max(1, length)
-        return count
+        return count + min(of_numbers, self._most)
 
     def _found(self, text: Sequence[int], at: int) -> tuple[int, float]:
         """The tokens of the name that begins there, and how many it counts as; 0 without one."""

@@ -239,6 +239,14 @@ async def test_who_was_asked_for_a_number_and_says_what_sounds_like_some_is_hear
     assert decode_one(await said(words), "", Event(), True)[0].text == words
 
 
+async def test_a_number_of_one_word_is_not_heard_twice_where_its_sound_breaks_off() -> None:
+    sound = await said("One.")
+    loud = np.flatnonzero(np.abs(sound.astype(int)) > 0.05 * np.abs(sound.astype(int)).max())
+    model = LoadedModel(None, weight=0.15)
+    heard = model.transcribe(sound[loud[0] - SAMPLE_RATE_HZ // 20 : loud[-1]], [], Event(), True)
+    assert model.text(heard.tokens) == "One."
+
+
 def test_to_the_phrases_an_end_is_likely_anywhere(tmp_path: Path) -> None:
     (cards := tmp_path / "cards.txt").write_text("Four queen of clubs.\n" * 20)
     model = LoadedModel(None, cards, 0.5)

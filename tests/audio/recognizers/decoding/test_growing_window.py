@@ -14,6 +14,7 @@ from audio.recognizers.decoding.growing_window import (
     Segment,
     joined,
     last_pause,
+    loud_s,
     quiet_cuts,
     says_again,
     spoken_length,
@@ -227,6 +228,11 @@ def test_short_pauses_are_none(pauses_s: tuple[float, ...]) -> None:
 def test_a_pause_counts_when_enough_is_behind_it() -> None:
     assert last_pause(with_pauses(0.9, last_s=0.3)) is None
     assert last_pause(np.zeros(SAMPLE_RATE_HZ, np.int16)) is None
+
+
+def test_a_sound_is_loud_for_as_long_as_it_is_not_silent() -> None:
+    assert loud_s(with_pauses(0.9, 0.4, last_s=0.5)) == pytest.approx(2.5)
+    assert loud_s(np.zeros(SAMPLE_RATE_HZ, np.int16)) == loud_s(np.zeros(0, np.int16)) == 0.0
 
 
 @pytest.mark.parametrize(("text", "words"), [("33 for 692.", 6), ("Thirty three, four", 3), ("", 0)])

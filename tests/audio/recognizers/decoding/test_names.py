@@ -35,9 +35,20 @@ def test_the_letters_of_a_name_inside_another_word_are_none() -> None:
 
 
 def test_a_name_may_count_as_another_number_of_tokens_than_it_has() -> None:
-    even = NAMES.and_more({(NORD, HELM): 1.5, (MINI,): 1.5})
+    even = Names({(NORD, HELM): 1.5, (NORD, HELM, MINI): 3, (MINI,): 1.5}, INSIDE)
     assert even.tokens_in([NORD, HELM, NO, MINI, END]) == 3
-    assert even.tokens_in([NORD, HELM, MINI, END]) == 3  # the longer one, which counts as before
+    assert even.tokens_in([NORD, HELM, MINI, END]) == 3  # the longer one
+
+
+def test_words_of_numbers_are_names_of_which_so_many_count() -> None:
+    both, one = (NAMES.and_numbers([(NO, HELM), (END,)], most) for most in (2, 1))
+    for text, of_both, of_one in (
+        ([NO, HELM, MINI], 2, 2),
+        ([NO, HELM, NO, HELM], 2, 1),
+        ([END, NO, HELM, MINI, END], 3, 2),
+    ):
+        assert both.tokens_in(text) == of_both
+        assert one.tokens_in(text) == of_one
 
 
 def test_a_beginning_counts_as_its_part_of_the_name_that_counts_most() -> None:
