@@ -47,7 +47,7 @@ class BesideResponses:
         """The client wants one; `begin` begins it."""
         if len(self._waiting) + len(self._made) >= MAX_BESIDE:
             message = f"{MAX_BESIDE} responses out of band are in progress; wait for response.done of one"
-            code = "conversation_already_has_active_response"
+            code = notify.RESPONSE_IN_PROGRESS
             return [notify.NotifyError(code, message, client_event_id=wanted.client_event_id)]
         self._waiting.append(wanted)
         return []

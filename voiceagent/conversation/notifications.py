@@ -10,6 +10,8 @@ from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import ListStatus, McpApprovalRequest, McpCallItem
 from voiceagent.conversation.settings import CallSettings, Modality
 
+RESPONSE_IN_PROGRESS = "conversation_already_has_active_response"
+"""The code of an error, as the protocol has it."""
 ResponseStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
@@ -218,8 +220,7 @@ class NotifyError:
 def response_in_progress(client_event_id: str | None) -> NotifyError:
     """Of a request for a response while there is another one."""
     message = "a response is in progress; wait for response.done or cancel it first"
-    code = "conversation_already_has_active_response"
-    return NotifyError(code, message, client_event_id=client_event_id)
+    return NotifyError(RESPONSE_IN_PROGRESS, message, client_event_id=client_event_id)
 
 
 def nothing_to_cancel(response_id: str | None, client_event_id: str | None) -> NotifyError:

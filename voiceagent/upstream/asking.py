@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import count
 
 from voiceagent.conversation import commands as do
 from voiceagent.upstream import messages
@@ -18,6 +19,8 @@ class Asking:
         self._owed = False  # an answer, which nobody has asked for yet
         self._leaving = ""
         self._asked: Event | None = None  # for one that has not begun
+        self._said: Event | None = None  # the last that was to be said and was asked for
+        self._numbers = count(1)
 
     @property
     def awaited(self) -> bool:
@@ -45,16 +48,25 @@ class Asking:
 
     def ask(self, event: Event) -> list[Wanted]:
         """Ask for a response now."""
-        self._asked = event
-        return [Send(event)]
+        self._asked = {"event_id": f"response_{next(self._numbers)}", **event}
+        return [Send(self._asked)]
 
     def begun(self) -> None:
         """The upstream begins one: it is the answer, whoever asked for it."""
         self._owed, self._asked = False, None
 
-    def refused(self) -> None:
-        """The upstream begins none."""
-        self._asked = None
+    def refused(self, event_id: str | None, busy: bool) -> bool:
+        """The upstream does not do what an event asks for, where it says which; whether that is asked for
+        again. busy: it answers the caller, which it began before it was asked.
+        """
+        said, asked = self._said, self._asked
+        if asked is not None and event_id in (None, asked["event_id"]):
+            self._asked = None
+        if said is None or not busy or event_id != said["event_id"]:
+            return False
+        self._said = None
+        self._to_say.appendleft(said)
+        return True
 
     def lost(self, unheard: bool) -> None:
         """The upstream has gone: what it was asked for is asked for again. unheard: nothing came of one that
@@ -73,7 +85,9 @@ class Asking:
     def next(self, connected: bool, tools_run: bool) -> list[Wanted]:
         """Nobody speaks: what waited for that. tools_run: an answer waits for what they give."""
         if self._to_say and connected:
-            return self.ask(self._to_say.popleft())
+            asked = self.ask(self._to_say.popleft())
+            self._said = self._asked
+            return asked
         if self._leaving and not self._to_say:
             return [do.HangUp(self._leaving)]
         if self._wished is not None and connected:

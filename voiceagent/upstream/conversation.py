@@ -19,7 +19,6 @@ from voiceagent.conversation.beside import runs_beside
 from voiceagent.conversation.history import (
     History,
     HistoryLimits,
-    Item,
     MessageItem,
     ToolOutputItem,
 )
@@ -217,7 +216,11 @@ class UpstreamConversation:
         if kind.startswith("response."):
             return self._of_response(kind, event)
         if kind.startswith("conversation.item.input_audio_transcription."):
-            return self._transcribed(kind.rpartition(".")[2], event)
+            told = items.transcribed(self.history, kind.rpartition(".")[2], event)
+            wordless = kind.endswith(".completed") and not any(
+                isinstance(one, do.TurnConcluded) for one in told
+            )
+            return told + self._go_on() if wordless else told  # nobody answers it
         match kind:
             case "input_audio_buffer.speech_started":
                 self._speaking = True
@@ -233,13 +236,9 @@ class UpstreamConversation:
             case "input_audio_buffer.cleared":
                 return [notify.NotifyInputCleared()]
             case "conversation.item.added" | "conversation.item.created" | "conversation.item.done":
-                return self._item(kind, messages.read_item(event["item"]))
+                return items.spoken(self.history, kind, messages.read_item(event["item"]))
             case "error":
-                error = event["error"]
-                if not self._beside.refused(error.get("event_id")):
-                    self._asking.refused()
-                code = error.get("code") or error.get("type") or "upstream_error"
-                return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
+                return self._refused(event["error"])
             case _:
                 return []
 
@@ -252,6 +251,14 @@ class UpstreamConversation:
             self._asking.begun()
             return self._responses.begin(event["response"])
         return [*self._responses.take(kind, event, self.settings.agent_tools), *self._go_on()]
+
+    def _refused(self, error: Event) -> list[Wanted]:
+        """The upstream does not do what it was sent."""
+        event_id, code = error.get("event_id"), error.get("code") or error.get("type") or "upstream_error"
+        busy = code == notify.RESPONSE_IN_PROGRESS
+        if not self._beside.refused(event_id) and self._asking.refused(event_id, busy):
+            return []
+        return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
 
     def _cut(self, cancel: bool) -> list[Wanted]:
         """The caller is to hear no more. cancel: nor is the upstream to make more, which it does not know."""
@@ -285,31 +292,6 @@ class UpstreamConversation:
         if not (response.lost and response.text and response.item_id in self.history):
             return []
         return self._send(messages.item_created(self.history.get(response.item_id)))
-
-    def _item(self, kind: str, item: Item | None) -> list[Wanted]:
-        """An item of the caller's voice; all others are known before the upstream tells of them."""
-        if not (isinstance(item, MessageItem) and item.role == "user" and item.spoken):
-            return []
-        if item.item_id not in self.history:
-            self.history.insert(item)
-            return [notify.NotifyItemAdded(item, self.history.previous_id(item.item_id))]
-        if kind != "conversation.item.done":
-            return []
-        return [notify.NotifyItemDone(item, self.history.previous_id(item.item_id))]
-
-    def _transcribed(self, what: str, event: Event) -> list[Wanted]:
-        item_id = event["item_id"]
-        if what == "delta":
-            return [notify.NotifyTranscript(item_id, event.get("delta", ""), final=False)]
-        if what == "failed":
-            return [notify.NotifyTranscriptFailed(item_id, messages.failure_of({"status_details": event}))]
-        if what != "completed":
-            return []
-        text = event["transcript"].strip()
-        if item_id in self.history:
-            self.history.put(MessageItem(item_id, "user", text, spoken=True))
-        told: list[Wanted] = [notify.NotifyTranscript(item_id, text, final=True)]
-        return [*told, do.TurnConcluded(text)] if text else told + self._go_on()
 
     # ---- what is sent
 

@@ -5,9 +5,17 @@ Pure.
 
 from __future__ import annotations
 
+from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import History, HistoryLimits, Item, TooMuch, UnknownItem
+from voiceagent.conversation.history import (
+    History,
+    HistoryLimits,
+    Item,
+    MessageItem,
+    TooMuch,
+    UnknownItem,
+)
 from voiceagent.upstream import messages
 from voiceagent.upstream.messages import Event, Send, Wanted
 
@@ -56,3 +64,34 @@ def _carried_out(
                 notify.NotifyItemTruncated(item_id, played_s),
             )
     return [*([Send(sent)] if connected else []), told]
+
+
+def spoken(history: History, kind: str, item: Item | None) -> list[Wanted]:
+    """The upstream has an item: of the caller's voice, or one that was known before."""
+    if not (isinstance(item, MessageItem) and item.role == "user" and item.spoken):
+        return []
+    if item.item_id not in history:
+        history.insert(item)
+        return [notify.NotifyItemAdded(item, history.previous_id(item.item_id))]
+    if kind != "conversation.item.done":
+        return []
+    return [notify.NotifyItemDone(item, history.previous_id(item.item_id))]
+
+
+def transcribed(history: History, what: str, event: Event) -> list[Wanted]:
+    """The upstream tells the words of such an item."""
+    item_id = event["item_id"]
+    match what:
+        case "delta":
+            return [notify.NotifyTranscript(item_id, event.get("delta", ""), final=False)]
+        case "failed":
+            reason = messages.failure_of({"status_details": event})
+            return [notify.NotifyTranscriptFailed(item_id, reason)]
+        case "completed":
+            text = event["transcript"].strip()
+            if item_id in history:
+                history.put(MessageItem(item_id, "user", text, spoken=True))
+            told: list[Wanted] = [notify.NotifyTranscript(item_id, text, final=True)]
+            return [*told, do.TurnConcluded(text)] if text else told
+        case _:
+            return []

@@ -340,6 +340,27 @@ def test_a_text_that_the_upstream_refuses_is_not_asked_for_again_and_leaves_the_
     assert kinds(call.connected()) == ["session.update", "response.create"]
 
 
+@pytest.mark.parametrize("told_first", [True, False])
+def test_what_was_to_be_said_as_the_upstream_began_an_answer_is_said_behind_it(told_first: bool) -> None:
+    call = conversation()
+    call.connected()
+    [wanted] = sent(call.handle(ev.SpeechRequested("One moment.")))
+    code = "conversation_already_has_active_response"
+    refused = {"type": "error", "error": {"code": code, "event_id": wanted["event_id"]}}
+    answer = [created(1), words(1), sound(1), done(1)]
+    told = take(call, *([answer[0], refused, *answer[1:]] if told_first else [refused, *answer]))
+    assert not [one for one in told if isinstance(one, notify.NotifyError)]
+    assert sent(call.handle(ev.PlayoutPlayed("resp_1"))) == [wanted]
+
+
+def test_an_error_of_something_else_leaves_a_response_awaited() -> None:
+    call = conversation()
+    call.connected()
+    call.handle(ev.ResponseRequested())
+    take(call, {"type": "error", "error": {"code": "item_not_found", "event_id": "mine"}})
+    assert not call.quiet
+
+
 def test_to_cancel_a_text_that_is_over_leaves_the_answer_to_be_heard() -> None:
     call = conversation()
     call.connected()
