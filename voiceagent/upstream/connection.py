@@ -24,6 +24,8 @@ from audio.pcm import Samples
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
+MAX_WAITING = 10_000
+"""Pieces of sound and events that wait for a connection; the oldest are dropped. 10 s of sound are 500."""
 _OF_A_CALL = ("response.", "input_audio_buffer.")
 """What shows that an upstream takes part in the call: one that only says hello is not tried for ever."""
 
@@ -114,6 +116,8 @@ class UpstreamConnection:
     def send(self, event: Event) -> None:
         """Send an event, behind what waits."""
         self._waiting.append(event)
+        if not self._connected and len(self._waiting) > MAX_WAITING:
+            self._drop_oldest()
         self._more.set()
 
     def hear(self, samples: Samples) -> None:
@@ -126,7 +130,7 @@ class UpstreamConnection:
         self._more.set()
 
     def _drop_oldest(self) -> None:
-        """A piece of sound; events that wait are for a connection that is gone."""
+        """A piece of sound, or an event that stands before it."""
         item = self._waiting.popleft()
         if not isinstance(item, dict):
             self._waiting_samples -= len(item)
@@ -163,12 +167,15 @@ class UpstreamConnection:
 
     async def _relay(self, connection: ClientConnection, listener: UpstreamListener) -> tuple[bool, str]:
         """Until the connection is lost: whether it took part in the call, and why it was lost."""
-        sound = [item for item in self._waiting if not isinstance(item, dict)]
-        self._waiting.clear()  # events were for the connection before this
+        heard = [item for item in self._waiting if not isinstance(item, dict) or _is_of_sound(item)]
+        self._waiting.clear()  # other events were for the connection before this
         self._heard_samples = self._waiting_samples
         self._connected = True
         listener.upstream_connected()
-        self._waiting.extend(sound)
+        told = [item for item in self._waiting if isinstance(item, dict)]
+        asked = [event for event in told if event["type"] == "response.create"]
+        # whoever ends his turns himself is answered to what he said meanwhile
+        self._waiting = deque([*(event for event in told if event not in asked), *heard, *asked])
         sending = asyncio.create_task(self._send_waiting(connection), name="to the upstream")
         took_part = False
         try:
@@ -199,3 +206,8 @@ class UpstreamConnection:
     def _tell(self, outcome: str, reason: str) -> None:
         self._upstream.count(outcome)
         self._log.warning(f"upstream_{outcome}", reason=reason)
+
+
+def _is_of_sound(event: Event) -> bool:
+    """Whether it says where in the sound a turn ends, or what of it is dropped."""
+    return str(event["type"]).startswith("input_audio_buffer.")

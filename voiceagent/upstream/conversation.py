@@ -176,9 +176,9 @@ class UpstreamConversation:
             case ev.OutputCleared():
                 return self._cut(cancel=True)
             case ev.InputCommitted():
-                return [*self._send({"type": "input_audio_buffer.commit"})]
+                return [Send({"type": "input_audio_buffer.commit"})]  # which waits with the sound before it
             case ev.InputCleared():
-                return [*self._send({"type": "input_audio_buffer.clear"})]
+                return [Send({"type": "input_audio_buffer.clear"})]
             case ev.KeyPressed(digit, received_at):
                 return [notify.NotifyKeyPressed(digit, received_at)]
             case _:

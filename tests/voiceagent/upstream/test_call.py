@@ -26,7 +26,7 @@ from voiceagent.agents.running import RunningAgent
 from voiceagent.calls.kept_call import KeptCall, Losses
 from voiceagent.calls.log.entries import Record
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.client_requests import SettingsChanged
+from voiceagent.conversation.client_requests import InputCommitted, ResponseRequested, SettingsChanged
 from voiceagent.conversation.events import CallerGone
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
@@ -108,6 +108,19 @@ async def until_told(call: UpstreamCall) -> None:
 
 def texts(call: UpstreamCall) -> list[tuple[str, str]]:
     return [(item.role, item.text) for item in call.items if isinstance(item, MessageItem)]
+
+
+async def test_a_turn_that_a_client_ends_before_the_upstream_is_there_is_heard_and_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch) as (call, _, _):
+        for request in (InputCommitted(), ResponseRequested()):
+            call.hear(np.zeros(480, np.int16))
+            call.handle(request)
+        await made.until("response.create")
+    kinds = [event["type"].partition(".")[2] for event in made.received[0]]
+    assert kinds == ["update", "append", "commit", "append", "create"], "in the order in which it came"
 
 
 async def test_the_upstream_is_told_agent_tools_and_formats(monkeypatch: pytest.MonkeyPatch) -> None:
