@@ -141,6 +141,7 @@ export function clock(seconds, decimals = 0) {
 export function whyOf({ ended_by: by, ended_s: endedS, settled_s: settledS, decided_s: decidedS, end_of_turn: decision }) {
   if (by === "typed") return "The caller typed.";
   if (by === "client") return "The client said that the turn was over.";
+  if (by === "upstream") return "The upstream took the turn to be over.";
   if (by !== "silence" || decidedS === null) return "It is not over.";
   const afterMs = (atS) => Math.round(1000 * (atS - endedS));
   const told = `By silence, ${afterMs(decidedS)} ms after its last sound`;

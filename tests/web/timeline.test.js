@@ -110,6 +110,7 @@ test("times are read as a clock", () => {
 
 test("why a turn ended when it did is told with what it waited for", () => {
   const decision = { probability: 0.88, silence_ms: 160, awaited_ms: 0 };
+  assert.equal(whyOf({ ended_by: "upstream", decided_s: 2 }), "The upstream took the turn to be over.");
   const ended = { ended_by: "silence", ended_s: 2, settled_s: 2.1, decided_s: 2.26, end_of_turn: decision };
   assert.equal(whyOf(ended), "By silence, 260 ms after its last sound: it was over with 88 %, for which 160 ms of silence are enough.");
   assert.match(whyOf({ ...ended, settled_s: 2.62, decided_s: 2.63 }), /had its last words 620 ms after that sound\.$/);

@@ -15,8 +15,8 @@ gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it 
   (the caller's), `responses`, `tools`, `stalls` of the event loop, `failed_hooks` of the agent's code
   (`at_s`, `name`, `place`: file, line and function, `reason`). All `_s` are seconds of the recording. A
   turn: `began_s` and `ended_s` (first and last voiced sample), `settled_s` (the recognizer had its last
-  words), `decided_s`, `ended_by` ("silence", "client", "typed"), `end_of_turn` (probability, silence, how
-  much longer it was to wait for its answer, and what each witness added, in nats), `playout`
+  words), `decided_s`, `ended_by` ("silence", "client", "typed", "upstream"), `end_of_turn` (probability,
+  silence, how much longer it was to wait for its answer, and what each witness added, in nats), `playout`
   (what the client's own end added). A response: `sound` (where it is heard), `written`, `heard` (null where
   it is not known, as while it is played), `status` ("in_progress", "completed", "cancelled", "failed",
   "incomplete"; "false_end" where the turn was not over, "hung_up" where the call ended first), `usage`

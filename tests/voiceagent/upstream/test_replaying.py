@@ -17,6 +17,7 @@ from voiceagent.agents import Agent, tool
 from voiceagent.agents.running import RunningAgent
 from voiceagent.calls.log.entries import Header, Record
 from voiceagent.calls.log.event_log import CallLog, LogWriter, read_log
+from voiceagent.calls.log.timeline import Timeline
 from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change
 from voiceagent.calls.replaying.replay import CannotReplay, replay
@@ -58,6 +59,11 @@ class Kept:
 
 
 async def logged_call() -> CallLog:
+    """What is read of that log."""
+    return read_log(await logged_lines())
+
+
+async def logged_lines() -> bytes:
     """A tool, a response that is cut, a connection that is lost, and a caller who hangs up in mid-answer: the
     log of all that.
     """
@@ -83,16 +89,16 @@ async def logged_call() -> CallLog:
         made.say("one two three four five six seven eight nine ten", pieces=50)
         await client.until(lambda: len(client.frames) > heard + 20)
         await call.close("the caller hung up")
-    return as_log(kept, services)
+    return lines_of(kept, services)
 
 
-def as_log(kept: Kept, services: Services) -> CallLog:
-    """What is read of a log with what was kept."""
+def lines_of(kept: Kept, services: Services) -> bytes:
+    """The log with what was kept."""
     settings = services.settings
     policy, versions = services.answering.policy, {"voiceagent": "0"}
     header = Header("call_1", 1.8e9, 0.0, settings, policy, 24_000, versions, "keep")
     writer = LogWriter("keep")
-    return read_log(b"".join([writer.header(header), *map(writer.entry, kept.records)]))
+    return b"".join([writer.header(header), *map(writer.entry, kept.records)])
 
 
 async def test_a_caller_who_is_gone_before_the_upstream_comes_has_a_log_that_comes_again() -> None:
@@ -103,7 +109,19 @@ async def test_a_caller_who_is_gone_before_the_upstream_comes_has_a_log_that_com
     call = UpstreamCall("call_1", services, services.settings, FakeClient(), upstream, kept, running)  # type: ignore[arg-type]
     call.begin()
     await call.close("the caller hung up")
-    assert replay(as_log(kept, services), begin=begin_again) is None
+    assert replay(read_log(lines_of(kept, services)), begin=begin_again) is None
+
+
+async def test_a_call_is_drawn_with_what_the_upstream_heard() -> None:
+    timeline = Timeline()
+    for line in (await logged_lines()).splitlines():
+        timeline.take(line)
+    drawn = timeline.changes()
+    turn, cut_in = drawn["turns"][0], drawn["turns"][1:]
+    assert (turn["said"], turn["ended_by"]) == ("A tuna, please.", "upstream")
+    assert turn["began_s"] <= turn["ended_s"] <= turn["decided_s"]
+    assert cut_in == [], "a voice that is no item is none"
+    assert [response["written"] for response in drawn["responses"] if response["written"]]
 
 
 async def test_what_was_decided_comes_again() -> None:

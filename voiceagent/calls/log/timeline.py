@@ -204,18 +204,26 @@ class Timeline:
         match command:
             case {"type": "StartRecognition", "item_id": turn_id, "at_s": at_s}:
                 self._turns[turn_id] = CallerTurn(turn_id, Moment(moment.clock_s, at_s))
+            case {"type": "NotifySpeechStarted", "item_id": turn_id}:
+                # of what an upstream hears this comes first, and its positions are not those of the recording
+                self._turns.setdefault(turn_id, CallerTurn(turn_id, moment))
             case {"type": "RequireSilence", "item_id": turn_id}:
                 if (turn := self._turns.get(turn_id)) is not None:
                     turn.decision = self._decision(command)
             case {"type": "NotifyInputCommitted", "item_id": turn_id}:
-                if (turn := self._turns.get(turn_id)) is not None:
-                    turn.ended, turn.ended_by = self._open.ended, self._open.ended_by
-                    turn.decided = moment
-                    self._touch("turns", turn_id)
+                turn = self._turns.setdefault(turn_id, CallerTurn(turn_id, moment))
+                turn.ended, turn.ended_by = self._open.ended or moment, self._open.ended_by or "upstream"
+                turn.decided = moment
+                self._touch("turns", turn_id)
             case {"type": "NotifyTranscript", "item_id": turn_id, "text": text, "final": final}:
                 if (turn := self._turns.get(turn_id)) is not None:
                     turn.said = self._text(text) if final else turn.said + self._text(text)
                     self._touch("turns", turn_id)
+            case _:
+                self._response(command, moment)
+
+    def _response(self, command: Json, moment: Moment) -> None:
+        match command:
             case {
                 "type": "StartResponse",
                 "response_id": response_id,
