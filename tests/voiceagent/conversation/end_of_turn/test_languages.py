@@ -114,6 +114,7 @@ def test_what_nobody_ends_with_goes_on(code: str, text: str) -> None:
         ("Stellen Sie mich bitte durch.", "Stellen Sie mich"),
         ("Holen Sie uns am Flughafen ab?", "Holen Sie uns am"),
         ("Kann ich den Termin verschieben?", "Kann ich den"),
+        ("Kann ich mein Auto über Nacht abstellen?", "Kann ich mein Auto über Nacht"),
         ("Ich rufe Sie morgen an.", "Ich rufe Sie"),
     ],
 )
