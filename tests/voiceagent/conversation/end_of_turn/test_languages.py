@@ -140,6 +140,7 @@ def test_what_leads_up_to_something_is_not_over(code: str, text: str) -> None:
         ("de", "Wenn ich spät ankomme", "Wenn ich spät ankomme, kann ich dann noch essen?"),
         ("de", "Falls das Zimmer nicht frei ist", "Falls das Zimmer nicht frei ist, nehme ich das andere."),
         ("es", "Si llego tarde", "Si llego tarde, ¿puedo cenar todavía?"),
+        ("es", "Si no hay habitaciones libres", "Si no hay habitaciones libres, llámeme por favor."),
         ("es", "Si la habitación es muy cara", "Si la habitación es muy cara, prefiero la otra."),
     ],
 )
