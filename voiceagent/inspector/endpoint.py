@@ -147,7 +147,8 @@ class Inspector:
             self._followers -= 1
 
     async def _recording(self, request: Request) -> Response:
-        return await self._file(request, RECORDING_NAME, "the sound of this call was not kept (calls.record)")
+        missing = "this call has no sound, or it was not kept (calls.record)"
+        return await self._file(request, RECORDING_NAME, missing)
 
     async def _peaks(self, request: Request) -> Response:
         return await self._file(request, PEAKS_NAME, "there is no picture of this call's sound")

@@ -104,7 +104,10 @@ async def test_a_finish_key_ends_an_entry_a_star_clears_it() -> None:
 
 
 @pytest.mark.parametrize("keys", [["4215#"], ["4215", "#"]], ids=["at once", "later"])
-async def test_a_number_of_known_length_may_be_ended_by_its_finish_key(keys: list[str]) -> None:
+async def test_a_number_of_known_length_may_be_ended_by_its_finish_key(
+    monkeypatch: pytest.MonkeyPatch, keys: list[str]
+) -> None:
+    monkeypatch.setattr(caller_input, "PAUSE_S", 60.0)
     async with TestCall(Bank) as call:
         call.model_will(Calls("ask_both"), "Thank you.")
         await call.says("let me in")
