@@ -144,14 +144,16 @@ class Answering:
 
     def turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
         """The turn is over and its words are settled. kept: it is in the history."""
-        said, language = sentences_of(turn.whole_text), language_of(self._policy.language)
-        self._silence.broken(asks_for_moment(said, language))
         self._tools.caller_spoke()
         self._outstanding.turn = turn
-        # a cough becomes a turn without words: nobody expects an answer to it
-        if kept and turn.respond and words_of(turn.text):
-            self._outstanding.owed = True
         failure = turn.recognized.failure
+        # a cough, or a noise, becomes a turn without words: nobody expects an answer to it, nor need be there
+        words = bool(words_of(turn.text))
+        if kept and turn.respond and words:
+            self._outstanding.owed = True
+        if words or failure is not None:
+            said, language = sentences_of(turn.whole_text), language_of(self._policy.language)
+            self._silence.broken(asks_for_moment(said, language))
         if failure is None or not turn.respond or self._responses.active is not None:
             return []
         cancelled = self._responses.cancel_preemptive()

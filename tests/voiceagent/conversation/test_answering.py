@@ -254,6 +254,15 @@ def test_to_a_caller_who_stays_silent_the_agent_says_goodbye():
     assert of(do.HangUp, world.play_out(world.make("Goodbye.")))
 
 
+def test_a_noise_is_no_sign_of_the_caller():
+    world = CallWorld()
+    world.feed(ev.CallerIdle(5.0))
+    world.play_out(world.make("Are you still there?"))
+    world.say("", at_s=8.0)
+    (start,) = of(do.StartResponse, world.feed(ev.CallerIdle(14.0)))
+    assert start.say == "Goodbye."
+
+
 def test_who_asked_for_a_moment_is_given_the_time_twice():
     world = CallWorld(policy=replace(POLICY, language="en"))
     world.say("Hold on, please.")
