@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from typing import Any, Literal
 from audio.detection import smart_turn, vad
 from llmcore.engines.vllm_fitness import NEEDED, SECOND_RUNNER, Device, misfits, runs_along
 from llmcore.engines.vllm_settings import VllmSettings
+from voiceagent.access.auth import accepted_keys
 from voiceagent.agents.load import load_agents
 from voiceagent.config.tables import Config
 from voiceagent.engines import silent
@@ -19,6 +20,7 @@ from voiceagent.engines.config import EngineConfig
 from voiceagent.mcp.pool import McpPool
 from voiceagent.server.readiness.machine import GIB, Machine
 from voiceagent.server.readiness.weights import Weights, loaded_bytes, offline, weights_of
+from voiceagent.transports.webrtc.network import network
 from voiceagent.validation.errors import ConfigError
 from voiceagent.validation.references import resolve_paths
 
@@ -44,7 +46,8 @@ def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[F
         for finding in _of_table(config, name, stage, table, machine, environ)
     ]
     others = (*_upstream(config, environ), *_agents(config, environ), *_turns(config), *_llm_end(config))
-    return [*others, *findings, *_extras(config), *_memory(config, machine, environ)]
+    secrets = _environment(config, environ)
+    return [*others, *findings, *secrets, *_extras(config), *_memory(config, machine, environ)]
 
 
 def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
@@ -86,6 +89,24 @@ def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
         McpPool(config.mcp, config.agent.mcp, environ, config.source)
     except ConfigError as error:
         yield Finding("agent", "missing", str(error))
+
+
+def _environment(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """What the tables that are no engine's want of the environment, asked for as a start asks for it."""
+    source, told, shared = config.source, config.webhooks.url, config.cluster.redis_url
+    wanted: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("server", lambda: accepted_keys(config.server, source, environ)),
+        ("telephony", lambda: config.telephony.lines(environ, source)),
+        ("webrtc", lambda: network(config.webrtc, environ, source)),
+        ("webhooks", lambda: told and config.webhooks.secret(environ, source)),
+        ("cluster", lambda: config.cluster.gateway_url(environ, source)),
+        ("cluster", lambda: shared and config.cluster.redis_password(environ, source)),
+    )
+    for table, ask in wanted:
+        try:
+            ask()
+        except ConfigError as error:
+            yield Finding(table, "missing", str(error))
 
 
 def _extras(config: Config) -> Iterator[Finding]:

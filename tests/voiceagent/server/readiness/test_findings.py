@@ -137,6 +137,37 @@ def test_the_key_that_an_engine_takes_by_default_is_named(tmp_path):
     assert missing(config, CARTESIA_API_KEY="k") == []
 
 
+@pytest.mark.parametrize(
+    ("table", "key", "good"),
+    [
+        ('[server]\napi_keys_env = "IT"\n', "server.api_keys_env", "k"),
+        ('[telephony.twilio]\nauth_token_env = "IT"\n', "telephony.twilio.auth_token_env", "t"),
+        ('[telephony.asterisk]\npassword_env = "IT"\n', "telephony.asterisk.password_env", "p"),
+        (
+            '[webrtc]\nturn = "turn:127.0.0.1:3478"\nturn_username = "u"\nturn_password_env = "IT"\n',
+            "webrtc.turn_password_env",
+            "p",
+        ),
+        (
+            '[webhooks]\nurl = "https://a.example"\nsecret_env = "IT"\n',
+            "webhooks.secret_env",
+            "whsec_" + 32 * "A",
+        ),
+        ('[cluster]\ngateway_url_env = "IT"\n', "cluster.gateway_url_env", "https://one.example"),
+        (
+            '[cluster]\nredis_url = "redis://127.0.0.1"\nredis_password_env = "IT"\n',
+            "cluster.redis_password_env",
+            "p",
+        ),
+    ],
+)
+def test_what_a_table_wants_of_the_environment_is_named(tmp_path, table, key, good):
+    config = speaking(tmp_path, table)
+    (text,) = missing(config)
+    assert f"{key} = 'IT'" in text
+    assert missing(config, IT=good) == []
+
+
 def test_an_agent_that_cannot_be_loaded_is_missing(tmp_path):
     (text,) = missing(speaking(tmp_path, '[agent]\npython = "no_such:Shop"\n'))
     assert "agent.python = 'no_such:Shop': ModuleNotFoundError" in text
