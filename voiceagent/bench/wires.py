@@ -58,7 +58,7 @@ Notification = SpeechStopped | Cleared | Refused | Mark | Understood
 
 
 class Wire(ABC):
-    """One protocol. path: where its calls arrive. needs: what a server that refuses one may lack.
+    """One protocol. path: where its calls arrive. needs: what a server that forbids one may lack.
     format: how sound travels.
     """
 

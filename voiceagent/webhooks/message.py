@@ -2,7 +2,7 @@
 
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md: the signature is
 the base64 of an HMAC-SHA256 of id, timestamp and body, with a dot between them. The openai SDK's
-`client.webhooks.unwrap` checks it, as do other libraries.
+`client.webhooks.verify_signature` checks it, as do other libraries.
 """
 
 from __future__ import annotations

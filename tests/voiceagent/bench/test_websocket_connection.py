@@ -39,6 +39,13 @@ async def test_a_server_that_refuses_a_phone_call_is_told_with_the_table_it_need
         await connection.opened
 
 
+async def test_a_server_that_cannot_take_a_phone_call_now_lacks_no_table() -> None:
+    connection = WebSocketConnection(TwilioWire(), "localhost", lambda: 0.0)
+    connection.data_received(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 8\r\n\r\nstarting")
+    with pytest.raises(CommandFailed, match=r"503 Service Unavailable: starting$"):
+        await connection.opened
+
+
 async def test_why_a_call_is_refused_is_read_to_its_end() -> None:
     connection = WebSocketConnection(RealtimeWire(0.2), "localhost", lambda: 0.0)
     connection.data_received(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 10\r\n\r\nbusy: ")
