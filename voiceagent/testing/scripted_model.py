@@ -10,6 +10,7 @@ from typing import Any
 
 from llmcore.engine import Delta, Message, Request, ToolCall, Usage
 from voiceagent.session.call import new_id
+from voiceagent.transports.telephony.phone_call import ABOUT
 
 _ELSE = "Okay."
 """The answer to everything for which nothing else is told."""
@@ -83,9 +84,10 @@ def _response(calls: Sequence[Calls], words: str) -> list[Delta]:
 
 def _place(messages: Sequence[Message]) -> tuple[int, int]:
     """How many of the caller's turns were answered before his newest, -1 where he has said nothing yet, and
-    how many tools ran for that.
+    how many tools ran for that. What a phone line tells of the call is no turn of his.
     """
-    roles = [message.role for message in messages if message.role != "system"]
+    said = [one for one in messages if not (one.role == "user" and one.content.startswith(ABOUT))]
+    roles = [message.role for message in said if message.role != "system"]
     if "user" not in roles:
         return -1, 0
     newest = max(index for index, role in enumerate(roles) if role == "user")

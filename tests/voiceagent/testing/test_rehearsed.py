@@ -9,6 +9,7 @@ import pytest
 from llmcore.engine import Message, Request, Role
 from voiceagent.agents import Agent, tool
 from voiceagent.testing import RehearsedModel, TestCall
+from voiceagent.transports.telephony.phone_call import call_data
 
 SCRIPT = [
     [{"tool": "add", "arguments": {"pizza": "tuna"}}, "One tuna."],
@@ -40,6 +41,11 @@ async def test_each_call_of_a_tool_is_followed_by_the_words_of_the_same_turn() -
 async def test_two_messages_before_an_answer_are_one_turn() -> None:
     assert await answered(("user", "tuna"), ("user", "please")) == "add"
     assert await answered(("user", "tuna"), ("assistant", "One tuna."), ("user", "so")) == "Anything else?"
+
+
+async def test_what_a_phone_line_tells_of_the_call_is_no_turn() -> None:
+    told: tuple[Role, str] = ("user", call_data({"from": "+15550123"}))
+    assert await answered(told, ("assistant", "hello"), ("user", "tuna")) == "add"
 
 
 async def test_what_the_script_does_not_have_is_answered_shortly() -> None:
