@@ -31,6 +31,8 @@ GROUP_PAUSE_S = 0.4
 """And so much longer."""
 LEAST_GROUP_PAUSE_S = 1.0
 """What one who has not paused may pause."""
+LETTERS = 2
+"""So many letters, at least, are a word that is spelled."""
 
 Wholeness = Literal["whole", "nearly", "grouped", "open"]
 
@@ -122,9 +124,20 @@ def wholeness(
     return "nearly" if lengths and in_groups and _ends_no_group(digits, lengths) else "open"
 
 
+def spelled(text: str, agent: str, language: TurnEndLanguage | None) -> bool | None:
+    """Whether a text ends with letters, which the agent has asked for; None where it has not."""
+    if language is None:
+        return None
+    open_words = language.open_words
+    if open_words.spelled.isdisjoint(last_sentence(agent)) or not _asks(agent, open_words):
+        return None
+    newest = words_of(text)[-LETTERS:]
+    return len(newest) == LETTERS and all(len(word) == 1 and word.isalpha() for word in newest)
+
+
 def group_pause_s(longest_pause_s: float) -> float:
-    """How long a caller may pause before another group of a number. longest_pause_s: of his pauses in it so
-    far, 0 where there were none."""
+    """How long a caller may pause before another group of a number, or of letters. longest_pause_s: of his
+    pauses in it so far, 0 where there were none."""
     return max(LEAST_GROUP_PAUSE_S, OWN_PAUSES * longest_pause_s + GROUP_PAUSE_S)
 
 

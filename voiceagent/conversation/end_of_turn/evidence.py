@@ -12,6 +12,7 @@ from voiceagent.conversation.end_of_turn.dictation import (
     is_said_at_once,
     last_sentence,
     sentences_of,
+    spelled,
     wholeness,
 )
 from voiceagent.conversation.end_of_turn.language import (
@@ -101,6 +102,16 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
     if evidence.probability is not None and observed.keys().isdisjoint(("whole number", "open number")):
         observed["sound"] = _by_sound(evidence.probability, observed)
     return observed
+
+
+def spelling_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -> float | None:
+    """The silence that ends what the agent has asked the caller to spell: letters go on sooner, and behind
+    anything else, a name that is said first, they are still to come; None where he is not to spell.
+    """
+    letters = spelled(evidence.text, evidence.agent, language)
+    if letters is None:
+        return None
+    return group_pause_s(evidence.longest_pause_s) if letters else math.inf
 
 
 def least_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -> float:

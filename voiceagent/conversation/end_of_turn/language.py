@@ -53,11 +53,11 @@ class OpenWords:
     dictated: words of a question, or of a sentence with one of `requests` and none of `subjects` before it,
     whose answer is dictated, but for a number, one of `numbers`, of something `short`. lengths: by such a
     word, how many digits the answer may have. lettered: words of a question whose answer has letters.
-    counted: of one whose answer is a number that is said at once. misheard_digits: what else digits sound
-    like. dialled: words of a sentence whose digits are a number to be called. closings: phrases that end what
-    is dictated. moments: phrases that ask for a moment, with `courtesies` around them; what begins with one
-    of `meanwhile` behind one says what for. question_marks: marks behind a question whose words could as well
-    tell.
+    spelled: of one whose answer is letters. counted: of one whose answer is a number that is said at once.
+    misheard_digits: what else digits sound like. dialled: words of a sentence whose digits are a number to be
+    called. closings: phrases that end what is dictated. moments: phrases that ask for a moment, with
+    `courtesies` around them; what begins with one of `meanwhile` behind one says what for. question_marks:
+    marks behind a question whose words could as well tell.
     """
 
     digits: frozenset[str]
@@ -71,6 +71,7 @@ class OpenWords:
     numbers: frozenset[str]
     short: frozenset[str]
     lettered: frozenset[str]
+    spelled: frozenset[str]
     counted: frozenset[str]
     requests: frozenset[str]
     subjects: frozenset[str]

@@ -22,6 +22,7 @@ from voiceagent.conversation.end_of_turn.evidence import (
     least_pause_s,
     observe,
     openness,
+    spelling_pause_s,
 )
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment
@@ -99,7 +100,9 @@ def judge(
     if asks_for_moment(sentences_of(evidence.text), language):
         return EndOfTurn(probability, MOMENT_S, witnesses)
     if dictation(evidence.agent, evidence.dictation, language) is not None:
-        silence = max(silence_s(probability, DICTATED), least_pause_s(evidence, language))
+        silence = spelling_pause_s(evidence, language)
+        if silence is None:
+            silence = max(silence_s(probability, DICTATED), least_pause_s(evidence, language))
         return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses)
     asks, opened = asking(observed), openness(evidence, observed)
     return EndOfTurn(probability, silence_s(probability, SILENCES[eagerness], asks, opened), witnesses)

@@ -270,3 +270,35 @@ def test_the_agents_code_may_ask_for_a_number_and_for_a_name() -> None:
 )
 def test_numbers_are_asked_for_in_other_languages_too(language: str, agent: str) -> None:
     assert asks_for_number(agent, None, language_of(language))
+
+
+SPELL = "Can you spell your last name for me?"
+
+
+@pytest.mark.parametrize("said", ["M. I. L. L.", "M-i-l-l-e-r.", "W, e, b", "It's Anna Miller, M I L L E R."])
+def test_who_spells_is_waited_for_longer_than_he_has_paused(said: str) -> None:
+    evidences = [TurnEvidence(said, SPELL, pauses=3, longest_pause_s=pause_s) for pause_s in (0.0, 0.4, 1.0)]
+    silences = [judge(evidence, english()).silence_s for evidence in evidences]
+    assert silences == [1.0, pytest.approx(1.2), 1.8]
+
+
+@pytest.mark.parametrize("said", ["It's Anna Miller.", "Miller.", "Sure.", "M."])
+def test_who_has_not_spelled_yet_what_he_was_asked_to_is_waited_for(said: str) -> None:
+    assert silence_s(said, SPELL) > GROUPS_PAUSE_S + 0.2
+
+
+@pytest.mark.parametrize(
+    "agent", ["What's your name?", "I will spell it for you.", "Thank you for spelling it.", ""]
+)
+def test_who_was_not_asked_to_spell_is_not_waited_for_as_if_he_did(agent: str) -> None:
+    assert silence_s("It's Anna Miller.", agent) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("language", "agent"),
+    [("de", "Können Sie den Namen buchstabieren?"), ("es", "¿Me puede deletrear su apellido?")],
+)
+def test_letters_are_asked_for_in_other_languages_too(language: str, agent: str) -> None:
+    known = language_of(language)
+    silences = [judge(TurnEvidence(said, agent), known).silence_s for said in ("Weber.", "W E B E R.")]
+    assert silences == [1.8, 1.0]
