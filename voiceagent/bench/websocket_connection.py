@@ -66,9 +66,8 @@ class WebSocketConnection(asyncio.Protocol):
             if " 101 " not in status:
                 if len(data) < _length_of_body(head):
                     return
-                lacks = (
-                    "" if " 503 " in status else self._wire.needs
-                )  # one that is full or starting has its own words
+                # one that is full or starting has its own words
+                lacks = "" if " 503 " in status else self._wire.needs
                 said = filter(None, (status, data.decode("utf-8", "replace"), lacks))
                 self.opened.set_exception(CommandFailed(f"the server refused a call: {': '.join(said)}"))
                 return

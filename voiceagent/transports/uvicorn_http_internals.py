@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from voiceagent.transports.limits import TransportLimits
+
+_LOOK_S = 0.01
+"""uvloop runs what is due before it reads from sockets: a request may have come in time, and lie there unread,
+where the loop was busy. So long behind its time it has been read."""
 
 
 class GuardedHttp(H11Protocol):
@@ -54,7 +59,7 @@ class GuardedHttp(H11Protocol):
         self._settle()
         upgrades = super()._should_upgrade()
         if not upgrades:
-            self._timer = self.loop.call_later(self.limits.max_request_s, self._end_half)
+            self._time(self._end_half)
         return upgrades
 
     def send_400_response(self, msg: str) -> None:
@@ -76,7 +81,15 @@ class GuardedHttp(H11Protocol):
     def _wait(self) -> None:
         self._settle()
         self.waiting[self] = None
-        self._timer = self.loop.call_later(self.limits.max_request_s, self.give_up)
+        self._time(self.give_up)
+
+    def _time(self, over: Callable[[], None]) -> None:
+        """Call this where nothing settles it in time."""
+
+        def look() -> None:
+            self._timer = self.loop.call_later(_LOOK_S, over)
+
+        self._timer = self.loop.call_later(self.limits.max_request_s, look)
 
     def _settle(self) -> None:
         self.waiting.pop(self, None)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 import uvicorn
+import uvloop
 from library_parts import assert_parts
 from starlette.responses import StreamingResponse
 from uvicorn.server import ServerState
 
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
-from voiceagent.transports.uvicorn_http_internals import guarded_http
+from voiceagent.transports.uvicorn_http_internals import GuardedHttp, guarded_http
 
 
 async def test_the_parts_of_uvicorn_that_are_guarded_are_there() -> None:
@@ -71,6 +73,25 @@ async def test_one_connection_too_many_ends_the_one_that_has_waited_longest() ->
         assert (await asyncio.wait_for(idle[-1][0].read(), 10)).endswith(b"well")
         for _, writer in idle:
             writer.transport.abort()
+
+
+def test_a_request_that_came_in_time_is_answered_though_the_server_was_busy_until_it_was_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wait = GuardedHttp._wait
+
+    def wait_and_be_busy(self: GuardedHttp) -> None:
+        wait(self)
+        time.sleep(0.2)
+
+    monkeypatch.setattr(GuardedHttp, "_wait", wait_and_be_busy)
+
+    async def asked() -> bytes:
+        async with serving(max_request_s=0.1) as port:
+            return await get(port)
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:  # as the server has it
+        assert runner.run(asked()).endswith(b"well")
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: he"])
