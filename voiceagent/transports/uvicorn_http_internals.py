@@ -12,8 +12,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from voiceagent.transports.limits import TransportLimits
 
 _LOOK_S = 0.01
-"""uvloop runs what is due before it reads from sockets: a request may have come in time, and lie there unread,
-where the loop was busy. So long behind its time it has been read."""
+"""uvloop runs what is due before it reads from sockets: where the loop was busy, a request that came in time
+may lie there unread. So long behind its time it has been read.
+"""
 
 
 class GuardedHttp(H11Protocol):

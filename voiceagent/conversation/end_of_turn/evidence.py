@@ -114,12 +114,13 @@ def spelling_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -
     return group_pause_s(evidence.longest_pause_s) if letters else math.inf
 
 
-def least_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -> float:
+def least_pause_s(
+    evidence: TurnEvidence, lengths: tuple[int, ...], language: TurnEndLanguage | None
+) -> float:
     """The least silence behind a number that may be whole and whose length nobody knows: another group of it
-    follows sooner; 0 behind anything else.
+    follows sooner; 0 behind anything else. lengths: as `dictation` has them.
     """
-    lengths = dictation(evidence.agent, evidence.dictation, language)
-    if lengths != () or language is None:
+    if lengths or language is None:
         return 0.0
     number = wholeness(sentences_of(evidence.text), lengths, evidence.pauses, language)
     return group_pause_s(evidence.longest_pause_s) if number == "grouped" else 0.0

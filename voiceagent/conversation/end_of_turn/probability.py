@@ -99,10 +99,11 @@ def judge(
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
     if asks_for_moment(sentences_of(evidence.text), language):
         return EndOfTurn(probability, MOMENT_S, witnesses)
-    if dictation(evidence.agent, evidence.dictation, language) is not None:
+    lengths = dictation(evidence.agent, evidence.dictation, language)
+    if lengths is not None:
         silence = spelling_pause_s(evidence, language)
         if silence is None:
-            silence = max(silence_s(probability, DICTATED), least_pause_s(evidence, language))
+            silence = max(silence_s(probability, DICTATED), least_pause_s(evidence, lengths, language))
         return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses)
     asks, opened = asking(observed), openness(evidence, observed)
     return EndOfTurn(probability, silence_s(probability, SILENCES[eagerness], asks, opened), witnesses)
