@@ -10,6 +10,7 @@ from llmcore.engine import Tool
 from voiceagent.agents.agent import Agent, greeting_of
 from voiceagent.agents.call import no_call
 from voiceagent.conversation.config import AgentConfig
+from voiceagent.session.call import CallRefused
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object
 
@@ -30,6 +31,12 @@ class Agents:
     def of_model(self, model: str) -> type[Agent] | None:
         """The agent of a client that asked for this model."""
         return self.named.get(model, self.usual)
+
+    def check_name(self, name: str) -> None:
+        """Raises CallRefused where no agent is called so."""
+        if name not in self.named:
+            allowed = ", ".join(self.named) or "none, as there is no agent.others"
+            raise CallRefused(f"no agent is called {name[:60]!r}; allowed: {allowed}", 404)
 
     def of_call(self, parameters: Mapping[str, str]) -> Agent | None:
         """An agent for a phone call with these parameters; None where they say nothing of one."""

@@ -133,7 +133,7 @@ class Routes:
             self._config.source,
             self._limits,
             rules,
-            Placement(self._next_call, self._gateway_url),
+            Placement(self._next_call, self._gateway_url, self._agents.check_name),
         )
 
     def app(self) -> Starlette:

@@ -11,6 +11,7 @@ from voiceagent.agents import Agent
 from voiceagent.agents.load import beginning_of, load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation.config import AgentConfig
+from voiceagent.session.call import CallRefused
 from voiceagent.validation.errors import ConfigError
 
 SOURCE = Path(__file__).parents[2] / "e2e" / "served.toml"  # beside clerk.py
@@ -70,7 +71,17 @@ def test_calls_begin_with_the_prompt_and_the_tools_of_the_agent_where_there_is_o
     assert beginning_of(AgentConfig(instructions="Be brief."), "Be brief.", SOURCE) == ("Be brief.", ())
 
 
-def test_a_line_that_names_no_agent_is_told_of_and_the_usual_one_answers() -> None:
+@pytest.mark.parametrize(("others", "allowed"), [(OTHERS, "polite, clerk"), ({}, "none, as there is no ag")])
+def test_a_name_at_the_end_of_a_lines_url_that_no_agent_has_is_refused(
+    others: dict[str, str], allowed: str
+) -> None:
+    agents = load_agents(AgentConfig(others=others), "", SOURCE)
+    with pytest.raises(CallRefused, match=f"no agent is called 'polte'; allowed: {allowed}") as refused:
+        agents.check_name("polte")
+    assert refused.value.status == 404
+
+
+def test_a_parameter_that_names_no_agent_is_told_of_and_the_usual_one_answers() -> None:
     with capture_logs() as told:
         RunningAgent("call", Agent).identify({"agent": "shpo"})
     assert [(line["event"], line["named"], line["answers"]) for line in told] == [

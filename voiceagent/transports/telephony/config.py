@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import Field
@@ -10,11 +10,13 @@ from pydantic import Field
 from voiceagent.transports.telephony.asterisk.line import AsteriskConfig
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketConfig
 from voiceagent.transports.telephony.plivo.line import PlivoConfig
-from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, ProviderConfig
+from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, Placement, ProviderConfig
 from voiceagent.transports.telephony.telnyx.line import TelnyxConfig
 from voiceagent.transports.telephony.twilio.line import TwilioConfig
 from voiceagent.transports.telephony.vonage.line import VonageConfig
 from voiceagent.validation.section import Section
+
+_HERE = Placement()
 
 
 class TelephonyConfig(Section):
@@ -45,14 +47,14 @@ class TelephonyConfig(Section):
         return {name: table for name, table in tables.items() if isinstance(table, ProviderConfig)}
 
     def lines(
-        self, environment: Mapping[str, str], source: Path, next_call: Callable[[], str | None] = lambda: None
+        self, environment: Mapping[str, str], source: Path, placement: Placement = _HERE
     ) -> dict[str, PhoneLine]:
-        """Their lines. source: the file that this table is from. next_call: as `Placement` has it. Raises
-        ConfigError.
+        """Their lines. source: the file that this table is from. placement: which gateway and agent takes a
+        call. Raises ConfigError.
         """
         return {
             name: table.line(
-                LineSettings(name, self.public_url, self.transfers, environment, source, next_call)
+                LineSettings(name, self.public_url, self.transfers, environment, source, placement)
             )
             for name, table in self.providers().items()
         }

@@ -30,14 +30,21 @@ def no_control(started: Started) -> None:
     """Of a line whose calls end with their connection."""
 
 
+def any_agent(name: str) -> None:
+    """Of a server that has an agent for every name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Which gateway takes a call. next_call: the URL at which that is reached alone, None for this one, by
-    the way that the request took; it raises CallRefused. own_url: that of this one, where it has one.
+    """Which gateway, and which of its agents, takes a call. next_call: the URL at which that gateway is
+    reached alone, None for this one, by the way that the request took; it raises CallRefused. own_url: that
+    of this one, where it has one. check_agent: raises CallRefused where no agent has the name that ends a
+    line's URL.
     """
 
     next_call: Callable[[], str | None] = lambda: None
     own_url: str | None = None
+    check_agent: Callable[[str], None] = any_agent
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,7 @@ class LineSettings:
     """What a line is made with beside its table, which is `telephony.<provider>` of the file `source`.
 
     public_url: where providers reach this server, if it is configured. transfers: numbers by their names.
-    next_call: as `Placement` has it.
+    placement: which gateway and agent takes a call.
     """
 
     provider: str
@@ -63,7 +70,7 @@ class LineSettings:
     transfers: Mapping[str, str]
     environment: Mapping[str, str]
     source: Path
-    next_call: Callable[[], str | None] = lambda: None
+    placement: Placement = Placement()
 
     def key(self, setting: str, variable: str | None) -> str | None:
         """The key in the environment variable that the table names at `setting`; None where it names none.

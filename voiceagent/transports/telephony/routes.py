@@ -35,19 +35,20 @@ def telephony_routes(
     """The routes of all providers that `telephony` names: the streams' first, then the webhooks'.
 
     host: the address that the server listens on. source: the file of the configuration. limits: what a call
-    may take. rules: what must hold of a request. placement: which gateway takes a call. Raises ConfigError.
+    may take. rules: what must hold of a request. placement: which gateway and agent takes a
+    call. Raises ConfigError.
     """
     _refuse_strangers(telephony, host, source)
     streams: list[BaseRoute] = []
     webhooks: list[BaseRoute] = []
-    for name, line in telephony.lines(environment, source, placement.next_call).items():
+    for name, line in telephony.lines(environment, source, placement).items():
         # Without a key of its own, a line is what a server without keys is: this machine's, or open, and no
         # page of another site may call it.
         open_line = telephony.providers()[name].open
         held_to = replace(rules, keyed=False, open=open_line, origins=rules.origins or frozenset())
         options = LineOptions(name, line.control, telephony.transfers, telephony.tools, limits.max_keys)
         urls = (telephony.public_url, *([] if placement.own_url is None else [placement.own_url]))
-        endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, held_to)
+        endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, held_to, placement.check_agent)
         streams.append(WebSocketRoute(f"/telephony/{name}", endpoint.serve))
         streams.append(WebSocketRoute(f"/telephony/{name}/{{agent}}", endpoint.serve))
         webhooks += line.webhooks

@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 
 from voiceagent.session.call import CallRefused
+from voiceagent.transports.telephony.provider import any_agent
 from voiceagent.transports.telephony.stream.public_url import public_url
 
 log = structlog.get_logger()
@@ -28,13 +29,15 @@ class Webhook:
 
     provider: as people call it. public_url: of the server, if it is configured. is_genuine: whether these
     headers (names in lower case) sign a URL and a form; None asks for no signature. answer: what the provider
-    is told, from the URL, the form and the headers; it may raise CallRefused.
+    is told, from the URL, the form and the headers; it may raise CallRefused. check_agent: raises it where no
+    agent has the name that is in the URL.
     """
 
     provider: str
     public_url: str | None
     is_genuine: Callable[[str, Form, Mapping[str, str]], bool] | None
     answer: Callable[[str, Form, Mapping[str, str]], Response]
+    check_agent: Callable[[str], None] = any_agent
 
     async def serve(self, request: Request) -> Response:
         """The endpoint of a `Route`."""
@@ -49,8 +52,11 @@ class Webhook:
             log.warning("webhook_refused", url=url)
             return PlainTextResponse(f"the request for {url} does not have {self.provider}'s signature", 403)
         try:
+            if "agent" in request.path_params:
+                self.check_agent(request.path_params["agent"])
             return self.answer(url, form, request.headers)
         except CallRefused as refused:
+            log.warning("call_refused", provider=self.provider.lower(), reason=str(refused))
             return PlainTextResponse(str(refused), refused.status, refused.headers)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import structlog
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket
@@ -23,7 +25,7 @@ log = structlog.get_logger()
 class TelephonyEndpoint:
     """Serves the calls of one provider. public_urls: those at which the server is reached, None where a
     proxy's headers tell. limits: what a call may take. rules: what must hold of a handshake where the line
-    has no key.
+    has no key. check_agent: raises CallRefused where no agent has the name that ends the URL.
     """
 
     def __init__(
@@ -34,6 +36,7 @@ class TelephonyEndpoint:
         public_urls: tuple[str | None, ...],
         limits: TransportLimits,
         rules: AccessRules,
+        check_agent: Callable[[str], None],
     ) -> None:
         self._open_call = open_call
         self._line = line
@@ -41,6 +44,7 @@ class TelephonyEndpoint:
         self._public_urls = public_urls
         self._limits = limits
         self._rules = rules
+        self._check_agent = check_agent
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
@@ -55,8 +59,11 @@ class TelephonyEndpoint:
         serializer = self._line.new_serializer()
         client = PhoneClient(call_id, serializer)
         try:
+            if "agent" in websocket.path_params:
+                self._check_agent(websocket.path_params["agent"])
             call = self._open_call(call_id, client, known.get("agent", ""))
         except CallRefused as refused:
+            log.warning("call_refused", provider=self._options.provider, reason=str(refused))
             answer = PlainTextResponse(str(refused), refused.status, refused.headers)
             await websocket.send_denial_response(answer)
             return

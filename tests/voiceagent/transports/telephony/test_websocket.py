@@ -24,6 +24,7 @@ from voiceagent.conversation.history import MessageItem
 from voiceagent.session.agent import Pressed
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony import phone_call
+from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.stream import keypad
 from voiceagent.transports.telephony.twilio.signature import HEADER, signature
 
@@ -90,6 +91,22 @@ async def test_a_full_server_says_so_in_the_handshake() -> None:
             await connect(server.url("twilio"))
         assert caught.value.response.status_code == 503
         assert b"at most 20" in caught.value.response.body
+
+
+async def test_a_url_that_ends_with_the_name_of_no_agent_is_refused_in_the_handshake() -> None:
+    def check(name: str) -> None:
+        if name != "shop":
+            raise CallRefused(f"no agent is called {name!r}", 404)
+
+    async with phone_server(TWILIO, placement=Placement(check_agent=check)) as server:
+        async with connect(server.url("twilio/shop")) as websocket:
+            await websocket.send(line.start())
+            await soon(server.call.until(lambda call: bool(call.requests)))
+        with pytest.raises(InvalidStatus) as caught:
+            await connect(server.url("twilio/shpo"))
+        assert caught.value.response.status_code == 404
+        assert b"no agent is called 'shpo'" in caught.value.response.body
+        assert len(server.calls) == 1
 
 
 async def test_a_handshake_that_twilio_did_not_sign_is_refused() -> None:

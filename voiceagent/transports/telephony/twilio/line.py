@@ -39,9 +39,10 @@ class TwilioConfig(ProviderConfig):
     def line(self, settings: LineSettings) -> PhoneLine:
         """Without a token calls are neither checked nor controlled. Raises ConfigError."""
         token = settings.key("auth_token_env", self.auth_token_env)
-        answer = partial(_connect, settings.next_call, token is not None)
+        placement = settings.placement
+        answer = partial(_connect, placement.next_call, token is not None)
         if token is None:
-            voice = Webhook("Twilio", settings.public_url, None, answer)
+            voice = Webhook("Twilio", settings.public_url, None, answer, placement.check_agent)
             return PhoneLine(TwilioSerializer, webhooks=_routes(voice))
 
         def control(started: Started) -> CallControl:
@@ -53,7 +54,7 @@ class TwilioConfig(ProviderConfig):
         def trusts(url: str, headers: Mapping[str, str]) -> bool:
             return signed(url, {}, headers)
 
-        voice = Webhook("Twilio", settings.public_url, signed, answer)
+        voice = Webhook("Twilio", settings.public_url, signed, answer, placement.check_agent)
         return PhoneLine(TwilioSerializer, control, trusts, _routes(voice))
 
 

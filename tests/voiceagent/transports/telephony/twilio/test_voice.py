@@ -28,12 +28,12 @@ KEY = {"auth_token_env": "TOKEN"}
 HERE = Placement()
 
 
-async def ask(telephony, query="", headers=None, form=FORM, placement=HERE):
+async def ask(telephony, query="", headers=None, form=FORM, placement=HERE, line="twilio"):
     async with (
         phone_server(telephony, {"TOKEN": "secret"}, placement=placement) as server,
         httpx.AsyncClient(trust_env=False) as client,
     ):
-        url = server.url("twilio").replace("ws://", "http://") + "/voice" + query
+        url = server.url(line).replace("ws://", "http://") + "/voice" + query
         return url, await client.post(url, data=form, headers=headers(url) if headers else None)
 
 
@@ -73,6 +73,18 @@ async def test_twilio_is_told_to_go_elsewhere_when_nobody_takes_the_call():
 
     _, answer = await ask({"twilio": {}}, placement=Placement(refuse))
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+
+
+@pytest.mark.parametrize(("token", "status"), [("secret", 404), ("other", 403)])
+async def test_who_dials_a_number_whose_url_names_no_agent_is_refused(token, status):
+    def check(name):
+        raise CallRefused(f"no agent is called {name!r}", 404)
+
+    _, answer = await ask(
+        {"twilio": KEY}, headers=signed(token), placement=Placement(check_agent=check), line="twilio/shpo"
+    )
+    assert answer.status_code == status
+    assert ("'shpo'" in answer.text) == (status == 404), "only Twilio is told which agents there are"
 
 
 @pytest.mark.parametrize(("query", "again"), [("?a=b", "?a=b&retry=1"), ("?retry=2", "?retry=3")])
