@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from voiceagent.conversation.end_of_turn.dictation import sentences_of
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment, beside_moments
+from voiceagent.conversation.words import sentences_of
 from voiceagent.session.agent import ToolFailed
 from voiceagent.text_normalization.spoken_digits import digits_of
 

@@ -11,7 +11,6 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.end_of_turn.dictation import sentences_of
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment
 from voiceagent.conversation.mcp_lists import McpLists
@@ -24,7 +23,7 @@ from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.words import words_of
+from voiceagent.conversation.words import sentences_of, words_of
 
 
 @dataclass(slots=True)

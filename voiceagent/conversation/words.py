@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 
 BACKCHANNELS = {
     "en": ("uh huh", "mm hmm", "mhm", "hmm", "mm", "m", "uh", "um", "oh", "ah", "yeah", "yes", "yep", "okay",
@@ -40,13 +42,29 @@ def words_of(text: str) -> tuple[str, ...]:
     return tuple(_WORD.findall(text.lower()))
 
 
+def sentences_of(text: str) -> list[tuple[str, ...]]:
+    """The words of each sentence that has any."""
+    return [words for part in _SENTENCE_END.split(text.strip()) if (words := words_of(part))]
+
+
+def last_sentence(text: str) -> tuple[str, ...]:
+    """The words of the last sentence; none where there is none."""
+    return (sentences_of(text) or [()])[-1]
+
+
+def phrase_at(words: Sequence[str], at: int, phrases: Collection[tuple[str, ...]]) -> int:
+    """How many words the longest phrase has that begins with the word at this index; 0 where none does."""
+    fits = (len(phrase) for phrase in phrases if tuple(words[at : at + len(phrase)]) == phrase)
+    return max(fits, default=0)
+
+
 def beside_backchannels(words: tuple[str, ...], backchannels: frozenset[tuple[str, ...]]) -> tuple[str, ...]:
     """The words that are not part of a backchannel, the longest one counting where several fit."""
     rest: list[str] = []
     at = 0
     while at < len(words):
-        fits = [len(phrase) for phrase in backchannels if words[at : at + len(phrase)] == phrase]
-        if not fits:
+        length = phrase_at(words, at, backchannels)
+        if not length:
             rest.append(words[at])
-        at += max(fits, default=1)
+        at += max(length, 1)
     return tuple(rest)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage, asking_features
 from voiceagent.conversation.end_of_turn.moment import beside_moments
-from voiceagent.conversation.words import words_of
+from voiceagent.conversation.words import last_sentence, words_of
 from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digits
 
 DIGITS_IN_A_ROW = 3
@@ -36,18 +36,7 @@ LETTERS = 2
 
 Wholeness = Literal["whole", "nearly", "grouped", "open"]
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d\W*$")
-
-
-def sentences_of(text: str) -> list[tuple[str, ...]]:
-    """The words of each sentence that has any."""
-    return [words for part in _SENTENCE_END.split(text.strip()) if (words := words_of(part))]
-
-
-def last_sentence(text: str) -> tuple[str, ...]:
-    """The words of the last sentence; none where there is none."""
-    return (sentences_of(text) or [()])[-1]
 
 
 def dictation(
@@ -165,8 +154,8 @@ def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
 
 def _closing(words: Sequence[str], open_words: OpenWords) -> int:
     """How many words at the end say that nothing follows: "that's it"."""
-    fits = (len(phrase) for phrase in open_words.closings if tuple(words[-len(phrase) :]) == phrase)
-    return max(fits, default=0)
+    ends = (at for at in range(len(words)) if tuple(words[at:]) in open_words.closings)
+    return len(words) - next(ends, len(words))
 
 
 def _ends_no_group(digits: int, lengths: tuple[int, ...]) -> bool:

@@ -10,8 +10,6 @@ from voiceagent.conversation.end_of_turn.dictation import (
     dictation,
     group_pause_s,
     is_said_at_once,
-    last_sentence,
-    sentences_of,
     spelled,
     wholeness,
 )
@@ -21,6 +19,7 @@ from voiceagent.conversation.end_of_turn.language import (
     asking_features,
     ending_features,
 )
+from voiceagent.conversation.words import last_sentence, sentences_of
 
 BRIEF_WORDS = 2
 """So few words, which neither ask nor answer, may be a beginning or an "okay"."""

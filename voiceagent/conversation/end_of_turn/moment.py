@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage
+from voiceagent.conversation.words import phrase_at
 
 SENTENCES = 2
 """So many of the newest, at most, ask for it: "Hold on. Let me get my card." """
@@ -22,22 +23,16 @@ def beside_moments(sentences: Sequence[tuple[str, ...]], language: TurnEndLangua
     """All words of the sentences, but for what they begin with to ask for a moment: in "One moment. Four two"
     are two digits."""
     moments = frozenset() if language is None else language.open_words.moments
-    return [word for words in sentences for word in words[_phrase_at(words, 0, moments) :]]
+    return [word for words in sentences for word in words[phrase_at(words, 0, moments) :]]
 
 
 def _asks(words: Sequence[str], open_words: OpenWords) -> bool:
     at, asked = 0, False
     while at < len(words):
-        found = _phrase_at(words, at, open_words.moments)
-        if not found and asked and _phrase_at(words, at, open_words.meanwhile):
+        found = phrase_at(words, at, open_words.moments)
+        if not found and asked and phrase_at(words, at, open_words.meanwhile):
             return True
         if not found and words[at] not in open_words.courtesies:
             return False
         asked, at = asked or found > 0, at + max(found, 1)
     return asked
-
-
-def _phrase_at(words: Sequence[str], at: int, phrases: frozenset[tuple[str, ...]]) -> int:
-    """How many words the longest of the phrases that begins there has; 0 for none."""
-    fits = (len(phrase) for phrase in phrases if tuple(words[at : at + len(phrase)]) == phrase)
-    return max(fits, default=0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voiceagent.conversation.end_of_turn.dictation import dictation, sentences_of
+from voiceagent.conversation.end_of_turn.dictation import dictation
 from voiceagent.conversation.end_of_turn.evidence import (
     ANSWERED,
     Observed,
@@ -27,6 +27,7 @@ from voiceagent.conversation.end_of_turn.evidence import (
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment
 from voiceagent.conversation.settings import Eagerness
+from voiceagent.conversation.words import sentences_of
 
 WITNESSES = Path(__file__).parent / "witnesses.toml"
 WEIGHTS: Mapping[str, float] = tomllib.loads(WITNESSES.read_text("utf-8"))

@@ -194,13 +194,13 @@ def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolic
     evidence = TurnEvidence(
         turn.whole_text,
         agent,
-        len(turn.pauses_s),
-        turn.recognized.confidence,
-        turn.recognized.complete if told is None else told,
-        turn.dictation,
-        None if ends is None or llm_end is None else llm_end.nats(ends),
-        turn.recognized.before,
-        max(turn.pauses_s, default=0.0),
+        pauses=len(turn.pauses_s),
+        confidence=turn.recognized.confidence,
+        probability=turn.recognized.complete if told is None else told,
+        dictation=turn.dictation,
+        llm=None if ends is None or llm_end is None else llm_end.nats(ends),
+        before=turn.recognized.before,
+        longest_pause_s=max(turn.pauses_s, default=0.0),
     )
     return judge(evidence, language_of(policy.language), eagerness)
 

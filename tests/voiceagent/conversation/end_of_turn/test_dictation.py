@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from voiceagent.conversation.end_of_turn.dictation import (
     asks_for_number,
     dictation,
-    sentences_of,
     wholeness,
 )
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage, language_of
 from voiceagent.conversation.end_of_turn.probability import judge
+from voiceagent.conversation.words import sentences_of
 
 PHONE = "Sure. What is your phone number?"
 ZIP = "And your zip code, please?"

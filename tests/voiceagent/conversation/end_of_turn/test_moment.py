@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from voiceagent.conversation.end_of_turn.dictation import sentences_of
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment, beside_moments
 from voiceagent.conversation.end_of_turn.probability import MOMENT_S, judge
+from voiceagent.conversation.words import sentences_of
 
 
 @pytest.mark.parametrize(
