@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route
 
 from llmcore.policies.admission import Refusal
 from voiceagent.access.access_control import Admission
@@ -43,7 +43,7 @@ from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
-from voiceagent.transports.websocket import address_of
+from voiceagent.transports.websocket import address_of, websocket_routes
 from voiceagent.triage.page import POLICY, as_json, as_page
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.connection import Upstream
@@ -149,7 +149,7 @@ class Routes:
                 Route("/metrics", self._show_metrics),
                 Route("/triage", self._show_triage),
                 Route("/triage.json", self._tell_triage),
-                WebSocketRoute("/v1/realtime", realtime.serve),
+                *websocket_routes("/v1/realtime", realtime.serve),
                 under_realtime(
                     [
                         Route("/calls", answering(self.webrtc.call), methods=["POST"]),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
-from starlette.requests import HTTPConnection
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voiceagent.transports.connection import Disconnected
@@ -17,6 +19,19 @@ MAX_REASON_BYTES = 120
 def address_of(connection: HTTPConnection) -> str:
     """The address at the other end of a connection, "" where it is not known."""
     return connection.client.host if connection.client else ""
+
+
+def websocket_routes(path: str, serve: Callable[[WebSocket], Awaitable[None]]) -> list[BaseRoute]:
+    """The routes of a WebSocket: who asks there for a page is told what it is (RFC 9110, 15.5.22)."""
+    return [WebSocketRoute(path, serve), Route(path, _not_upgraded)]
+
+
+async def _not_upgraded(request: Request) -> Response:
+    text = (
+        f"{request.url.path} is a WebSocket, and the request does not ask for one: it has no Upgrade header, "
+        "which proxies leave out where they are not told to pass it on"
+    )
+    return PlainTextResponse(text, 426, {"upgrade": "websocket"})
 
 
 class WebSocketWire:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.routing import BaseRoute
 
 from voiceagent.access.config import LOOPBACK
 from voiceagent.access.requester import AccessRules
@@ -16,6 +16,7 @@ from voiceagent.transports.telephony.config import TelephonyConfig
 from voiceagent.transports.telephony.phone_call import LineOptions
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.websocket import TelephonyEndpoint
+from voiceagent.transports.websocket import websocket_routes
 from voiceagent.validation.errors import problem
 
 _ANYBODY = AccessRules()
@@ -32,7 +33,8 @@ def telephony_routes(
     rules: AccessRules = _ANYBODY,
     placement: Placement = _HERE,
 ) -> list[BaseRoute]:
-    """The routes of all providers that `telephony` names: the streams' first, then the webhooks'.
+    """The routes of all providers that `telephony` names: the webhooks' first, then the streams', whose
+    paths are wider.
 
     host: the address that the server listens on. source: the file of the configuration. limits: what a call
     may take. rules: what must hold of a request. placement: which gateway and agent takes a
@@ -49,10 +51,10 @@ def telephony_routes(
         options = LineOptions(name, line.control, telephony.transfers, telephony.tools, limits.max_keys)
         urls = (telephony.public_url, *([] if placement.own_url is None else [placement.own_url]))
         endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, held_to, placement.check_agent)
-        streams.append(WebSocketRoute(f"/telephony/{name}", endpoint.serve))
-        streams.append(WebSocketRoute(f"/telephony/{name}/{{agent}}", endpoint.serve))
+        for path in (f"/telephony/{name}", f"/telephony/{name}/{{agent}}"):
+            streams += websocket_routes(path, endpoint.serve)
         webhooks += line.webhooks
-    return [*streams, *webhooks]
+    return [*webhooks, *streams]
 
 
 def _refuse_strangers(telephony: TelephonyConfig, host: str, source: Path) -> None:

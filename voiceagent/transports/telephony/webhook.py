@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 import structlog
 from starlette.requests import ClientDisconnect, HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony.provider import any_agent
@@ -39,8 +40,15 @@ class Webhook:
     answer: Callable[[str, Form, Mapping[str, str]], Response]
     check_agent: Callable[[str], None] = any_agent
 
-    async def serve(self, request: Request) -> Response:
-        """The endpoint of a `Route`."""
+    def route(self, path: str) -> Route:
+        """Its route."""
+        return Route(path, self._serve, methods=["GET", "POST"])
+
+    async def _serve(self, request: Request) -> Response:
+        if request.method != "POST":  # what it would tell stands in the URL then, and is signed otherwise
+            return PlainTextResponse(
+                f"{self.provider} asks by {request.method}; allowed: POST", 405, {"allow": "POST"}
+            )
         try:
             form = await _read_form(request)
         except ClientDisconnect:

@@ -10,7 +10,7 @@ from voiceagent.validation.errors import ConfigError
 
 def paths(telephony, environment=None, **server):
     routes = routes_of(config_of(telephony, server), None, environment)
-    return [route.path for route in routes]
+    return list(dict.fromkeys(route.path for route in routes))
 
 
 def refusal(telephony, environment=None, **server):
@@ -22,8 +22,8 @@ def refusal(telephony, environment=None, **server):
 def test_only_a_provider_whose_table_is_there_is_served():
     assert paths({}) == []
     assert paths({"twilio": {}}) == [
-        "/telephony/twilio", "/telephony/twilio/{agent}",
         "/telephony/twilio/voice", "/telephony/twilio/{agent}/voice",
+        "/telephony/twilio", "/telephony/twilio/{agent}",
     ]  # fmt: skip
 
 
@@ -31,8 +31,8 @@ def test_every_provider_is_at_its_own_path():
     names = ["twilio", "telnyx", "plivo", "vonage", "asterisk"]
     found = paths({name: {} for name in names})
     assert [path for path in found if "{agent}" not in path] == [
-        *(f"/telephony/{name}" for name in names),
         "/telephony/twilio/voice",
+        *(f"/telephony/{name}" for name in names),
     ]
 
 

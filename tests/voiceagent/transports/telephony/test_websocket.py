@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 import twilio_line as line
@@ -91,6 +92,14 @@ async def test_a_full_server_says_so_in_the_handshake() -> None:
             await connect(server.url("twilio"))
         assert caught.value.response.status_code == 503
         assert b"at most 20" in caught.value.response.body
+
+
+@pytest.mark.parametrize("path", ["twilio", "twilio/shop"])
+async def test_a_stream_that_a_proxy_made_a_plain_request_of_is_told_so(path: str) -> None:
+    async with phone_server(TWILIO) as server, httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.get(server.url(path).replace("ws://", "http://"))
+        assert (answer.status_code, answer.headers["upgrade"]) == (426, "websocket")
+        assert f"/telephony/{path} is a WebSocket" in answer.text
 
 
 async def test_a_url_that_ends_with_the_name_of_no_agent_is_refused_in_the_handshake() -> None:

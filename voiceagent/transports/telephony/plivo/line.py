@@ -8,7 +8,6 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
 
 from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.plivo.api import PlivoControl, dial_xml
@@ -55,5 +54,4 @@ class PlivoConfig(ProviderConfig):
             return Response(dial_xml(number), media_type="text/xml")
 
         transfer = Webhook("Plivo", settings.public_url, signed, dial)
-        route = Route("/telephony/plivo/transfer", transfer.serve, methods=["POST"])
-        return PhoneLine(PlivoSerializer, control, trusts, (route,))
+        return PhoneLine(PlivoSerializer, control, trusts, (transfer.route("/telephony/plivo/transfer"),))

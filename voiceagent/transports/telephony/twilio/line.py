@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from pydantic import Field
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute
 
 from voiceagent.transports.telephony.control import CallControl
 from voiceagent.transports.telephony.provider import API_URL, LineSettings, PhoneLine, ProviderConfig
@@ -58,9 +58,9 @@ class TwilioConfig(ProviderConfig):
         return PhoneLine(TwilioSerializer, control, trusts, _routes(voice))
 
 
-def _routes(voice: Webhook) -> tuple[Route, ...]:
+def _routes(voice: Webhook) -> tuple[BaseRoute, ...]:
     paths = ("/telephony/twilio/voice", "/telephony/twilio/{agent}/voice")
-    return tuple(Route(path, voice.serve, methods=["POST"]) for path in paths)
+    return tuple(map(voice.route, paths))
 
 
 def _connect(

@@ -67,6 +67,13 @@ async def test_the_stream_is_at_the_gateway_that_takes_the_call():
     assert 'url="wss://other.example/telephony/twilio"' in answer.text
 
 
+async def test_a_number_that_asks_by_get_is_told_to_post():
+    async with phone_server({"twilio": {}}) as server, httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.get(server.url("twilio").replace("ws://", "http://") + "/voice", params=FORM)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.text == "Twilio asks by GET; allowed: POST"
+
+
 async def test_twilio_is_told_to_go_elsewhere_when_nobody_takes_the_call():
     def refuse():
         raise CallRefused("all 20 calls are taken", retry_after_s=5.0)
