@@ -270,10 +270,9 @@ def _expecting(expected: Expected | None, weight: float, vocabulary: list[bytes]
     numbers = numbers_of(vocabulary)
     words = (word for number in _NUMBERS for word in (number, number.capitalize()))
     said = {tuple(tokens_of(word, numbers)) for word in words}
-    if expected is None:
-        return Expected(weight, names=Names({}, word_insides(vocabulary), said, most))
-    known = expected.names or Names({}, word_insides(vocabulary))
-    return replace(expected, names=known.and_numbers(said, most))
+    expected = expected or Expected(weight)
+    names = expected.names or Names({}, word_insides(vocabulary))
+    return replace(expected, names=names.and_numbers(said, most))
 
 
 def _marks(vocabulary: list[bytes], numbers: dict[bytes, int]) -> Marks:

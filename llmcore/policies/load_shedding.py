@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+UP_S, DOWN_S = 1.0, 10.0
+"""How long a prediction must miss the budget, or keep it with a margin, for a level up or down."""
+MARGIN = 0.6
+"""A prediction below this part of the budget keeps it with a margin. Between the two the level stays, so that
+a load at the edge does not make it swing.
+"""
+
 
 class SheddingLevel(IntEnum):
     """What is given up; each level includes those before it."""
@@ -22,26 +29,19 @@ class SheddingLevel(IntEnum):
 
 
 class LoadShedder:
-    """Goes up while predictions miss the budget, and down, more slowly, when they keep it with a margin.
+    """Goes up while predictions miss the budget, and down, more slowly, when they keep it with a margin."""
 
-    up_s, down_s: how long a prediction must be beyond the budget, or under `margin` (0 to 1) of it, for a
-    level. Between the two the level stays, so that a load at the edge does not make it swing.
-    """
-
-    def __init__(self, up_s: float = 1.0, down_s: float = 10.0, margin: float = 0.6) -> None:
-        self._up_s = up_s
-        self._down_s = down_s
-        self._margin = margin
+    def __init__(self) -> None:
         self._since_s: float | None = None
         self._direction = 0
         self.level = SheddingLevel.NONE
 
     def observe(self, now_s: float, predicted_s: float, budget_s: float) -> bool:
         """Take in a prediction of the time to first token; whether the level has changed."""
-        direction = 1 if predicted_s > budget_s else -1 if predicted_s < self._margin * budget_s else 0
+        direction = 1 if predicted_s > budget_s else -1 if predicted_s < MARGIN * budget_s else 0
         if direction != self._direction or self._since_s is None:
             self._direction, self._since_s = direction, now_s
-        patience_s = self._up_s if direction > 0 else self._down_s
+        patience_s = UP_S if direction > 0 else DOWN_S
         # by one level at a time: each needs its time to show
         target = min(max(self.level + direction, SheddingLevel.NONE), SheddingLevel.REFUSE_CALLS)
         if target == self.level or now_s - self._since_s < patience_s:

@@ -11,7 +11,7 @@ import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,14 +73,12 @@ class Librarian:
         storage: str,
         retention: Retention,
         losses: Losses,
-        now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._folder = folder
         self._storage = storage
         self._retention = retention
         self._losses = losses
-        self._now = now
         self._jobs: deque[_Job] = deque(maxlen=MAX_JOBS)
         self.trouble = ""
         """Why database or storage took nothing at the last attempt, "" where they did."""
@@ -148,9 +146,9 @@ class Librarian:
             except Exception as error:  # a fault of ours must not keep the others from their record
                 log.error("call_not_on_record", exc_info=error)
                 self._losses.failed(error)
-        if self._now() >= self._clear_at_s:
+        if time.time() >= self._clear_at_s:
             self._clear()
-            self._clear_at_s = self._now() + CLEAR_S
+            self._clear_at_s = time.time() + CLEAR_S
 
     def _do(self, job: _Job) -> None:
         match job:
@@ -190,7 +188,7 @@ class Librarian:
 
     def _left_nothing(self, call: CallRow) -> bool:
         place = Path(call.place)
-        written = self._now() - call.started_at > WRITTEN_S
+        written = time.time() - call.started_at > WRITTEN_S
         return written and place.is_relative_to(self._folder) and not place.exists()
 
     def _finished_for(self, log_file: Path) -> bool:
@@ -209,7 +207,7 @@ class Librarian:
     def _clear(self) -> None:
         here = (str(self._folder), self._storage or str(self._folder))  # others have a folder of their own
         calls = [call for call in self._store.newest() if call.place.startswith(here)]
-        for call in expired(calls, self._retention, self._now()):
+        for call in expired(calls, self._retention, time.time()):
             delete_call(self._store, call.call_id, call.place)
             log.info("kept_call_deleted", call=call.call_id)
         for day in self._folder.glob("*-*-*"):

@@ -50,18 +50,16 @@ class CallWriter:
         losses: Losses,
         began: Callable[[Header, Path], None] = lambda header, folder: None,
         finished: Callable[[Path], None] = lambda folder: None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._folder = folder
         self._recording = RECORDINGS[record]
         self._words = words
         self._began = began
         self._finished = finished
-        self._clock = clock
         self.losses = losses
         self._calls: list[CallFiles] = []
         self._ending = threading.Event()
-        self._round_at_s = clock()
+        self._round_at_s = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="keep calls", daemon=True)
 
     def start(self) -> None:
@@ -71,9 +69,9 @@ class CallWriter:
     def keep(self, call_id: str, settings: CallSettings, policy: TurnPolicy, rate_hz: int) -> KeptCall:
         """Keep a call that begins now; the arguments are those of its conversation."""
         header = Header(
-            call_id, time.time(), self._clock(), settings, policy, rate_hz, _VERSIONS, self._words
+            call_id, time.time(), time.monotonic(), settings, policy, rate_hz, _VERSIONS, self._words
         )
-        call = KeptCall(self._clock, self.losses)
+        call = KeptCall(time.monotonic, self.losses)
         folder = call_folder(self._folder, call_id, header.started_at)
         self._calls.append(CallFiles(call, header, folder, self._recording, self.losses))
         self._began(header, folder)
@@ -92,7 +90,7 @@ class CallWriter:
     @property
     def behind_s(self) -> float:
         """How long ago all calls should have been written and were not."""
-        return max(0.0, self._clock() - self._round_at_s - 2 * ROUND_S)
+        return max(0.0, time.monotonic() - self._round_at_s - 2 * ROUND_S)
 
     def _run(self) -> None:
         while not self._ending.wait(ROUND_S):
@@ -100,7 +98,7 @@ class CallWriter:
         self._write_all()
 
     def _write_all(self) -> None:
-        now_s = worked_since_s = self._clock()
+        now_s = worked_since_s = time.monotonic()
         surplus = sum(call.over for call in self._calls) - MAX_OVER
         for call in list(self._calls):
             try:
@@ -115,9 +113,9 @@ class CallWriter:
             if call.finished:
                 self._calls.remove(call)
                 self._finished(call.folder)
-            if self._clock() - worked_since_s > BURST_S:
+            if time.monotonic() - worked_since_s > BURST_S:
                 time.sleep(PAUSE_S)
-                worked_since_s = self._clock()
+                worked_since_s = time.monotonic()
         self._round_at_s = now_s
 
 

@@ -23,7 +23,7 @@ from audio.wav import write_wav
 from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.bench.speech import running_synthesizer
-from voiceagent.cli.microphone import Device, sound_card, speak_by
+from voiceagent.cli.microphone import sound_card, speak_by
 from voiceagent.cli.phone_call import phone_call
 from voiceagent.cli.remote_call import connected, remote_call
 from voiceagent.cli.transcribe import transcripts
@@ -103,14 +103,14 @@ def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
 
 
-def talk_aloud(asked: Asked, device: Device = sound_card) -> None:
+def talk_aloud(asked: Asked) -> None:
     """Speak to a running server by microphone, until Ctrl-C or its end of the call. Raises CommandFailed."""
     if not asked.url:
         raise CommandFailed("--mic needs --url: it is a running server that is called")
 
     async def call() -> None:
         async with connected(asked.url, asked.model, asked.key) as connection:
-            await speak_by(device, connection, lambda line: print(line, flush=True))
+            await speak_by(sound_card, connection, lambda line: print(line, flush=True))
 
     with suppress(KeyboardInterrupt):
         asyncio.run(call())

@@ -27,18 +27,16 @@ Answer = TypeVar("Answer")
 
 
 class RedisLink:
-    """The connections. Raises ValueError for a `url` that is none. clock: monotonic seconds."""
+    """The connections. Raises ValueError for a `url` that is none."""
 
     def __init__(
         self,
         url: str,
         password: str | None,
         registry: CollectorRegistry,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         given: dict[str, Any] = {} if password is None else {"password": password}
         self._redis: Redis = Redis.from_url(url, socket_connect_timeout=PATIENCE_S, retry=None, **given)
-        self._clock = clock
         self._asked_from_s = 0.0
         self._failures = Counter(
             "voiceagent_shared_state_failures",
@@ -50,7 +48,7 @@ class RedisLink:
 
     async def ask(self, request: Callable[[Redis], Awaitable[Answer]], otherwise: Answer) -> Answer:
         """What Redis answers; `otherwise` where it does not, or has not a moment ago."""
-        if self.trouble and self._clock() < self._asked_from_s:
+        if self.trouble and time.monotonic() < self._asked_from_s:
             return otherwise
         try:
             async with asyncio.timeout(PATIENCE_S):
@@ -85,7 +83,7 @@ class RedisLink:
             await self._redis.aclose()
 
     def _lose(self, error: Exception) -> None:
-        self._asked_from_s = self._clock() + AGAIN_S
+        self._asked_from_s = time.monotonic() + AGAIN_S
         self._failures.inc()
         if not self.trouble:
             log.error("shared_state_is_lost", reason=str(error))

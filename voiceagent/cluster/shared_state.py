@@ -58,16 +58,13 @@ _NO_LIMIT = 1 << 31
 class SharedState:
     """That of one process: an `OtherGateways` to who lets callers in.
 
-    name: of this process, which no other has. secrets: those that are accepted here. clock: Unix seconds.
+    name: of this process, which no other has. secrets: those that are accepted here.
     """
 
-    def __init__(
-        self, link: RedisLink, name: str, secrets: ClientSecrets, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, link: RedisLink, name: str, secrets: ClientSecrets) -> None:
         self.name = name
         self._link = link
         self._secrets = secrets
-        self._clock = clock
         self._wake = asyncio.Event()
         self._calls: Callable[[], Iterable[str]] = tuple
         self._tell: Callable[[], GatewayReport] | None = None
@@ -132,7 +129,7 @@ class SharedState:
 
     def blocked(self, address: str) -> bool:
         """As `OtherGateways` has it."""
-        return self._clock() < self._blocked.get(f"{digest(address):x}", 0.0)
+        return time.time() < self._blocked.get(f"{digest(address):x}", 0.0)
 
     # ---- calls
 
@@ -203,7 +200,7 @@ class SharedState:
 
     async def _beat(self) -> None:
         """Write what is new; all of it where it may have been lost."""
-        now_s, written = self._clock(), self._written
+        now_s, written = time.time(), self._written
         self._written = []
         renewing = self._renewed_s is None or not 0 <= now_s - self._renewed_s < RENEW_S
         calls = set(self._calls())
@@ -256,7 +253,7 @@ class SharedState:
             self._write_secret(pipe, secret)
 
     def _write_secret(self, redis: Redis, secret: ClientSecret) -> Awaitable[Any]:
-        left_ms = max(1, round((secret.expires_s - self._clock()) * 1000))
+        left_ms = max(1, round((secret.expires_s - time.time()) * 1000))
         text = json.dumps({"expires_s": secret.expires_s, "session": secret.session})
         return redis.set(secret_place(secret.value), text, px=left_ms)
 
@@ -272,7 +269,7 @@ class SharedState:
             case {"hang_up": str(call_id)}:
                 end(call_id)
             case {"blocked": str(address), "seconds": float(left_s) | int(left_s)}:
-                self._blocked[address] = self._clock() + left_s
+                self._blocked[address] = time.time() + left_s
                 if len(self._blocked) > MAX_BLOCKED:
                     del self._blocked[next(iter(self._blocked))]
             case _:

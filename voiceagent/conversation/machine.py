@@ -11,7 +11,6 @@ wanted now, then what is done between two turns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
@@ -189,15 +188,8 @@ class Conversation:
 
     def _agent_changed(self, event: ev.AgentChanged) -> list[Command]:
         """Its prompt begins otherwise: it is read before it is needed."""
-        settings = self.settings
-        changed = replace(
-            settings,
-            agent=event.agent,
-            agent_tools=event.tools,
-            instructions=settings.instructions if event.instructions is None else event.instructions,
-            voice=settings.voice if event.voice is None else event.voice,
-        )
-        if changed == settings:
+        changed = self.settings.handed_to(event.agent, event.tools, event.instructions, event.voice)
+        if changed == self.settings:
             return []
         dropped = self._responses.cancel_preemptive()
         read = self._prompts.prefill_history(changed) if self._started else []

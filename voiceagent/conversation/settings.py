@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from audio.pcm import AudioFormat
@@ -92,3 +92,15 @@ class CallSettings:
         """What the model is offered: the agent's tools, then the client's, then those of its MCP servers."""
         agent, mcp = (tool.tool for tool in self.agent_tools), (tool.tool for tool in self.mcp_tools)
         return (*agent, *self.tools, *mcp)
+
+    def handed_to(
+        self, agent: str, tools: tuple[AgentTool, ...], instructions: str | None, voice: str | None
+    ) -> CallSettings:
+        """These with another agent in the call, or other tools of the same one; None leaves what there is."""
+        return replace(
+            self,
+            agent=agent,
+            agent_tools=tools,
+            instructions=self.instructions if instructions is None else instructions,
+            voice=voice or self.voice,
+        )

@@ -8,7 +8,6 @@ upstream is to be sent goes out as `Send`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from audio.pcm import Samples
 from llmcore.engine import Usage
@@ -16,12 +15,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.beside import runs_beside
-from voiceagent.conversation.history import (
-    History,
-    HistoryLimits,
-    MessageItem,
-    ToolOutputItem,
-)
+from voiceagent.conversation.history import History, HistoryLimits, MessageItem, ToolOutputItem
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.upstream import items, messages
 from voiceagent.upstream.asking import Asking
@@ -136,13 +130,7 @@ class UpstreamConversation:
     def _agent_acts(self, event: ev.AgentEvent) -> list[Wanted]:
         match event:
             case ev.AgentChanged(agent, tools, instructions, voice):
-                self.settings = replace(
-                    self.settings,
-                    agent=agent,
-                    agent_tools=tools,
-                    instructions=self.settings.instructions if instructions is None else instructions,
-                    voice=voice or self.settings.voice,
-                )
+                self.settings = self.settings.handed_to(agent, tools, instructions, voice)
                 return self._updated()
             case ev.TurnsClaimed(claimed):
                 self._claimed = claimed

@@ -59,9 +59,7 @@ class GeneralEnglish:
         return float(self._logarithms.exp(self._model.prob(newest_first)))
 
 
-def hotel_model(
-    domain_share: float = DOMAIN_SHARE, general_words: int = GENERAL_WORDS, min_gain: float = MIN_GAIN
-) -> BackOffModel:
+def hotel_model() -> BackOffModel:
     """The mixture: all grams of the conversations, and of general English its commonest words and surest
     pairs."""
     known = set(pronunciations())
@@ -69,19 +67,17 @@ def hotel_model(
         [word for word in question.split() if word in known]
         for question in islice(questions(seed=0), QUESTIONS)
     )
-    if domain_share == 1.0:
-        return domain
     general = GeneralEnglish()
     alone = {word: general.after((), word) for word in known}
-    commonest = sorted(known, key=lambda word: (-alone[word], word))[:general_words]
+    commonest = sorted(known, key=lambda word: (-alone[word], word))[:GENERAL_WORDS]
     pairs = product(commonest[:GENERAL_PAIRED_WORDS], repeat=2)
     grams = set(domain.probability) | {(word,) for word in commonest}
     grams |= {
         (first, second)
         for first, second in pairs
-        if alone[first] * (general.after((first,), second) - alone[second]) > min_gain
+        if alone[first] * (general.after((first,), second) - alone[second]) > MIN_GAIN
     }
-    return mix(domain, general, domain_share, grams)
+    return mix(domain, general, DOMAIN_SHARE, grams)
 
 
 def write_dictionary(model: BackOffModel, path: Path) -> None:
