@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, NotRequired
 
-from pydantic import Field, TypeAdapter
+from pydantic import BeforeValidator, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat
@@ -35,6 +35,14 @@ FORMATS = {
 }
 
 
+def _by_name(parameters: object) -> object:
+    """`custom_parameters` where they come as they are given to Telnyx, a list of names and values."""
+    if not isinstance(parameters, list):
+        return parameters
+    pairs = [(one.get("name"), one.get("value")) for one in parameters if isinstance(one, dict)]
+    return dict(pairs) if all(isinstance(name, str) for name, _ in pairs) else parameters
+
+
 class _MediaFormat(TypedDict):
     encoding: Text
     sample_rate: Count
@@ -47,7 +55,7 @@ _Start = TypedDict(
         "media_format": _MediaFormat,
         "from": NotRequired[Any],
         "to": NotRequired[Any],
-        "custom_parameters": NotRequired[Parameters | None],
+        "custom_parameters": NotRequired[Annotated[Parameters | None, BeforeValidator(_by_name)]],
     },
 )
 

@@ -32,12 +32,19 @@ _CONTENT_TYPE = re.compile(r"audio/l16;\s*rate=(\d{1,6})")
 
 
 def _gathered(document: object) -> object:
-    """What the NCCO has as `headers` stands beside the other fields: its own place makes it one field."""
+    """What the NCCO has as `headers` stands beside the other fields: its own place makes it one field. Its
+    values are any JSON; those that are no text are read as they are written.
+    """
     if not isinstance(document, dict):
         return document
     known = {name: document[name] for name in ("event", "content-type") if name in document}
     others = {name: value for name, value in document.items() if name not in known}
-    return {**known, "headers": others.get("headers", others)}
+    headers = others.get("headers", others)
+    if isinstance(headers, dict):
+        headers = {
+            name: value if isinstance(value, str) else json.dumps(value) for name, value in headers.items()
+        }
+    return {**known, "headers": headers}
 
 
 _Connected = TypedDict(

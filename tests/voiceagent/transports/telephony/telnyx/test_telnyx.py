@@ -64,6 +64,12 @@ def test_start_tells_the_call_who_calls_whom_and_the_parameters():
     assert found.parameters == {"from": "+13122010094", "to": "+13122123456", "room": "12"}
 
 
+def test_parameters_may_come_as_the_list_that_telnyx_is_given():
+    found = TelnyxSerializer().decode(start(custom_parameters=[{"name": "room", "value": "12"}]))
+    assert isinstance(found, Started)
+    assert found.parameters["room"] == "12"
+
+
 @pytest.mark.parametrize(
     ("encoding", "rate_hz", "audio_format"),
     [

@@ -16,6 +16,7 @@ from voiceagent.transports.telephony.stream.serializer import (
     MarkPlayed,
     Media,
     ProtocolError,
+    Started,
     Unknown,
 )
 from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
@@ -25,6 +26,13 @@ def connected(rate_hz: int = 16_000, **headers) -> str:
     return json.dumps(
         {"event": "websocket:connected", "content-type": f"audio/l16;rate={rate_hz}", **headers}
     )
+
+
+@pytest.mark.parametrize("headers", [{"headers": {"room": 12, "vip": True}}, {"room": 12, "vip": True}])
+def test_headers_that_are_no_text_are_read_as_they_are_written(headers):
+    found = VonageSerializer().decode(connected(**headers))
+    assert isinstance(found, Started)
+    assert found.parameters == {"room": "12", "vip": "true"}
 
 
 def started() -> VonageSerializer:
@@ -72,7 +80,7 @@ def test_a_mark_is_a_notice_that_vonage_sends_back():
         ("", '{"event":"websocket:dtmf","digit":"5"}', "came before websocket:connected"),
         ("", connected(44_100), "'audio/l16;rate=44100'; allowed: audio/l16;rate=8000"),
         ("", '{"event":"websocket:connected","content-type":"audio/opus"}', "content-type is 'audio/opus'"),
-        ("", connected(room=12), "headers.room is 12; allowed: text"),
+        ("", connected(headers=12), "headers is 12; allowed: an object"),
         (connected(), connected(), "a second websocket:connected came"),
         (connected(), '{"event":7}', "event is 7"),
     ],
