@@ -5,7 +5,7 @@ import { Call, mintKey } from "./call.js";
 import { asItems, lastTyped, spoken, wasCut } from "./conversation.js";
 import { Ears } from "./ears.js";
 import { Line } from "./line.js";
-import { CallError } from "./messages.js";
+import { CallError, givenUp } from "./messages.js";
 import { Meter } from "./meter.js";
 import { Levels, canChooseSpeaker, listDevices, openMicrophone } from "./sound.js";
 import { activity, statusText } from "./status.js";
@@ -37,7 +37,7 @@ let held = null;
 // ---- the line
 
 /** again: a call that dropped is taken up anew, with what was said so far. */
-async function connect(again) {
+async function connect(again, leaving) {
   held ??= await openSound();
   const { ears, levels } = held;
   const call = new Call(
@@ -50,7 +50,7 @@ async function connect(again) {
       });
     },
   );
-  await call.open(held.microphone, SESSION, key);
+  await call.open(held.microphone, SESSION, key, leaving);
   if (again) for (const item of asItems(entries)) call.send({ type: "conversation.item.create", item });
   held.before = await statistics(call.connection);
   if (unsent) say(call);
@@ -73,6 +73,7 @@ async function openSound() {
 }
 
 async function monitorMicrophone(opened) {
+  for (const track of opened.microphone.getAudioTracks()) track.addEventListener("ended", devicesChanged);
   opened.unsubscribe();
   opened.unsubscribe = await opened.levels.subscribe(opened.microphone, (level, atS) => {
     opened.ears.caller(level, atS);
@@ -86,7 +87,7 @@ function lineChanged(state, error) {
     doing = "listening";
     if (["dropped", "unreachable", "unavailable"].includes($("problem").dataset.code)) hide();
   }
-  if (error) show(error);
+  if (error) show(state === "idle" ? givenUp(error) : error);
   if (state === "idle") letGo();
   $("talk").querySelector("span").textContent = state === "idle" ? "Talk" : "Hang up";
   showStatus();
@@ -172,9 +173,10 @@ function say(call) {
 
 function typed(event) {
   event.preventDefault();
-  unsent = $("text").value.trim();
+  const text = $("text").value.trim();
   $("text").value = "";
-  if (!unsent) return;
+  if (!text) return;
+  unsent = unsent ? `${unsent}\n${text}` : text;
   if (line.call) say(line.call);
   else if (document.body.dataset.line === "idle") press();
 }
@@ -198,9 +200,16 @@ async function chooseMicrophone() {
     held.microphone = stream;
     await line.call.replaceMicrophone(stream);
     await monitorMicrophone(held);
+    if ($("problem").dataset.code === "microphone") hide();
   } catch (error) {
     show(error);
   }
+}
+
+/** Where the microphone was unplugged in the call, the one that there is instead, or again, is taken. */
+async function devicesChanged() {
+  await showDevices();
+  if (held?.microphone.getAudioTracks().some((track) => track.readyState === "ended")) await chooseMicrophone();
 }
 
 async function showDevices() {
@@ -259,7 +268,7 @@ $("problem-close").addEventListener("click", hide);
 $("export").addEventListener("click", save);
 $("microphone").addEventListener("change", chooseMicrophone);
 $("speaker").addEventListener("change", () => $("voice").setSinkId?.($("speaker").value));
-navigator.mediaDevices?.addEventListener?.("devicechange", showDevices);
+navigator.mediaDevices?.addEventListener?.("devicechange", devicesChanged);
 window.addEventListener("pagehide", () => line.hangUp());
 showServer();
 showDevices();

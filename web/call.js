@@ -1,6 +1,6 @@
 // One call over WebRTC, as the OpenAI Realtime API has it: `POST /v1/realtime/calls`, data channel `oai-events`.
 
-import { droppedError, refusalError, unreachableError, CallError } from "./messages.js";
+import { CallError, droppedError, refusalError, unreachableError, wrongKeyError } from "./messages.js";
 
 const CALLS = "/v1/realtime/calls";
 const CONNECT_MS = 10_000;
@@ -9,17 +9,19 @@ const PATIENCE_MS = 2_000;
 
 /** A short-lived key for this page, from one that may call. Throws CallError. */
 export async function mintKey(key) {
-  const answer = await ask("/v1/realtime/client_secrets", {
-    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-    body: "{}",
-  });
-  return (await answer.json()).value;
+  const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
+  try {
+    return (await (await ask("/v1/realtime/client_secrets", { headers, body: "{}" })).json()).value;
+  } catch (error) {
+    throw error.code === "key" ? wrongKeyError() : error;
+  }
 }
 
 /** A call. `ended` is a promise of why it ended: null where this side hung up, a CallError otherwise. */
 export class Call {
   #connection = new RTCPeerConnection();
   #channel = this.#connection.createDataChannel("oai-events");
+  #headers = {};
   #location = null;
   #end;
   #lost = null;
@@ -33,20 +35,21 @@ export class Call {
     this.#connection.onconnectionstatechange = () => this.#monitor();
   }
 
-  /** Call the server and wait until the line is open. key: "" for none. Throws CallError. */
-  async open(stream, session, key) {
+  /** Call the server and wait until the line is open. key: "" for none. leaving: ends the waiting. Throws CallError. */
+  async open(stream, session, key, leaving) {
+    if (key) this.#headers.Authorization = `Bearer ${key}`;
+    const left = new Promise((_, reject) => leaving.addEventListener("abort", () => reject(leaving.reason)));
     try {
       for (const track of stream.getAudioTracks()) this.#connection.addTrack(track, stream);
       await this.#connection.setLocalDescription();
       const form = new FormData();
       form.append("sdp", this.#connection.localDescription.sdp);
       form.append("session", JSON.stringify(session));
-      const answer = await ask(CALLS, { headers: key ? { Authorization: `Bearer ${key}` } : {}, body: form });
-      this.#location = answer.headers.get("Location");
+      const answer = await Promise.race([left, this.#ask(form, leaving)]);
       await this.#connection.setRemoteDescription({ type: "answer", sdp: await answer.text() });
-      await this.#opened();
+      await Promise.race([left, this.#opened()]);
     } catch (error) {
-      this.#connection.close();
+      this.hangUp();
       throw error instanceof CallError ? error : new CallError("line", "No line came about", error.message);
     }
   }
@@ -69,8 +72,17 @@ export class Call {
 
   /** End the call from this side. */
   hangUp() {
-    if (this.#location) fetch(`${this.#location}/hangup`, { method: "POST", keepalive: true }).catch(() => {});
+    const request = { method: "POST", headers: this.#headers, keepalive: true };
+    if (this.#location) fetch(`${this.#location}/hangup`, request).catch(() => {});
     this.#over(null);
+  }
+
+  /** Offer. A caller who has left meanwhile hangs up all the same: a line would wait for him. */
+  async #ask(body, leaving) {
+    const answer = await ask(CALLS, { headers: this.#headers, body });
+    this.#location = answer.headers.get("Location");
+    if (leaving.aborted) this.hangUp();
+    return answer;
   }
 
   #opened() {

@@ -3,17 +3,18 @@
 const DELAYS_MS = [500, 1000, 2000, 4000, 8000, 8000, 8000];
 
 /**
- * connect(again): a promise of a call ({ended, hangUp}); throws CallError. changed(state, error): told
+ * connect(again, leaving): a promise of a call ({ended, hangUp}); throws CallError, and at once where the caller
+ * hangs up meanwhile (`leaving`, an AbortSignal). changed(state, error): told
  * "connecting", "live", "reconnecting" (with why) and at last "idle" (with why, null where it was hung up).
  */
 export class Line {
   #connect;
   #changed;
   #sleep;
-  #wanted = false;
+  #leaving = null;
   call = null;
 
-  constructor(connect, changed, sleep = (ms) => new Promise((done) => setTimeout(done, ms))) {
+  constructor(connect, changed, sleep = waited) {
     this.#connect = connect;
     this.#changed = changed;
     this.#sleep = sleep;
@@ -21,25 +22,26 @@ export class Line {
 
   /** Call, and return when it is all over. */
   async dial() {
-    if (this.#wanted) return;
-    this.#wanted = true;
+    if (this.#leaving) return;
+    this.#leaving = new AbortController();
+    const { signal } = this.#leaving;
     let why = null;
     this.#changed("connecting", null);
-    for (let failures = 0, calls = 0; this.#wanted && failures <= DELAYS_MS.length; ) {
+    for (let failures = 0, calls = 0; !signal.aborted && failures <= DELAYS_MS.length; ) {
       if (failures > 0) {
         this.#changed("reconnecting", why);
-        await this.#sleep(DELAYS_MS[failures - 1]);
-        if (!this.#wanted) break;
+        await this.#sleep(DELAYS_MS[failures - 1], signal);
+        if (signal.aborted) break;
       }
       try {
-        this.call = await this.#connect(calls > 0);
+        this.call = await this.#connect(calls > 0, signal);
       } catch (error) {
         why = error;
         failures += 1;
         if (error.retry) continue;
         break;
       }
-      if (!this.#wanted) this.call.hangUp();
+      if (signal.aborted) this.call.hangUp();
       else this.#changed("live", null);
       calls += 1;
       why = await this.call.ended;
@@ -47,14 +49,21 @@ export class Line {
       failures = 1;
       if (!why?.retry) break;
     }
-    const hungUp = !this.#wanted;
-    this.#wanted = false;
-    this.#changed("idle", hungUp ? null : why);
+    this.#leaving = null;
+    this.#changed("idle", signal.aborted ? null : why);
   }
 
   /** End the call, or stop trying. */
   hangUp() {
-    this.#wanted = false;
+    this.#leaving?.abort();
     this.call?.hangUp();
   }
+}
+
+/** Wait, but for no caller who leaves. */
+function waited(ms, leaving) {
+  return new Promise((done) => {
+    setTimeout(done, ms);
+    leaving.addEventListener("abort", done, { once: true });
+  });
 }

@@ -57,3 +57,13 @@ export function unreachableError() {
 export function droppedError() {
   return new CallError("dropped", "The connection dropped", "Reconnecting; what was said so far is kept.", true);
 }
+
+/** The same error where it is not tried again any more. */
+export function givenUp(error) {
+  return error.retry ? new CallError(error.code, error.message, "Press Talk to try again.") : error;
+}
+
+/** A key that was entered is none of the server's. */
+export function wrongKeyError() {
+  return new CallError("key", "The server does not take this key", "Check it, and enter it again.");
+}

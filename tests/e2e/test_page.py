@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import pytest
 from chromium import chromium
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 from served import calls_at, served
 
 from audio.pcm import Samples
@@ -36,6 +36,21 @@ LOUD = 0.01
 REFUSE_THE_MICROPHONE = """
 navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("no", "NotAllowedError"); };
 """
+COUNT_MICROPHONES = """
+const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+window.microphones = [];
+navigator.mediaDevices.getUserMedia = async (wanted) => {
+    if (window.unplugged) throw new DOMException("none", "NotFoundError");
+    const stream = await open(wanted);
+    window.microphones.push(stream.getAudioTracks()[0]);
+    return stream;
+};
+"""
+UNPLUG = """() => {
+    const track = window.microphones.at(-1);
+    track.stop();
+    track.dispatchEvent(new Event("ended"));
+}"""
 LOUDEST = """async () => {
     const context = new AudioContext();
     const analyser = context.createAnalyser();
@@ -216,6 +231,67 @@ async def test_the_page_asks_for_a_short_lived_key(voice: Path, with_key: Path) 
         assert (await (await calling.value).header_value("authorization") or "").startswith("Bearer ek_")
         await expect(page.get_by_test_id("status")).not_to_have_text("Ready")
         await expect(page.get_by_test_id("transcript").locator(".user").first).to_be_visible()
+        await page.get_by_test_id("talk").click()
+
+
+async def test_a_key_that_is_wrong_is_said_to_be(voice: Path, with_key: Path) -> None:
+    async with served(with_key) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        await talk(page, address)
+        await page.get_by_label("Key").fill("guess")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("The server does not take this key")
+        await page.get_by_label("Key").fill("secret")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_test_id("status")).to_have_text("Listening")
+        async with page.expect_response("**/hangup") as hanging_up:
+            await page.get_by_test_id("talk").click()
+        assert (await hanging_up.value).status == 200, "the call is hung up with the key that began it"
+
+
+async def test_who_hangs_up_while_nobody_answers_is_not_waited_for(voice: Path, two_lines: Path) -> None:
+    async with served(two_lines) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        asked = asyncio.Event()
+
+        async def keep(route: Route) -> None:
+            answer = await route.fetch()
+            await asked.wait()
+            await route.fulfill(response=answer)
+
+        await page.route("**/v1/realtime/calls", keep)
+        await talk(page, address)
+        await expect(page.get_by_test_id("status")).to_have_text("Connecting…")
+        for words in ("Are you", "there?"):
+            await page.get_by_test_id("text-input").fill(words)
+            await page.keyboard.press("Enter")
+        await page.get_by_test_id("talk").click()
+        await expect(page.get_by_test_id("status")).to_have_text("Ready")
+        async with page.expect_response("**/hangup"):
+            asked.set()
+        await page.get_by_test_id("talk").click()
+        words_said = page.get_by_test_id("transcript").locator(".user")
+        await expect(words_said).to_have_text(re.compile(r"Are you\s+there\?"))
+        await page.get_by_test_id("talk").click()
+
+
+async def test_a_microphone_that_is_unplugged_gives_way_to_another(voice: Path, two_lines: Path) -> None:
+    async with served(two_lines) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        await page.add_init_script(COUNT_MICROPHONES)
+        await talk(page, address)
+        await expect(page.get_by_test_id("status")).to_have_text("Listening")
+        await page.evaluate(UNPLUG)
+        await page.wait_for_function("window.microphones.length === 2")
+        await page.evaluate("window.unplugged = true")
+        await page.evaluate(UNPLUG)
+        await expect(page.get_by_role("alert")).to_contain_text("No microphone was found")
+        await page.evaluate("window.unplugged = false")
+        await page.evaluate("navigator.mediaDevices.dispatchEvent(new Event('devicechange'))")
+        await expect(page.get_by_role("alert")).to_be_hidden()
+        assert await page.evaluate("window.microphones.map((track) => track.readyState)") == [
+            "ended", "ended", "live",
+        ]  # fmt: skip
         await page.get_by_test_id("talk").click()
 
 

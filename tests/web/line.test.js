@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { Line } from "../../web/line.js";
-import { droppedError, refusalError, unreachableError } from "../../web/messages.js";
+import { droppedError, givenUp, refusalError, unreachableError } from "../../web/messages.js";
 
 /** A line whose calls end, or fail to come about, as `calls` says one by one; waits take no time. */
 function line(...calls) {
@@ -54,6 +54,39 @@ test("hanging up while it tries again ends the trying", async () => {
   await dialled;
   assert.equal(told.at(-1), "idle");
   assert.ok(!told.some((state) => state.startsWith("reconnecting")));
+});
+
+test("hanging up while it waits to try again waits for nothing", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] }); // and no time passes
+  const told = [];
+  const made = new Line(
+    async () => {
+      throw unreachableError();
+    },
+    (state) => {
+      told.push(state);
+      if (state === "reconnecting") setImmediate(() => made.hangUp());
+    },
+  );
+  await made.dial();
+  assert.deepEqual(told, ["connecting", "reconnecting", "idle"]);
+});
+
+test("hanging up while it connects ends the connecting", async () => {
+  const told = [];
+  const made = new Line(
+    (_, leaving) => new Promise((_, reject) => leaving.addEventListener("abort", () => reject(unreachableError()))),
+    (state) => told.push(state),
+  );
+  const dialled = made.dial();
+  made.hangUp();
+  await dialled;
+  assert.deepEqual(told, ["connecting", "idle"]);
+});
+
+test("what is given up is not said to be tried again", () => {
+  assert.equal(givenUp(unreachableError()).advice, "Press Talk to try again.");
+  assert.equal(givenUp(refusalError(401, "")).advice, refusalError(401, "").advice);
 });
 
 test("every refusal says what it is", () => {
