@@ -19,19 +19,19 @@ from audio.speech_events import (
 )
 
 HYSTERESIS = 0.15
-"""A voice goes on where the probability of speech is so much under the threshold."""
+"""A voice goes on as long as the probability of speech is no more than this below the threshold."""
 CAP_S = 7.0
 """The most silence that a pause can be told to wait for."""
 NOTICE_S = 0.2
-"""How long sound that is only loud is noticed: a voice may begin with a breath of 0.17."""
+"""How long sound that is only loud counts as noticed: a voice may begin with a breath of 0.17 s."""
 LOUD_NOTICE_S = 0.8
-"""How long sound that lasts is noticed."""
+"""The same for sound that stays loud."""
 LINGER_S = 0.25
-"""So long at most a model of speech goes on to hear a voice that has ended; then it was only low."""
+"""How long, at most, a model of speech still hears a voice that has ended; what it hears longer is low."""
 MAX_FADE_S = 0.3
-"""So long at most a voice fades into the room before it is silent."""
+"""How long, at most, a voice fades into the room before it is silent."""
 BREAK_S = 0.16
-"""A pause so long breaks a voice off; within words it may be silent for 0.1 s, before a "t" or a "k"."""
+"""A pause of this breaks a voice off; within words it may be silent for 0.1 s, before a "t" or a "k"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,11 @@ class EndpointConfig:
     interruption_candidate_s, interruption_confirmed_s: voice without a break, from where it was noticed,
     after which the event of that name comes; a candidate also where speech is loud for `LASTS_S`.
 
-    Decisions fall on the ends of chunks, but where a silence is over: that may be told between two, of sound
-    behind the last that is silent (`silent_for`).
-    Measured with Silero VAD on recorded speech, start_s of 0.064 tells a start 70 ms after the voice began
-    (p95 105), 0.032 does 38 (73); the last chunk that the model takes for voice ends 54-120 ms after the
-    voice fell 26 dB below its peak, so something else tells the end (`fell`); thresholds of 0.3 to 0.8 move
-    either by less than 35 ms.
+    Decisions fall on the ends of chunks, but for the end of a silence: that may come between two, when the
+    sound behind the last chunk is known to be silent (`silent_for`). Measured with Silero VAD on recorded
+    speech, start_s of 0.064 tells a start 70 ms after the voice began (p95 105), 0.032 does 38 (73); the last
+    chunk that the model takes for voice ends 54-120 ms after the voice fell 26 dB below its peak, so
+    something else tells the end (`fell`); thresholds of 0.3 to 0.8 move either by less than 35 ms.
     """
 
     start_s: float
@@ -71,7 +70,7 @@ class _Phase(Enum):
 
 @dataclass(slots=True)
 class _Noticed:
-    """What may be a voice: from when on, and whether that it lasts was told."""
+    """What may be a voice: from when on, and whether it was told that it lasts."""
 
     from_s: float
     lasts: bool = False
@@ -143,25 +142,16 @@ class Endpointer:
         if self._model_voiced and not fell:
             self._loud_to_s = self._now_s
         lingers = fell and not self.idle and self._now_s - self._loud_to_s <= LINGER_S
-        if not self._model_voiced or lingers:
-            self._held = self._held and self._model_voiced
-            blip, self._voiced = self._voiced, False
-            if not self.idle:
-                return self._silence(ended_s) + self._loud(probability, loud_s)
-            noticed = self._noticed
-            if noticed is not None and loud_s > 0.0 and self._now_s - noticed.from_s < LOUD_NOTICE_S:
-                return self._last(noticed) if may_be_voice(probability, loud_s) else []
-            return self._fade(chunk_from_s, blip)
-        events: list[SpeechEvent] = []
-        if not self._voiced:
-            self._voiced = True
-            self._run_from_s = chunk_from_s
-            events += self.notice(chunk_from_s)
-        events += self._voice()
-        noticed = self._noticed  # nothing once it is speech
-        if noticed is not None and reaches(self._now_s - noticed.from_s, LASTS_S):
-            events += self._last(noticed)
-        return events
+        if self._model_voiced and not lingers:
+            return self._voiced_chunk(chunk_from_s)
+        self._held = self._held and self._model_voiced
+        blip, self._voiced = self._voiced, False
+        if not self.idle:
+            return self._silence(ended_s) + self._loud(probability, loud_s)
+        noticed = self._noticed
+        if noticed is not None and loud_s > 0.0 and self._now_s - noticed.from_s < LOUD_NOTICE_S:
+            return self._last(noticed) if may_be_voice(probability, loud_s) else []
+        return self._fade(chunk_from_s, blip)
 
     def notice(self, at_s: float) -> list[SpeechEvent]:
         """Sound grew loud at `at_s`: while the caller is silent, that may be a voice."""
@@ -210,6 +200,18 @@ class Endpointer:
     def idle(self) -> bool:
         """No turn is in progress."""
         return self._phase is _Phase.IDLE
+
+    def _voiced_chunk(self, from_s: float) -> list[SpeechEvent]:
+        events: list[SpeechEvent] = []
+        if not self._voiced:
+            self._voiced = True
+            self._run_from_s = from_s
+            events += self.notice(from_s)
+        events += self._voice()
+        noticed = self._noticed  # nothing once it is speech
+        if noticed is not None and reaches(self._now_s - noticed.from_s, LASTS_S):
+            events += self._last(noticed)
+        return events
 
     def _voice(self) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []

@@ -5,10 +5,12 @@ from __future__ import annotations
 from audio.speech_events import InterruptionCandidate, InterruptionConfirmed, SpeechEvent
 
 LASTS_S = 0.096
-"""Sound that is loud for so long lasts, if the model takes it for a voice perhaps; what was noticed so long
-ago does with its first voiced chunk: many voices begin with an "s" or an "f", which no model hears."""
+"""Sound that has been loud for this long lasts, if the model thinks that it may be a voice. What was noticed
+this long ago lasts from its first voiced chunk on: many voices begin with an "s" or an "f", which no model
+hears.
+"""
 PERHAPS = 0.1
-"""The probability of speech from which it does: of a voice in a noisy room it may be no surer for 0.4 s."""
+"""From this probability of speech on: in a noisy room the model may be no surer of a voice for 0.4 s."""
 _TOLERANCE_S = 1e-6
 """Sums of chunk lengths are compared within a microsecond, so that rounding never costs a chunk."""
 

@@ -9,7 +9,8 @@ turn/           the caller's turn: its phases, what it is understood to say, how
 end_of_turn/    how probably a turn is over, by all its witnesses, and the silence that ends it
 interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back;
                 `voice_over_agent` follows a voice by it
-answering       which response is made, and when: preemptive, owed, asked for, to a caller who is silent
+answering       which response is made, and when: preemptive, owed, asked for; `silent_caller` for one who
+                says nothing
 beside          responses out of band, which a client has made as texts beside the conversation's own
 response/       the response: its phases, the tools it calls, and what was played of it
 prompting/      what is asked of the LLM: requests, prefills, the history as prompts have it, its summaries

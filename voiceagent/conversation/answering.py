@@ -19,6 +19,7 @@ from voiceagent.conversation.prompting.request import has_own_prompt
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.silent_caller import SilentCaller
 from voiceagent.conversation.tool_calls import ToolCalls
 from voiceagent.conversation.turn.caller import Caller
 from voiceagent.conversation.turn.caller_turn import CallerTurn
@@ -31,9 +32,10 @@ class Outstanding:
     """What is wanted of the agent, and not begun yet. Changed by `Answering`.
 
     requested: a response that the client asked for. owed: one to what the caller said. turn: the turn that
-    ended with the event in hand; what answers it is begun with this event, or answers no turn alone. sayings:
-    what the agent's code has said, in turn: its words, "" where they are the model's. leaving: why it ends
-    the call then, if it does. results: the response that is owed is to speak of what tools gave.
+    ended with the event in hand: only a response that begins with the same event is the answer to this turn.
+    sayings: what the agent's code wants said, in order, each with its words, "" where the model finds them.
+    leaving: why the agent's code ends the call after that; None where it does not. results: the response that
+    is owed is to speak of what tools gave.
     """
 
     requested: ev.ResponseRequested | None = None
@@ -67,7 +69,7 @@ class Answering:
         self._outstanding = Outstanding()
         self._attempts: tuple[str, int] = ("", 0)  # a turn, and the preemptive responses begun to it
         self._preemptive_allowed = True
-        self._silence = _SilentCaller(policy)
+        self._silence = SilentCaller(policy)
 
     @property
     def waiting(self) -> bool:
@@ -88,14 +90,14 @@ class Answering:
         """The caller has been silent up to `at_s`: ask again, and say goodbye when that has been in vain. Who
         has asked for a moment is given the time once more first.
         """
-        if self._silence.patient():
+        if self._silence.take_moment():
             return []
         idle = notify.NotifyIdle(self._new_id("item"), at_s)
         return [idle, *self._start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
 
     def caller_is_there(self) -> None:
         """The caller has typed something, or pressed a key."""
-        self._silence.broken()
+        self._silence.caller_acted()
 
     def request(self, event: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
         """The client wants a response: at once, or when the caller's words are settled and nothing is
@@ -152,7 +154,7 @@ class Answering:
             self._outstanding.owed = True
         if words or failure is not None:
             said, language = sentences_of(turn.whole_text), language_of(self._policy.language)
-            self._silence.broken(asks_for_moment(said, language))
+            self._silence.caller_acted(asks_for_moment(said, language))
         if failure is None or not turn.respond or self._responses.active is not None:
             return []
         cancelled = self._responses.cancel_preemptive()
@@ -272,35 +274,3 @@ class Answering:
             self._prompts.edits,
         )
         return left + self._responses.start(start, wanted, words_of(turn.text) if turn else ())
-
-
-class _SilentCaller:
-    """What a caller who says nothing is asked, one prompt after the other, before the agent hangs up."""
-
-    def __init__(self, policy: TurnPolicy) -> None:
-        self._policy = policy
-        self._asked = 0
-        self._moment = False
-        self._leaving = False
-
-    def patient(self) -> bool:
-        """Whether the caller has asked for a moment, which is given once."""
-        moment, self._moment = self._moment, False
-        return moment
-
-    def next_phrase(self) -> str:
-        """The next prompt, or goodbye when there are no more."""
-        prompts = self._policy.idle_prompts
-        self._leaving = self._asked >= len(prompts)
-        self._asked += 1
-        return self._policy.goodbye if self._leaving else prompts[self._asked - 1]
-
-    def broken(self, moment: bool = False) -> None:
-        """The caller has said something. moment: he has asked for one."""
-        self._asked = 0
-        self._moment = moment
-
-    def response_over(self, cut: bool) -> list[Command]:
-        """Hang up behind a goodbye that nobody cut."""
-        leaving, self._leaving = self._leaving, False
-        return [do.HangUp("the caller has been silent")] if leaving and not cut else []

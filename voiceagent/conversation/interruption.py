@@ -8,12 +8,12 @@
 - Hold: a voice that goes on silences the agent where it is, ready to go on. So does, at once, the voice of a
   caller who is answered too early, and sound that is loud for 0.1 s and may be a voice: in a noisy room the
   model is not sure of one for 0.4 s, and of an "s" or an "f" never.
-- Low: a voice that is so much lower than this caller's own comes from across the room, or from a telephone
-  that lowers him while the agent sounds (`turn.nearness`). It ducks and holds, and does not cut, but where it
-  asks for the turn. One that grows louder is the caller's: so does his when the agent is silent. One that is
-  low for as long as would interrupt is not: the agent goes on, and answers it after the response; the next as
-  low is distant, and does not even duck. Before the caller's level is known, and within `resume_s`, every
-  voice is his.
+- Low: a voice that is much lower than this caller's own comes from across the room, or from a telephone that
+  lowers him while the agent sounds (`turn.nearness`). It ducks and holds, but cuts only where it asks for the
+  turn. If it grows louder it is the caller's, whose voice does so when the agent is silent. If it stays low
+  for as long as would interrupt, it is not: the agent goes on, and answers it after the response; the next
+  voice that is as low is distant, and does not even duck. Before the caller's level is known, and within
+  `resume_s`, every voice is his.
 - Confirm: a voice is an interruption by its length, whatever it says, or by its words: enough of them beside
   backchannels, or one that asks for the turn.
 - Backchannel: a listener's "uh huh", and what a recognizer hears in a hum, leave no trace.
@@ -45,10 +45,8 @@ from voiceagent.conversation.words import beside_backchannels, words_of
 
 MIN_WORD_S = 0.1
 """Nobody says a word in less; of the first 60 ms of an "uh huh" Moonshine makes "That's it."."""
-
-
 MAX_HUM_S = 0.4
-"""A voice that is longer is not taken for a hum by its length: "mm hmm" takes 0.3 to 0.5 s."""
+"""A voice with more words than it had time for was a hum if it is no longer: "mm hmm" takes 0.3 to 0.5 s."""
 
 
 class Meaning(Enum):

@@ -23,8 +23,8 @@ from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 from voiceagent.conversation.words import words_of
 
 SEEMS_OVER = 0.6
-"""Probability from which on a turn is answered ahead with words that are not settled: they are the right ones
-about every other time.
+"""From this probability on a turn is answered ahead while its words are not settled yet; about every other
+time they turn out to be the right ones.
 """
 
 
@@ -81,7 +81,7 @@ class TurnTaking:
     def go_on(
         self, turn: CallerTurn, event: ev.VoiceEvent | ev.TurnEvent, settings: CallSettings
     ) -> list[Command]:
-        """What is told of the turn in progress."""
+        """Something happens in the turn in progress."""
         match event:
             case ev.InterruptionCandidate() | ev.InterruptionConfirmed() | ev.VoiceLouder():
                 return self._voice.go_on(turn, event, settings.turn_detection)
@@ -136,7 +136,7 @@ class TurnTaking:
         return commands
 
     def _foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """In a pause before its words are settled: they may be those that were told already, and whole."""
+        """In a pause, before the words are settled: those that are known may be right, and a whole turn."""
         detection = _semantic(settings)
         if detection is None or turn.settled:
             return []
@@ -146,7 +146,7 @@ class TurnTaking:
         return self._answering.foresee(turn, settings)
 
     def limit_pause(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Say how long the pause may be, which waits for its answer."""
+        """Say how long the pause in progress may be: longer while the answer to the turn is being made."""
         detection = _semantic(settings)
         if detection is None or not turn.settled:
             return []

@@ -1,4 +1,4 @@
-"""What the agent wants to be dictated, in groups with pauses in between, and its length. Pure."""
+"""What the caller is to dictate, in groups with pauses in between, and whether it is whole. Pure."""
 
 from __future__ import annotations
 
@@ -12,27 +12,25 @@ from voiceagent.conversation.words import last_sentence, words_of
 from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digits
 
 DIGITS_IN_A_ROW = 3
-"""So many digits one after the other are a number that is dictated, though nobody asked for one."""
+"""This many digits one after the other are a number that is dictated, though nobody asked for one."""
 WHOLE_NUMBERS = (7, 10, 11)
-"""Lengths at which a number is whole that nobody asked for, or, but for the shortest, whose length nobody
-knows.
+"""Lengths, in digits, of a whole number that nobody asked for; of one that was asked for, but whose length
+nobody knows, all but the shortest.
 """
 SAID_AT_ONCE = 4
-"""So many digits, at most, are a room, a flight, a road or a year, which have no pauses between them."""
+"""Up to this many digits are a room, a flight, a road or a year, which are said without a pause."""
 IN_GROUPS = 5
-"""From so many digits on, a number is said in groups, of two at least."""
+"""From this many digits on, a number is said in groups of at least two."""
 ASKS_FOR = 3.0
-"""Logarithm of the odds from which on a sentence with such a number asks for something."""
+"""Logarithm of the odds from which on a sentence with so short a number asks for something."""
 ACCOUNT_DIGITS = range(6, 10)
-"""With so many digits a number that was asked for, and of which nobody knows how long it is, may be whole."""
-OWN_PAUSES = 2.0
-"""So many times his longest pause so far a caller may pause before another group of it."""
-GROUP_PAUSE_S = 0.4
-"""And so much longer."""
+"""With this many digits a number that was asked for, but whose length nobody knows, may be whole."""
+OWN_PAUSES, GROUP_PAUSE_S = 2.0, 0.4
+"""Before another group a caller may pause for this many times his longest so far, and so much longer."""
 LEAST_GROUP_PAUSE_S = 1.0
-"""What one who has not paused may pause."""
+"""But for at least this: so may a caller who has not paused yet."""
 LETTERS = 2
-"""So many letters, at least, are a word that is spelled."""
+"""This many letters at the end of a text, one by one, are a word that is spelled."""
 
 Wholeness = Literal["whole", "nearly", "grouped", "open"]
 
@@ -88,12 +86,13 @@ def wholeness(
     pauses: int,
     language: TurnEndLanguage,
 ) -> Wholeness | None:
-    """Whether a number that the sentences end with has all its digits, which no other word can tell, or all
-    but for one that was misheard, or, where nobody knows its length, enough to end with any of its groups;
-    None where they end with none, or too few to be one that is dictated.
+    """How complete the number is that the sentences end with; None where they end with none, or with too few
+    digits for one that is dictated.
 
-    lengths: how many digits it may have, as `dictation` has it. pauses: the caller's within it. A recognizer
-    ends a sentence where the caller pauses, so that a number may go through several.
+    "whole": it has all its digits. "nearly": one too few or too many, as a word was misheard. "grouped":
+    nobody knows its length, and it is long enough for any of its groups to be the last. "open": more of it is
+    to come. lengths: how many digits it may have, as `dictation` has it. pauses: how often the caller paused
+    within it. A recognizer ends a sentence where the caller pauses, so that a number may go through several.
     """
     words = beside_moments(sentences, language)
     closing = _closing(words, language.open_words)
@@ -131,9 +130,9 @@ def group_pause_s(longest_pause_s: float) -> float:
 
 
 def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
-    """Whether what a text ends with, digits that nobody wanted dictated, is no group of a longer number: an
-    hour, few digits that answer a question, or that of a room or the like in a question or a request which
-    speaks of no number to be written down ("Which gate has flight 815?").
+    """Whether the digits that a text ends with, which nobody wanted dictated, are not a group of a longer
+    number: they are a time of day, or so few that they answer a question, or the number of a room or the like
+    in a question or request that speaks of no number to be written down ("Which gate has flight 815?").
 
     asked: the agent asked for something before it.
     """
@@ -181,8 +180,8 @@ def _spoken_out(words: Sequence[str], open_words: OpenWords) -> int:
 
 
 def _dictated(words: Sequence[str], language: TurnEndLanguage) -> int:
-    """The same where a number is expected: "forty two" are two, "double one" too, and so is "one for". Words
-    that are none do not end it where they are the fewer, as recognizers take some digits for others.
+    """The same where a number is expected: "forty two" counts as two digits, and so do "double one" and "one
+    for". Other words do not end the number as long as they are the fewer: recognizers mishear digits.
     """
     heard: list[str] = []
     for word in words:

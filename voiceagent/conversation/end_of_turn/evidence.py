@@ -22,30 +22,32 @@ from voiceagent.conversation.end_of_turn.language import (
 from voiceagent.conversation.words import last_sentence, sentences_of
 
 BRIEF_WORDS = 2
-"""So few words, which neither ask nor answer, may be a beginning or an "okay"."""
+"""Up to this many words that neither ask nor answer may be a beginning or an "okay"."""
 ANSWERS = 0.4
-"""From here on they do."""
+"""What `asks` must reach for words to count as asking or answering."""
 SENTENCES = 6
-"""So many of the newest may hold what the turn asks for."""
+"""How many of the newest sentences are searched for what the turn asks for."""
 ANSWERED = 0.67
-"""So much, at least, do words answer with which a sentence can end after a question of the agent's: 3,871 of
-the Schema-Guided Dialogue dataset, whole and cut, are over as often as if they asked so much, whatever they
-seem to ask.
+"""What `asks` is at least after a question of the agent's, for words with which a sentence can end: 3,871
+answers of the Schema-Guided Dialogue dataset, whole and cut, are over as often as if they asked this much,
+whatever they seem to ask.
 """
 ASKS_PERHAPS = 0.5
-"""Where nothing is known of what asks in a language."""
+"""What `asks` is in a language whose requests nobody collected."""
 SURE = 0.7
-"""Confidence of the recognizer from which on it makes no difference."""
+"""From this confidence of the recognizer on, its doubt says nothing."""
 WAVERS = 0.125
-"""How open a comma leaves a turn that the recognizer has taken back: 16 % of 82 orders went on then, 3 % of
-219 behind other marks, 56 % of 64 behind a comma.
+"""How open a turn is whose comma the recognizer has taken back: 16 % of 82 orders went on then, 3 % of 219
+behind other marks, 56 % of 64 behind a comma that stayed.
 """
 LONG_WORDS = (20, 30)
-"""From so many words on a caller may be telling something, and with so many he most likely is: the longest of
-310 orders has 20.
+"""From the first number of words on a caller may be telling something, and with the second he most likely is:
+the longest of 310 orders has 20 words.
 """
 AT_LENGTH = 2.2
-"""How open a turn is then: 0.8 s of silence at the least, as pauses in talk go on for 0.5 s in the mean."""
+"""How open a turn is with the second number of words: it waits for 0.8 s of silence at the least, as pauses
+in talk go on for 0.5 s in the mean.
+"""
 SOUNDS_EVEN = 1.0
 """The log odds of a sound that tells nothing, between the means of 127 pauses of people that went on, 0.0,
 and of 353 ends, 2.4."""
@@ -104,8 +106,10 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
 
 
 def spelling_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -> float | None:
-    """The silence that ends what the agent has asked the caller to spell: letters go on sooner, and behind
-    anything else, a name that is said first, they are still to come; None where he is not to spell.
+    """Seconds of silence that end what the agent has asked the caller to spell; None where it has not.
+
+    Behind letters, more of them would come sooner. Behind anything else, such as the name itself, the letters
+    are still to come: that is infinite.
     """
     letters = spelled(evidence.text, evidence.agent, language)
     if letters is None:
@@ -116,8 +120,8 @@ def spelling_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -
 def least_pause_s(
     evidence: TurnEvidence, lengths: tuple[int, ...], language: TurnEndLanguage | None
 ) -> float:
-    """The least silence behind a number that may be whole and whose length nobody knows: another group of it
-    follows sooner; 0 behind anything else. lengths: as `dictation` has them.
+    """The least seconds of silence behind a number that may be whole and whose length nobody knows: another
+    group of it would follow sooner; 0 behind anything else. lengths: as `dictation` has them.
     """
     if lengths or language is None:
         return 0.0
@@ -143,8 +147,9 @@ def _open_mark(evidence: TurnEvidence, observed: Observed) -> float:
 
 
 def _by_sound(probability: float, observed: Observed) -> float:
-    """What a sound tells that is complete with a probability: sentences of who tells are complete too, and he
-    goes on."""
+    """What it tells that the turn sounds complete with this probability. Where the caller tells something,
+    less: his sentences sound complete too, and he goes on.
+    """
     certain = min(max(probability, _LEAST_PROBABILITY), 1 - _LEAST_PROBABILITY)
     # by a quarter, as the other witnesses: all see between about -1 and 1
     heard = (math.log(certain / (1 - certain)) - SOUNDS_EVEN) / 4

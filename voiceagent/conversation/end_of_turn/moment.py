@@ -8,11 +8,11 @@ from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLangu
 from voiceagent.conversation.words import phrase_at
 
 SENTENCES = 2
-"""So many of the newest, at most, ask for it: "Hold on. Let me get my card." """
+"""How many of the newest sentences may ask for it together: "Hold on. Let me get my card." """
 
 
 def asks_for_moment(sentences: Sequence[tuple[str, ...]], language: TurnEndLanguage | None) -> bool:
-    """Whether what the words of a turn's sentences end with asks for a moment, and for nothing else."""
+    """Whether the newest sentences of a turn ask for a moment, and for nothing else."""
     if language is None:
         return False
     newest = (sentences[-count:] for count in range(1, min(SENTENCES, len(sentences)) + 1))
@@ -20,8 +20,9 @@ def asks_for_moment(sentences: Sequence[tuple[str, ...]], language: TurnEndLangu
 
 
 def beside_moments(sentences: Sequence[tuple[str, ...]], language: TurnEndLanguage | None) -> list[str]:
-    """All words of the sentences, but for what they begin with to ask for a moment: in "One moment. Four two"
-    are two digits."""
+    """All words of the sentences, without the phrases for a moment that they begin with: "One moment. Four
+    two" has two digits, not three.
+    """
     moments = frozenset() if language is None else language.open_words.moments
     return [word for words in sentences for word in words[phrase_at(words, 0, moments) :]]
 

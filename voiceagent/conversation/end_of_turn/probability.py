@@ -31,13 +31,13 @@ from voiceagent.conversation.words import sentences_of
 
 WITNESSES = Path(__file__).parent / "witnesses.toml"
 WEIGHTS: Mapping[str, float] = tomllib.loads(WITNESSES.read_text("utf-8"))
-"""What each witness weighs, in nats a unit of what it sees; "bias" where none sees anything."""
+"""What each witness weighs, in nats per unit of what it sees; "bias" counts where none sees anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Silences:
-    """Seconds of silence that end a turn: the least, what is waited for where it is as likely over as not,
-    and the most.
+    """Seconds of silence that end a turn: where it is certainly over, where it is as likely over as not, and
+    where it is surely open.
     """
 
     certain_s: float
@@ -54,26 +54,26 @@ SILENCES: dict[Eagerness, Silences] = {
 """What the eagerness of the Realtime API's `semantic_vad` means here."""
 DICTATED = Silences(0.3, 0.8, 1.8)
 """Where something is dictated, whatever the eagerness: groups of a number have pauses of 1.5 s between them,
-and to cut it costs more than to wait.
+and cutting one costs more than waiting.
 """
 MOMENT_S = 6.0
-"""What who asks for a moment is waited for, whatever the eagerness; behind it the agent answers him. Others
-are silent for 10 s then (Pipecat's turn completion), but the sound of a pause is kept for 8.
+"""How long a caller who asks for a moment is waited for, whatever the eagerness; then the agent answers him.
+Pipecat's turn completion waits for 10 s, but the sound of a pause is kept for 8 here.
 """
 PAUSE_S = 0.5
-"""However long a pause within a turn has been, from 0.16 to 1.2 s, it is so much longer in the mean (52
-pauses of people, of those to tune on): pauses fall off exponentially.
+"""How much longer a pause within a turn goes on in the mean, however long it has been, from 0.16 to 1.2 s:
+the lengths of pauses fall off exponentially (52 pauses of people, of those to tune on).
 """
 ASKING_PAUSE_S = 0.2
-"""The same of pauses in what asks or answers, which nothing leaves open: 0.07 to 0.28 s in 68 of them."""
+"""The same for pauses in what asks or answers, where nothing is left open: 0.07 to 0.28 s in 68 of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndOfTurn:
     """One decision, and what it was made of.
 
-    probability: that the turn is over. silence_s: what ends it. witnesses: what each added to the logarithm
-    of the odds, in nats.
+    probability: that the turn is over. silence_s: the silence that ends it. witnesses: what each added to the
+    logarithm of the odds, in nats.
     """
 
     probability: float
@@ -126,9 +126,10 @@ def silence_s(probability: float, silences: Silences, asks: float = 0.0, opened:
     """Seconds of silence that end a turn which is over with this probability P. asks: as `asking` has it.
     opened: as `openness` has it.
 
-    To wait for t costs t where the turn is over; to be too early costs C where it is not, and a pause is
-    still going on then with exp(-t / T), where T is how much longer it goes on in the mean. Of
-    P t + (1 - P) C exp(-t / T) the least lies on a line in the log odds of P, T a nat.
+    Where the turn is over, waiting for t costs t. Where it is not, ending it costs C if the pause is still
+    going on after t, which it is with probability exp(-t / T), T being how much longer pauses go on in the
+    mean. The t for which P t + (1 - P) C exp(-t / T) is least falls on a line in the log odds of P, by T a
+    nat.
     """
     # pauses behind a comma are short: more silence tells them from an end better than any weight does
     certain_s = silences.certain_s + (silences.even_s - silences.certain_s) * opened

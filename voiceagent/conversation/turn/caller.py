@@ -20,11 +20,11 @@ from voiceagent.conversation.turn.nearness import Levels, Nearness
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 ANSWER_S = 0.4
-"""So much longer at most a turn goes on while its answer is being made: its end would be followed by silence
-all the same, in which the caller may go on.
+"""How much longer, at most, a turn goes on while its answer is being made: there would be silence after its
+end all the same, and this way the caller may go on in it.
 """
 PAUSE_S = 0.25
-"""A silence so long was a pause, and not the closure of a consonant."""
+"""A silence of at least this was a pause, and not the closure of a consonant."""
 
 
 class Caller:
@@ -32,8 +32,8 @@ class Caller:
 
     open: the turn that the caller is speaking, pauses included. awaiting: turns that are over and not
     settled. last: the newest that ended by voice, and not by the client's hand. dictation: what the agent's
-    code has asked to be dictated, as `CallerTurn` has it, until it is. levels: how loud its
-    voices are. language: ISO 639 code of the agent's.
+    code has asked to be dictated, as `CallerTurn` has it, until that has been done. levels: how loud the
+    voices of the call are. language: ISO 639 code of the agent's.
     """
 
     def __init__(self, history: History, language: str, new_id: Callable[[str], str]) -> None:

@@ -15,7 +15,7 @@ TURNS = 3
 """The newest, by which a caller's own level is known: who takes another telephone has a new one in the second
 turn."""
 VARIES_DB = 6.0
-"""By so much one person across the room is louder another time."""
+"""How much louder one person across the room may be another time."""
 
 
 class Nearness(Enum):
