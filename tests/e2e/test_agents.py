@@ -15,11 +15,14 @@ import numpy as np
 import phone_lines
 import pytest
 import pytest_asyncio
+from fixed_config import write_config
 from openai import AsyncOpenAI
 from phone_caller import calling as phoning
 from recordings import recorded
 from sdk_caller import calling
 from served import lent, served
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 ROOT = Path(__file__).parents[2]
 THEIRS = {"type": "function", "name": "weather", "parameters": {"type": "object", "properties": {}}}
@@ -112,6 +115,35 @@ async def test_a_client_chooses_among_the_agents_by_model(address: str) -> None:
     async with sdk.realtime.connect(model="polite") as connection:
         created = await connection.recv()
     assert created.session.instructions == "You are polite."
+
+
+FRAIL = """from pathlib import Path
+from voiceagent.agents import Agent
+
+class Frail(Agent):
+    def instructions(self) -> str:
+        return Path(__file__).with_name("prompt.txt").read_text()
+"""
+
+
+async def test_a_call_whose_agent_fails_as_it_begins_is_refused_in_words(tmp_path: Path) -> None:
+    (tmp_path / "frail.py").write_text(FRAIL)
+    (tmp_path / "prompt.txt").write_text("Be brief.")
+    config = write_config(tmp_path)
+    instructions = 'instructions = "You are a helpful assistant."'
+    text = config.read_text().replace(instructions, 'python = "frail:Frail"')
+    config.write_text(f'{text}\n[calls]\nfolder = "./kept"\n')
+    async with served(config) as address:
+        (tmp_path / "prompt.txt").unlink()
+        with pytest.raises(InvalidStatus) as refused:
+            await connect(f"ws://{address}/v1/realtime?model=x", proxy=None)
+        assert refused.value.response.status_code == 503
+        assert b"the agent failed as the call began" in refused.value.response.body
+        (tmp_path / "prompt.txt").write_text("Be brief.")
+        async with calling(address):
+            pass
+    kept = list((tmp_path / "kept").glob("*/sess_*"))
+    assert len(kept) == 1, kept  # of the call that was taken
 
 
 @pytest.mark.timeout(900)

@@ -84,7 +84,7 @@ def load_agent(name: str, key: str, source: Path) -> type[Agent]:
         agent = _uncalled(found)
         agent.prompt()
         greeting_of(agent)
-    except Exception as error:  # it is others' code that is imported
+    except (Exception, SystemExit) as error:  # it is others' code that is imported
         raise problem(source, key, name, f"{type(error).__name__}: {error}") from error
     return found
 

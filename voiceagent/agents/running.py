@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from llmcore.text.whole_characters import joined
 from voiceagent.agents.agent import Agent, greeting_of
-from voiceagent.agents.call import AgentCall, spoken_for
+from voiceagent.agents.call import AgentCall, no_call, spoken_for
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Words
 from voiceagent.agents.load import BY_NAME
 from voiceagent.agents.tools import ToolMethod, WrongArguments
@@ -24,6 +24,7 @@ from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
 from voiceagent.conversation.events import HookFailed
 from voiceagent.mcp.policies.results import cut
 from voiceagent.session.agent import AgentDoes, OfferedTool, Pressed, ToolFailed, ToolResult
+from voiceagent.session.call import CallRefused
 
 HOOK_S = 30.0
 """How long a hook may take."""
@@ -35,7 +36,8 @@ REASON_CHARACTERS = 500
 
 
 class RunningAgent:
-    """The agent of one call: an `AgentCode`. make: makes the agent that the call begins with. choose: makes
+    """The agent of one call: an `AgentCode`. make: makes the agent that the call begins with; its first
+    instructions are asked for at once, and what either raises goes on: no call can begin. choose: makes
     another one where what is known of the call says so.
     """
 
@@ -48,9 +50,10 @@ class RunningAgent:
         self._log = structlog.get_logger().bind(call=call_id)
         self._call_id = call_id
         self._agent = make()
+        self._agent._call = no_call()
+        self._prompt = self._agent.prompt()
         self._call: Callable[[], AgentDoes | None] = lambda: None
         self._context: AgentCall | None = None
-        self._prompt = ""
         self._begun = False
         self._hooks: set[asyncio.Task[None]] = set()
         self._choose = choose
@@ -71,16 +74,21 @@ class RunningAgent:
         self._call = ref(call)  # which holds this, and is over before the agent
         loop = asyncio.get_running_loop()
         self._context = AgentCall(self._call_id, self._call, self._hand_over, self._caller, loop)
-        self._take_over(self._agent)
+        self._agent._call = self._context
+        self._take_over(self._agent, self._prompt)
 
     def identify(self, parameters: Mapping[str, str]) -> None:
         """What is known of the call: another agent may be the one for it."""
         if self._context is not None:
             self._context.parameters = dict(parameters)
-        agent = self._choose(parameters)
-        if agent is not None:
-            self._take_over(agent)
-        elif named := parameters.get(BY_NAME):  # by the end of the line's URL: misspelt there, most likely
+        try:
+            agent = self._choose(parameters)
+            if agent is not None:
+                self._take_over(agent, self._instructions_of(agent))
+        except (Exception, SystemExit) as error:  # it is others' code; the agent that there is answers
+            self._failed("choose", error)
+            return
+        if agent is None and (named := parameters.get(BY_NAME)):  # by the end of the line's URL: misspelt
             self._log.warning("no_such_agent", named=named[:60], answers=type(self._agent).__name__)
 
     def begin(self) -> None:
@@ -123,18 +131,21 @@ class RunningAgent:
         while self._hooks:
             await asyncio.wait(self._hooks)
 
-    def _take_over(self, agent: Agent) -> None:
+    def _instructions_of(self, agent: Agent) -> str:
+        agent._call = self._context
+        return agent.prompt()
+
+    def _take_over(self, agent: Agent, prompt: str) -> None:
         call = self._call()
         if call is None:  # it is over
             return
-        agent._call = self._context
-        self._agent, self._prompt = agent, agent.prompt()
+        self._agent, self._prompt = agent, prompt
         tools = [OfferedTool(tool.spec, _runner(agent, tool)) for tool in agent.tools]
         call.take_over(type(agent).__name__, tools, self._prompt, agent.voice)
 
     def _hand_over(self, agent: Agent) -> None:
         self._log.info("handed_over", agent=type(agent).__name__)
-        self._take_over(agent)
+        self._take_over(agent, self._instructions_of(agent))
         if self._context is not None and (opening := self._opening(agent)):
             self._context.say(opening)
         self._run("on_call_began", agent.on_call_began)
@@ -142,16 +153,17 @@ class RunningAgent:
     def _opening(self, agent: Agent) -> str:
         try:
             return greeting_of(agent)
-        except Exception as error:  # it is others' code, and a caller is there
+        except (Exception, SystemExit) as error:  # it is others' code, and a caller is there
             self._failed("greeting", error)
             return ""
 
     def _renew(self) -> None:
         """Put in force what the instructions say by now."""
         try:
-            if self._agent.prompt() != self._prompt:
-                self._take_over(self._agent)
-        except Exception as error:  # it is others' code
+            prompt = self._agent.prompt()
+            if prompt != self._prompt:
+                self._take_over(self._agent, prompt)
+        except (Exception, SystemExit) as error:  # it is others' code
             self._failed("instructions", error)
 
     def _run(self, name: str, hook: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
@@ -185,6 +197,18 @@ class RunningAgent:
     def _tell_failed(self, name: str, place: str, reason: str) -> None:
         if (call := self._call()) is not None:
             call.post(HookFailed(name, place, reason))
+
+
+def running_agent(
+    call_id: str, make: Callable[[], Agent], choose: Callable[[Mapping[str, str]], Agent | None]
+) -> RunningAgent:
+    """The agent of a caller who comes now. Raises CallRefused where it fails."""
+    try:
+        return RunningAgent(call_id, make, choose)
+    except (Exception, SystemExit) as error:  # it is others' code
+        log = structlog.get_logger().bind(call=call_id)
+        log.error("agent_failed", where="the beginning of the call", exc_info=error)
+        raise CallRefused("the agent failed as the call began; the server's log says why") from error
 
 
 def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, Any, ToolResult]]:

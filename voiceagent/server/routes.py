@@ -21,7 +21,7 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.requester import AccessRules
 from voiceagent.access.slots import Slots
 from voiceagent.agents.load import load_agents
-from voiceagent.agents.running import RunningAgent
+from voiceagent.agents.running import running_agent
 from voiceagent.config.tables import Config
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.server.followed_call import FollowedCall, Following
@@ -224,7 +224,7 @@ class Routes:
             if self._upstream is not None:
                 settings = replace(settings, voice=self._upstream.config.voice)
             make = self._agents.of_model(model)
-            agent = None if make is None else RunningAgent(call_id, make, self._agents.of_call)
+            agent = None if make is None else running_agent(call_id, make, self._agents.of_call)
             observer = None if self.webhooks is None else self.webhooks.call(call_id)
             keeping = follow(call_id, settings)
             if self._upstream is not None:

@@ -57,7 +57,10 @@ def import_object(name: str, folder: Path | None = None) -> Any:
         raise ValueError("not of the form package.module:name")
     if folder is not None and str(folder) not in sys.path:
         sys.path.append(str(folder))
-    module = import_module(module_name)
+    try:
+        module = import_module(module_name)
+    except SystemExit as error:  # a script without a guard, most likely: the server would end silently
+        raise ImportError(f"module {module_name} ends the program as it is imported") from error
     try:
         return getattr(module, attribute)
     except AttributeError:

@@ -97,3 +97,12 @@ def test_instructions_may_ask_what_is_known_of_the_call_before_anybody_calls() -
 def test_a_greeting_that_fails_where_nothing_is_known_of_the_caller_is_refused_at_the_start() -> None:
     with pytest.raises(ConfigError, match=r"agent.python = 'clerk:Greets': KeyError: 'from'"):
         load_agents(AgentConfig(python="clerk:Greets"), "", SOURCE)
+
+
+def test_an_agents_file_that_ends_the_program_is_refused_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "script_of_an_agent.py").write_text("import sys\n\nprint('done')\nsys.exit()\n")
+    fault = (
+        r"agent.python = 'script_of_an_agent:Any': .*script_of_an_agent ends the program as it is imported"
+    )
+    with pytest.raises(ConfigError, match=fault):
+        load_agents(AgentConfig(python="script_of_an_agent:Any"), "", tmp_path / "served.toml")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+from structlog.testing import capture_logs
+
 from voiceagent.agents import Agent, Said
-from voiceagent.agents.running import RunningAgent
+from voiceagent.agents.running import RunningAgent, running_agent
 from voiceagent.conversation.events import AgentEvent, HookFailed
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.session.agent import OfferedTool
+from voiceagent.session.call import CallRefused
 
 
 class FakeCall:
@@ -96,6 +100,37 @@ async def test_a_greeting_that_fails_is_told_to_the_call_and_nothing_is_said() -
     assert call.posted[0] == HookFailed("greeting", told_at(Shy.greeting), "KeyError: 'from'")
     running.identify({"from": "+15550123"})
     assert running.greeting == "Hello, +15550123."
+
+
+class Moody(Agent):
+    """Its database may be gone, for those who know that they call."""
+
+    def instructions(self) -> str:
+        if self.call.parameters.get("from") == "+1555":
+            raise SystemExit("the database is gone")
+        return "You take orders."
+
+
+async def test_an_agent_of_a_number_that_fails_is_told_to_the_call_and_the_usual_one_answers() -> None:
+    call, running = FakeCall(), RunningAgent("call_1", Shy, lambda _: Moody())
+    running.join(call)
+    running.identify({"from": "+1555"})
+    (told,) = call.posted
+    assert isinstance(told, HookFailed)
+    assert (told.name, told.reason) == ("choose", "SystemExit: the database is gone")
+    assert running.greeting == "Hello, +1555."
+
+
+def test_a_call_whose_agent_fails_at_its_beginning_is_refused_and_logged_once() -> None:
+    def make() -> Agent:
+        raise OSError("the database is gone")
+
+    with capture_logs() as told, pytest.raises(CallRefused, match="the agent failed as the call began"):
+        running_agent("call_1", make, lambda _: None)
+    (line,) = told
+    assert (line["event"], line["call"], line["where"]) == (
+        "agent_failed", "call_1", "the beginning of the call",
+    )  # fmt: skip
 
 
 async def test_what_a_phone_line_told_is_nobodys_words() -> None:
