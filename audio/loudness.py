@@ -13,40 +13,40 @@ from audio.reverberation import Reverberation
 
 WINDOW_S = 0.008
 RISE = 10 ** (15 / 10)
-"""A window with so many times the energy of the quietest of late, 15 dB more, is loud."""
+"""A window with this many times the energy of the quietest recent one, 15 dB more, is loud."""
 MIN_ENERGY = (32_768 * 10 ** (-60 / 20)) ** 2
 """Mean square of a sample; what is quieter, 60 dB below full scale, is never loud. Low callers have 40, and
 52 where their telephones lower them by 12 while the agent sounds."""
 LOUD_WINDOWS = 4
-"""A rise is so many loud windows in a row; a click is shorter."""
+"""A rise is this many loud windows in a row; a click is shorter."""
 QUIET_WINDOWS = 12
-"""A sound that stays loud, dips and all, ends with so many in a row that are not."""
+"""A sound that stays loud, dips and all, ends with this many windows in a row that are not."""
 RISE_S = LOUD_WINDOWS * WINDOW_S
 """How long ago the sound grew loud, when that is reported."""
 FLOOR_GROWS = 10 ** (0.05 / 10)
-"""A window: by 6 dB a second the quietest of late follows a noise that stays."""
+"""Per window: the quietest level grows by 6 dB a second, so that it follows a noise that stays."""
 
 FALL = 10 ** (30 / 10)
-"""A window with so many times less energy than the loudest of the voice, 30 dB less, is silence."""
+"""A window with this many times less energy than the loudest of the voice, 30 dB less, is silence."""
 OVER_FLOOR = 10 ** (4 / 10)
-"""And so is one that is no louder than the noise of the line, with 4 dB for chance."""
+"""A window that is no louder than the noise of the line, with 4 dB for chance, is silence too."""
 MIN_FALL = 10 ** (18 / 10)
 """Where that noise is nearer to the voice than 18 dB, loudness cannot tell its end."""
 PEAK_FADES = 10 ** (-0.05 / 10)
-"""A window: by 6 dB a second the loudest of late follows a voice that grows low."""
+"""Per window: the loudest level falls by 6 dB a second, so that it follows a voice that grows low."""
 
 
 END_FALL = 10 ** (18 / 10)
 """A voice ended with its last window that was within 18 dB of the loudest of late, and louder than what the
 room and the line add: what follows is breath."""
 END_S = 0.6
-"""So long ago at most the loudest of late was."""
+"""How far back the loudest recent window may lie."""
 END_MIN_FALL = 10 ** (9 / 10)
 """What is within 9 dB of the loudest is a voice, however loud the line is."""
 OVER_LINE = 10 ** (5 / 10)
-"""So much louder a window is than the line, which has peaks."""
+"""A window is louder than the line, which has peaks, from this on."""
 OVER_ROOM = 10 ** (5 / 10)
-"""So much louder it is than what the room is taken to add."""
+"""A window is louder than what the room is taken to add from this on."""
 MIN_ROOM_FALL = 10 ** (13 / 10)
 """That is 13 dB below the loudest, or more."""
 LOUD_ROOM_FALL = 10 ** (8 / 10)
@@ -57,20 +57,20 @@ SURE = 0.9
 """The probability of speech from which a voice is sure. There it is the better witness: it is lower 40 to
 100 ms after a voice's end, and 140 at most."""
 SURE_AFTER_S = 0.02
-"""So long after a voice's end it is still sure of it."""
+"""How long after a voice's end the model is still sure of it."""
 UNSURE_S = 0.25
 """What was sure longer ago, or never, says nothing."""
 ROOM_S = 1.0
-"""So much sound shows how loud the room is."""
+"""How much sound shows how loud the room is."""
 
 
 FULL_SCALE_DB = 20 * math.log10(32_768)
 LOUDER_DB = 3.0
-"""By so much a voice is louder before that is told."""
+"""How much louder a voice must be before that is reported."""
 MIN_LEVEL_WINDOWS = 10
 """Of a voice with fewer windows, each pushed at once, its level as a whole is not known."""
 MAX_LEVEL_WINDOWS = 512
-"""So many, the newest, are looked at: what a turn of 16 s has."""
+"""How many of the newest windows are looked at: those of a turn of 16 s."""
 
 
 def energies(sound: NDArray[np.float32], rate_hz: int) -> list[list[float]]:

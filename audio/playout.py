@@ -20,9 +20,9 @@ import numpy as np
 from audio.pcm import Samples
 
 DUCKED_GAIN = 10 ** (-15 / 20)
-"""Of a ducked voice: quiet enough to speak over, loud enough not to seem gone."""
+"""The gain of a ducked voice: quiet enough to speak over, loud enough not to seem gone."""
 GLIDE_S = 0.005
-"""In which the gain changes: too short to wait for, too long to click."""
+"""How long the gain takes to change: too short to wait for, too long to click."""
 _TOLERANCE_S = 1e-6
 """A frame is due this much early, so that rounding never makes a timer fire in vain."""
 

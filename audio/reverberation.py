@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 Energies = NDArray[np.float64]
 
 RINGING_S = (0.4, 1.2)
-"""In so many seconds, one or the other, the sound of rooms falls by 60 dB."""
+"""Seconds in which a dry room's sound falls by 60 dB, and that of one that rings: what adds more counts."""
 DIRECT_S = 0.024
-"""What comes so soon after a sound is the sound itself, and not yet the room's."""
+"""What comes this soon after a sound is the sound itself, and not yet the room's."""
 LEAST = 0.05
-"""Of the windows, so many are quieter than the room is taken to be."""
+"""The part of the windows that is quieter than the room is taken to be."""
 SMOOTHED = 3
 """Windows, over which the peaks of a room's sound are evened out."""
 

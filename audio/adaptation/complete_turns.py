@@ -27,22 +27,22 @@ from audio.wav import read_wav
 LEAD_S, TAIL_S = 0.3, 0.5
 """Silence around a recording."""
 BEHIND_VOICE_S = 0.03
-"""So much later than the voice a pause is told, beside what the detector itself is late."""
+"""How much later than the voice itself a pause is noticed, beside the detector's own lateness."""
 PAUSE_S = 0.1
 """A shorter gap is no pause."""
 SILENCE_AFTER_S = 0.2
-"""Behind a sound where it is decoded, as the recognizer has it."""
+"""Seconds of silence put behind a sound that is decoded, as the recognizer does."""
 WHOLE = 0.95
-"""How probably a turn is complete that is known to be."""
+"""The probability that is taught for a turn that is known to be complete."""
 _TEACHER_SILENCE_S = 0.1
 _STILL_SILENT = 0.4, 0.05, 0.15
-"""Of so many, the pause is told so much later: the least and the most, in seconds."""
+"""How many of the pauses are noticed later still, and by how many seconds at the least and at the most."""
 _LOW_S = 0.08
-"""The quietest place so far around is a dip, where a word may end."""
+"""A dip, where a word may end, is the quietest place this far around."""
 _STEP = SAMPLE_RATE_HZ // 100
 _AS_RECORDED = 0.35
 _ROOM, _TELEPHONE, _NOISE = 0.4, 0.45, 0.5
-"""Parts of the recordings: heard as they are, and of the others in rooms, by telephone, in noise."""
+"""Of the recordings, the parts heard in a room, by telephone, and in noise."""
 
 _BELOW_DB, _LOUDEST_DB = (8.0, 35.0), (2.0, 22.0)
 """How far noise is below the sound, and the loudest sample below what 16 bits have."""

@@ -28,11 +28,11 @@ from audio.polyphase import WindowFilter
 MAX_WINDOWS = 32
 """Windows, each of another stream, in one go."""
 MAX_PENDING_S = 60.0
-"""Sound a stream may be ahead of the tick."""
+"""How far a stream's sound may be ahead of the tick."""
 QUIET_ENERGY = (32_768 * 10 ** (-60 / 20)) ** 2
 """Mean square of a sample; what is quieter, 60 dB below full scale, is no voice."""
 QUIET_WINDOWS = 16
-"""After so many quiet windows in a row, half a second, the model is not run until one is louder."""
+"""After this many quiet windows in a row, half a second, the model is not run until one is louder."""
 
 _CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES
 _MORE_STREAMS = 16

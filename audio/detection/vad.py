@@ -27,7 +27,7 @@ SAMPLE_RATE_HZ = 16_000
 WINDOW_SAMPLES = 512
 """Samples a probability is for, 32 ms."""
 _SILENT_WINDOWS = 30
-"""A second: the model tells a voice soonest behind about so much silence (`tests/bench/vad_quiet.py`)."""
+"""A second: the model notices a voice soonest after about this much silence (`tests/bench/vad_quiet.py`)."""
 
 Floats = NDArray[np.float32]
 

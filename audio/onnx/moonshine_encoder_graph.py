@@ -23,7 +23,7 @@ from audio.onnx.graph import MICROSOFT, Graph
 from audio.onnx.runtime import OrtFile, onnx_session
 
 MAX_STATES = 2_048
-"""Of a sound, some 24 ms each; positions beyond them are not known."""
+"""States of a sound, some 24 ms each; positions beyond them are not known."""
 
 _FREQUENCIES = "/rotary_emb/Expand"
 _NORM_EPSILON = 1e-5

@@ -27,7 +27,7 @@ from audio.onnx.graph import MICROSOFT, Graph
 from audio.onnx.runtime import OrtFile
 
 LIKELIEST = 8
-"""So many tokens that may follow are told of."""
+"""How many of the tokens that may follow are returned."""
 MAX_TOKENS = 1_024
 """Longest text; positions beyond it are not known."""
 

@@ -38,7 +38,7 @@ class Dialogue(Protocol):
 
     @property
     def behind(self) -> bool:
-        """So much is not heard yet that no more should be sent."""
+        """Whether so much is still unheard that no more should be sent."""
         ...
 
     @property

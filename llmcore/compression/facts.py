@@ -18,7 +18,7 @@ _DAYS = frozenset({
 })  # fmt: skip
 """Dates even in small letters, which recognizers write; "may" and "march" are other words too."""
 _NOT_NUMBERS = frozenset({"one", "first", "second"})
-"""Alone they are rarely meant as numbers: "the other one", "first of all", "just a second"."""
+"""Words that alone are rarely meant as numbers: "the other one", "first of all", "just a second"."""
 _OF_A_MONTH = re.compile(
     r" of (?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
     re.IGNORECASE,

@@ -14,9 +14,9 @@ ELLIPSIS = " … "
 PASSAGE_CHARACTERS = 300
 """Longer paragraphs are taken sentence by sentence."""
 MAX_CHARACTERS = 65_536
-"""Of an output that is looked at; what is behind them is left out."""
+"""Characters of an output that are looked at; what follows is left out."""
 MAX_PASSAGES = 2_000
-"""That are weighed of a text or a list; those behind them are left out."""
+"""How many passages of a text or a list are weighed; those behind them are left out."""
 MAX_DEPTH = 16
 """Lists and objects within each other that are cut one by one; what is deeper is cut as text."""
 

@@ -16,7 +16,7 @@ from llmcore.text.stop_strings import StopStrings
 from llmcore.text.tool_calls import Markup
 
 WORTH_KEEPING_TOKENS = 192
-"""Reading so many tokens delays a reply by about 50 ms (5 M parameters, one core)."""
+"""Reading this many tokens delays a reply by about 50 ms (5 M parameters, one core)."""
 
 
 @dataclass(frozen=True, slots=True)

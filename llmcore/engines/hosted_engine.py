@@ -71,7 +71,7 @@ class HttpClient(Protocol):
 Client = TypeVar("Client", bound=HttpClient)
 
 START_S = 15.0
-"""So long a server may take to answer at the start, when no caller waits: it may be busy with others'."""
+"""How long a server, busy with others perhaps, may take to answer at the start, when no caller waits."""
 
 
 @dataclass(eq=False)

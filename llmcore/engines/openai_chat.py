@@ -18,7 +18,7 @@ from llmcore.engines.hosted_engine import BrokenStream
 from llmcore.text.tool_calls import new_call_id
 
 END_FIELD = "end_log_probability"
-"""Of the usage: our own replicas' word on whether a message ends."""
+"""The field of the usage with our own replicas' word on whether a message ends."""
 _FINISH: dict[str, FinishReason] = {
     "stop": "stop",
     "length": "length",

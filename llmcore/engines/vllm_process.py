@@ -45,7 +45,7 @@ from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _MONITOR_S = 0.25
 HANG_S = 20.0
-"""An engine whose loop does not answer for so long is killed: more than one step of any model takes."""
+"""An engine whose loop does not answer for this long is killed: no step of any model takes as long."""
 _STARTING = threading.Lock()
 """An engine's processes take over the environment, of which there is one."""
 

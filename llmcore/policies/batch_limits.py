@@ -16,13 +16,13 @@ from dataclasses import dataclass
 WINDOW = 100
 """Steps whose 99th percentile is held; it is kept anew after each change."""
 ROOM = 0.7
-"""Of the bound: full steps that stay below it leave room for larger ones."""
+"""Full steps that stay below this part of the bound leave room for larger ones."""
 FULL = 0.9
-"""Of the limit: steps with fewer tokens tell nothing of what larger ones would take."""
+"""Steps with fewer tokens than this part of the limit tell nothing of what larger ones would take."""
 STEPS_UP = 4
 """Full steps in a row below that, before the limit goes up."""
 PARTS = 8
-"""Into so many parts of the range it goes up."""
+"""The limit goes up by one of this many parts of its range."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from statistics import median
 COMPARED = 16
 """Replies of each kind that are compared; before there are as many, nothing is known."""
 KEPT = 48
-"""Of the newest replies of each kind."""
+"""How many of the newest replies of each kind are kept."""
 PLAIN_EVERY, PLAIN_SELDOM = 3, 12
-"""One in so many replies goes without the draft, until enough did, and then to keep up with the load."""
+"""One in this many replies goes without the draft: until enough did, and then to keep up with the load."""
 MAX_TTFT = 1.05
 """Times the first token of a reply without: what a caller waits for must not pay for what comes later."""
 

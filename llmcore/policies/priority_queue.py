@@ -21,9 +21,9 @@ KNOWN_PREFIXES = 4096
 MIN_TOKENS = 16
 """Reading fewer tells nothing of how fast the engine reads."""
 WEIGHT = 0.2
-"""Of the newest measurement in a running mean."""
+"""The weight of the newest measurement in a running mean."""
 LONG_SHARE = 0.25
-"""Of the reading that the engine can do, what a long prompt gets at least while turns keep coming."""
+"""The part of the engine's reading that a long prompt gets at least while turns keep coming."""
 RATE_TOKENS = 4000.0
 """Tokens that were read lately and tell the rate; a short prompt, most of whose time is not reading, tells
 less of it than a long one."""
@@ -241,7 +241,7 @@ class _ReadingRate:
         return self._tokens / self._took_s
 
     def observe(self, tokens: float, took_s: float) -> None:
-        """So many were read in that time."""
+        """The engine has read this many tokens in that time."""
         kept = max(0.0, 1 - tokens / RATE_TOKENS)
         self._tokens = kept * self._tokens + tokens
         self._took_s = kept * self._took_s + took_s

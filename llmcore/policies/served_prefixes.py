@@ -76,7 +76,7 @@ class ServedPrefixes:
         return len(self._known)
 
     def matched(self, prompt: Marks) -> int:
-        """So many blocks of a prompt are known, from its first on."""
+        """How many blocks of a prompt are known, from its first on."""
         # a block that is known has all before it known too
         return bisect(prompt, x=False, key=lambda mark: mark not in self._known)
 

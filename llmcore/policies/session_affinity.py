@@ -21,9 +21,9 @@ from llmcore.policies.served_prefixes import Marks, Reading, ServedPrefixes
 BALANCE = 1.25
 """Sessions of a replica over the mean: less moves more of them off the place that their key gives them."""
 POINTS = 64
-"""Of each replica on the ring: so many bring the parts of the ring within an eighth of each other."""
+"""Points of each replica on the ring: with these, their parts of it are alike within an eighth."""
 IDLE_S = 900.0
-"""So long without a request, and a session is over, or its cache has gone."""
+"""A session without a request for this long is over, or its cache has gone."""
 
 Reason = Literal["placed", "kept", "moved", "spilled"]
 """A first request; one where the session's cache is; one where it is from now on, as its replica was lost;

@@ -23,15 +23,15 @@ Reason = Literal["pays", "trial", "comparison", "acceptance", "cost", "streams",
 ERROR_CHANCE = 0.01
 """Chance that the bound is wrong about a draft, each time it is asked."""
 TRIAL_PROPOSALS = 16
-"""Those that a reply may cost while the draft is on trial: a good one needs about as many to be cleared."""
+"""Proposals that a reply may cost while the draft is on trial: a good one needs about as many to pass."""
 SURELY_BAD = 2
 """Trials in turn that failed, after which nothing is done any more for a draft that is left out."""
 READS_BEFORE_S = 10.0
-"""Before a trial: a prompt that is prefilled now may be that of the trial's first reply."""
+"""How long before a trial the draft reads again: its first reply's prompt may be prefilled now."""
 FIRST_FRAGMENT = 12
 """Tokens of a reply that are written before a draft takes part in it: those that a caller waits for."""
 WEIGHT = 0.1
-"""Of the newest reply in the mean length."""
+"""The weight of the newest reply in the mean length."""
 
 
 @dataclass(frozen=True, slots=True)

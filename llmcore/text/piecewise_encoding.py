@@ -18,7 +18,7 @@ Encode = Callable[[str], list[int]]
 KEPT = 2048
 """Pieces that are remembered; beyond that the one that was not wanted for the longest time goes."""
 MAX_CHARACTERS = 16_384
-"""Of a piece that is remembered: with `KEPT` of them, all take no more than some 64 MB."""
+"""Characters of a piece that is remembered: `KEPT` of them take no more than some 64 MB."""
 _AROUND = (("Hello there", " and more."), ("a\n", "\nb"), ("", "user\nHi"), ("1 ", "  2"), ("don't", "é日x"))
 """What may stand before and behind a special token."""
 

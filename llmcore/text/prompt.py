@@ -18,7 +18,7 @@ TURNS_DROPPED_AT_ONCE = 4
 
 
 SHOWN_CHARACTERS = 60
-"""Of the text on either side of a parting."""
+"""Characters that are shown of the text on either side of a parting."""
 
 
 class PromptTooLong(ValueError):

@@ -13,11 +13,11 @@ from voiceagent.session.call import Call, CallRefused, Client, OpenCall
 State = Literal["starting", "ready", "draining"]
 
 STARTING_S = 5.0
-"""When to try again, by why a call is refused: so long engines take to load."""
+"""When to try again while engines load: they take about this long."""
 FULL_S = 5.0
-"""Of twenty calls of a few minutes one ends in so long."""
+"""When to try again while all places are taken: of twenty calls of a few minutes one ends in this time."""
 ELSEWHERE_S = 1.0
-"""Here there will be no calls any more, behind a load balancer at once elsewhere."""
+"""When to try again while this server ends: another one behind the load balancer takes the call at once."""
 
 CLOSE_S = 5.0
 """How long a call that has ended may take to stop, and to be written down."""

@@ -12,7 +12,7 @@ from voiceagent.conversation.events import DictationBegan, SpeechRequested, Turn
 from voiceagent.session.agent import AgentDoes, Pressed, ToolFailed
 
 PAUSE_S = 3.0
-"""An entry of any length is complete when so long nothing more comes."""
+"""An entry of any length is complete when nothing more has come for this long."""
 _OVER = "the call is over"
 
 

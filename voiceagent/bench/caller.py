@@ -64,7 +64,7 @@ class Talker(Protocol):
         """The next 20 ms."""
 
     def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
-        """So many seconds of the agent's sound."""
+        """The agent's sound goes on for so many seconds."""
 
     def cleared(self, now_s: float) -> None:
         """The agent stopped in mid-response."""

@@ -20,7 +20,7 @@ from voiceagent.config.tables import Config
 from voiceagent.transports.local_call import FORMAT, Recording, read_recordings, speak
 
 VARIES_DB = 6.0
-"""By so much at most a caller speaks louder or lower over the agent than in the turn before."""
+"""How much louder or lower, at most, a caller speaks over the agent than in the turn before."""
 
 
 @dataclass(frozen=True, slots=True)

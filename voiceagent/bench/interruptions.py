@@ -42,7 +42,7 @@ LAST_S = 1.5
 """The caller speaks so long after the call began at the earliest, and so long before the agent's end at the
 latest."""
 TOLERANCE_S = 0.2
-"""By so much the same words may be shorter another time: synthesizers are not exact."""
+"""How much shorter the same words may be another time: synthesizers are not exact."""
 PATIENCE_S = 3.0
 """Beyond the agent's whole speech: after that it counts as one that never ended."""
 

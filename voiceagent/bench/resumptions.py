@@ -21,7 +21,7 @@ from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound, Record
 GOES_ON_S = (0.04, 0.4)
 """Between these is how long after the agent began the caller goes on."""
 RESUMES_S = 1.4
-"""So long after the caller's voice at most: `turn.resume_s` is 1.5."""
+"""How long after the caller's voice, at most: `turn.resume_s` is 1.5."""
 PATIENCE_S = 12.0
 """In which the answer to the whole must be over."""
 

@@ -41,7 +41,7 @@ HASTY = 0.3
 HASTY_S = (2.0, 30.0)
 RAMP_S = 30.0
 BUSY = "busy: "
-"""So a server begins to say why it takes no call now: it has too much to do (`access/slots.py`)."""
+"""How a server's refusal of a call begins when it has too much to do (`access/slots.py`)."""
 AGAIN_S = 1.0
 """A caller who is refused tries again after that."""
 TOLD_S = 60.0

@@ -42,7 +42,7 @@ MAX_FACTS, MAX_FACT = 32, 256
 """Of what a line tells of its call: so many parameters are kept, of so many characters, as anybody may send
 them."""
 RECENT_S = 3.0
-"""An error so long ago has been got over."""
+"""An error longer ago than this has been got over."""
 LOG_NAME, RECORDING_NAME, PEAKS_NAME = "log.jsonl", "sound", "peaks"
 
 

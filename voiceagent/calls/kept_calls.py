@@ -22,7 +22,7 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 
 GIB = 1 << 30
 BEHIND_S = 5.0
-"""A writer that is so far behind is in trouble: its disk hangs."""
+"""A writer that is this far behind is in trouble: its disk hangs."""
 
 
 class KeptCalls:

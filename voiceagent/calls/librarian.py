@@ -30,7 +30,7 @@ from voiceagent.calls.store import CallStore, StoreError
 RETRY_S = (1.0, 30.0)
 """First and longest wait after database or storage failed."""
 CLEAR_S = 3600.0
-"""So often old calls are looked for."""
+"""How often old calls are looked for."""
 MAX_JOBS = 10_000
 """Calls that may wait for a database; of more, the next start tells it."""
 WRITTEN_S = 60.0

@@ -19,9 +19,9 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 ROUND_S = 0.5
-"""So often all calls are written: what is not written when the process dies is half a second."""
+"""How often all calls are written: what is lost when the process dies is half a second."""
 BURST_S, PAUSE_S = 0.001, 0.0002
-"""So long it works and rests, so that the event loop need not wait for the interpreter's lock."""
+"""How long it works and rests in turn, so that the event loop need not wait for the interpreter's lock."""
 MAX_OVER = 64
 """Calls that are over and wait for a disk that takes nothing, a megabyte each at most; of more, the rest of
 the oldest is lost.

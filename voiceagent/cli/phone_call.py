@@ -21,9 +21,9 @@ from voiceagent.transports.local_call import FORMAT, Exchange
 from voiceagent.validation.errors import CommandFailed
 
 QUIET_S = 2.0
-"""An agent silent for so long has finished, or its tool takes longer than is waited for."""
+"""An agent that is silent for this long has finished, or its tool takes longer than is waited for."""
 _ROUND_S = 0.005
-"""Frames are sent so late at most."""
+"""How late frames may be sent."""
 
 
 class PhoneCaller:
@@ -53,7 +53,7 @@ class PhoneCaller:
         return self.to_say.popleft() if self.to_say else self._silence
 
     def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
-        """So many seconds of the agent's sound."""
+        """The agent's sound goes on for so many seconds."""
         self.played_out_s = max(now_s, self.played_out_s) + seconds
         if sound is not None:
             self.heard.append(sound)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 LOOK_S = 0.3
-"""So often files are looked at."""
+"""How often files are looked at."""
 SUFFIXES = (".py", ".toml", ".md", ".txt")
 PASSED_OVER = ("__pycache__", "node_modules", "site-packages")
 STOP_S = 10.0

@@ -9,7 +9,7 @@ import numpy as np
 from audio.pcm import Samples
 
 MAX_WAITING_S = 10.0
-"""So much of the microphone waits for a slow network; what is older is dropped."""
+"""How much of the microphone's sound waits for a slow network; what is older is dropped."""
 
 
 class SoundLoop:

@@ -19,9 +19,9 @@ log = structlog.get_logger()
 PATIENCE_S = 0.25
 """For an answer: a caller's first word waits for it, and a Redis that is well takes a millisecond."""
 AGAIN_S = 1.0
-"""So long a lost one is not asked: calls that begin meanwhile do not wait each."""
+"""How long a lost Redis is not asked: calls that begin meanwhile need not each wait for it."""
 QUIET_S = 5.0
-"""Without a message for so long, the listener asks whether the connection is still one."""
+"""After how long without a message the listener asks whether its connection still stands."""
 
 Answer = TypeVar("Answer")
 

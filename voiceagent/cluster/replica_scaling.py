@@ -21,7 +21,7 @@ from voiceagent.cluster.shared_state import READ_S
 PATIENCE_S = 0.25
 """For Redis: Ray Serve's controller waits for it."""
 AGAIN_S = 5.0
-"""So long a lost Redis is not asked."""
+"""How long a lost Redis is not asked."""
 
 
 class Scaled(Protocol):

@@ -41,14 +41,14 @@ from voiceagent.cluster.redis_link import RedisLink, ended
 log = structlog.get_logger()
 
 BEAT_S = 0.5
-"""So often a gateway writes what has changed, and its report."""
+"""How often a gateway writes what has changed, and its report."""
 LEASE_S = 30.0
-"""After so long it is forgotten what a gateway wrote that is gone."""
+"""How long what a gateway wrote is kept once that is gone."""
 RENEW_S = 10.0
 REPORT_LASTS_S = 3.0
-"""A gateway that has told nothing for so long is none."""
+"""A gateway that has reported nothing for this long is no gateway any more."""
 READ_S = 1.0
-"""So often the reports of all are read."""
+"""How often the reports of all are read."""
 MAX_BLOCKED = 10_000
 """Addresses that are shut out at once; beyond that the oldest is let in again."""
 

@@ -29,7 +29,7 @@ from voiceagent.transports.websocket import address_of
 PREFIX = "/v1/calls"
 COOKIE = "voiceagent_calls"
 FOLLOW_S = 1.0
-"""So often a call that goes on is looked at."""
+"""How often a call that goes on is looked at."""
 MAX_FOLLOWERS = 20
 """Pages of a process that follow calls at once."""
 _HEADERS = {

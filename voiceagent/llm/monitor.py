@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 SAMPLE_S = 1.0
 LOADED = 1.5
-"""So many times the time to first token of an idle engine is a matter of load."""
+"""From this many times an idle engine's time to first token on, the delay is a matter of load."""
 RETRY_AFTER_S = 10.0
 """The hint to a caller who is refused at the highest level: about one level down."""
 

@@ -16,7 +16,7 @@ from voiceagent.processes.streams import Service
 from voiceagent.processes.threads import with_threads
 
 _LOOK_S = 0.002
-"""So often it is looked whether a process has ended: no event tells on every platform, without a thread."""
+"""How often it is checked whether a process has ended: no event tells on every platform, without a thread."""
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 ROUND_S = 0.02
 """As long as a packet of most phone lines."""
 _EARLY = 0.05
-"""Of a round: what is due so much after one is done in it."""
+"""The part of a round by which work may be due after it and still be done in it."""
 
 Call = Callable[[], None]
 

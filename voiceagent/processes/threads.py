@@ -14,7 +14,7 @@ _BLAS = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Of numpy's products, all small: always one."""
 _OPENMP = "OMP_NUM_THREADS"
 _OVERRULING = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT")
-"""Without them MKL follows OpenMP, and OpenMP the other variable."""
+"""Variables that overrule the number of threads: without them MKL follows OpenMP."""
 
 
 def with_threads(environment: Mapping[str, str], threads: int = 1) -> dict[str, str]:

@@ -46,7 +46,7 @@ log = structlog.get_logger()
 HTTP, AUDIOSOCKET = b"h", b"a"
 """What a connection that is handed over came for."""
 ROOM_S = 0.1
-"""A worker without descriptors looks so often whether there are some again."""
+"""How often a worker without descriptors checks whether there are some again."""
 
 
 class WorkerTask(NamedTuple):

@@ -15,13 +15,13 @@ import structlog
 log = structlog.get_logger()
 
 ACCEPTED_AT_ONCE = 16
-"""Connections; then the rest of the process gets its turn."""
+"""How many connections are accepted at once; then the rest of the process gets its turn."""
 RESERVE = 24
 """With fewer descriptors left a process takes no more connections: its calls need some as they go on."""
 PAUSE_S = 0.1
-"""So long nothing is accepted when not even the reserve could be had."""
+"""How long nothing is accepted after not even the reserve could be had."""
 TELL_S = 5.0
-"""Between two lines of the log about one shortage."""
+"""Time between two log lines about one shortage."""
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 

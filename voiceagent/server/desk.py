@@ -15,7 +15,7 @@ from voiceagent.server.http import Http
 from voiceagent.transports.limits import TransportLimits
 
 CONNECTIONS = 32
-"""That are open at once; beyond that the oldest is closed."""
+"""How many connections may be open at once; beyond that the oldest is closed."""
 
 
 class Desk:

@@ -22,11 +22,11 @@ from voiceagent.transports.uvicorn_http_internals import guarded_http
 from voiceagent.transports.uvicorn_internals import FastPath
 
 PING_S = 5.0
-"""Clients are asked so often whether they are still there, and have as long to answer."""
+"""How often clients are asked whether they are still there; they have as long to answer."""
 CLOSE_S = 5.0
 """How long connections may take to close once their calls have ended."""
 DATE_S = 1.0
-"""So often answers get a new date."""
+"""How often the date that answers carry is renewed."""
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 """Signals that stop a server."""
 

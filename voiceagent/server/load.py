@@ -19,9 +19,9 @@ from voiceagent.telemetry.event_loop import LoopMonitor
 log = structlog.get_logger()
 
 REPORT_S = 0.5
-"""So often a process tells the others how late it is, and how much it computes."""
+"""How often a process tells the others how late it is, and how much it computes."""
 _NEWEST = 0.2
-"""Of a report, what it weighs in what is told of it: a second in which all calls are answered says little."""
+"""The weight of the newest report in the mean: a second in which all calls are answered says little."""
 
 
 class ProcessLoad:

@@ -16,7 +16,7 @@ from voiceagent.telemetry.metrics import Metrics
 log = structlog.get_logger()
 
 LOOK_S = 0.5
-"""So often it is looked who is well."""
+"""How often it is checked which parts are well."""
 
 
 class PartsMonitor:

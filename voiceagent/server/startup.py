@@ -66,7 +66,7 @@ comes 8 ms behind a late one too: what came in one is judged in it, and wakes th
 
 
 IN_ROUNDS_LEAD_S = 3 * ROUND_S
-"""Sound that is sent so far ahead is paced in rounds: at least two of them stay at the remote."""
+"""Sound that is sent this far ahead is paced in rounds: at least two of them stay at the remote."""
 
 
 @asynccontextmanager

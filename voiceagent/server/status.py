@@ -21,7 +21,7 @@ from voiceagent.triage.history import EVERY_S, History, reading
 from voiceagent.triage.rules import Finding, judge
 
 MAX_LATE = 5
-"""So often an event loop may be late in ten seconds before it is an alarm: once, it may be the machine."""
+"""How often an event loop may be late in ten seconds before it is an alarm: once, it may be the machine."""
 
 
 def ready_line(config: Config, listening: socket.socket, latency_s: Mapping[str, float]) -> str:

@@ -55,11 +55,11 @@ from voiceagent.validation.errors import CommandFailed
 log = structlog.get_logger()
 
 LLM_STATUS_S = 0.25
-"""So often workers learn how busy the LLM is, if that has changed."""
+"""How often workers are told how busy the LLM is, if that has changed."""
 TROUBLES_S = 0.5
-"""For a worker that takes longer to tell what is wrong, its being late is."""
+"""A worker that takes longer than this to tell what is wrong with it is late, and that is what is wrong."""
 ANSWER_S = 2.0
-"""For a worker that takes longer to send its numbers, those it sent before stand."""
+"""How long a worker may take to send its numbers; else those it sent before stand."""
 END_S = 5.0
 """How long calls may take to close that are ended at once."""
 

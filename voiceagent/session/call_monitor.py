@@ -13,7 +13,7 @@ from voiceagent.session.deadlines import Awaited, Deadlines
 from voiceagent.session.services import Measuring
 
 LOOK_S = 0.25
-"""So often it is looked while something is waited for: a wait costs no timer of its own."""
+"""How often it is checked whether anything waits too long: a wait costs no timer of its own."""
 
 
 class CallMonitor:

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from voiceagent.validation.section import Duration, Section
 
 SILENCE_TOLD_S = 3.0
-"""What is waited for so long stands in the log, before anybody is silent for 5 s without a reason."""
+"""A wait longer than this is logged, before anybody is silent for 5 s without a reason."""
 
 
 class DeadlinesConfig(Section):

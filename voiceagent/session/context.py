@@ -19,7 +19,7 @@ Source = Callable[[str], Awaitable[str | Sequence[str]]]
 """Given the caller's words so far, what may help to answer them: one text, or several."""
 
 CHARACTERS_PER_TOKEN = 4
-"""Of English; other languages have fewer, and so get more tokens for the budget."""
+"""Characters of a token of English; other languages have fewer, and so get more tokens for the budget."""
 MAX_FOUND = 16
 """Passages of one source that are weighed, its first: each that is new takes some milliseconds."""
 WEIGHING_S = 0.2

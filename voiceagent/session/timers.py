@@ -12,7 +12,7 @@ from voiceagent.processes.rounds import InRound, rounds_of
 TICK_S = 0.005
 """How late a wake-up may be: little beside the 60 ms that frames are sent ahead."""
 _EARLY_S = 0.001
-"""A timer of the event loop may fire so much early."""
+"""How much too early a timer of the event loop may fire."""
 
 Wake = Callable[[], None]
 

@@ -26,9 +26,9 @@ WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
 ENDED = 0.8
 """How sure it is that a voice has ended before a pause is told while the model of speech still hears it."""
 HEARD_OUT_S = 0.07
-"""So long ago a voice must have ended by then: the "k" of "milk" comes after a silence, and is low."""
+"""How long ago a voice must have ended by then: the "k" of "milk" comes after a silence, and is low."""
 OVER_AGENT_S = 0.5
-"""So long after the agent's latest sound a voice may still be spoken over it."""
+"""How long after the agent's latest sound a voice may still be spoken over it."""
 
 
 class TurnDetector:

@@ -11,11 +11,11 @@ from prometheus_client import CollectorRegistry, Gauge
 from voiceagent.processes.rounds import ROUND_S, until_multiple_s
 
 BEAT_S = 3 * ROUND_S
-"""At whole multiples of it: in a process with rounds it wakes with them, and costs no wake-up of its own."""
+"""How often it wakes, at whole multiples of this: in a process with rounds that is together with them."""
 LATE_S = 0.1
-"""What a caller hears: five frames of sound."""
+"""A lateness that a caller hears: five frames of sound."""
 STALL_S = 0.05
-"""A lateness that is told of by itself."""
+"""A lateness from this on is reported by itself."""
 KEPT = 167
 """Wake-ups of which the longest lateness is told: those of the last ten seconds."""
 

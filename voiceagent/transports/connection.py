@@ -25,7 +25,7 @@ TURN_MESSAGES = 8
 LONG_BYTES = 4_096
 """A longer message is as much as a whole turn's."""
 IDLE_LOOKS = 5
-"""So often it is looked, in the time after which a call is idle, whether anything has come."""
+"""How often it is checked, within the time after which a call is idle, whether anything has come."""
 
 _Sent_contra = TypeVar("_Sent_contra", bound=str | bytes, contravariant=True)
 

@@ -68,9 +68,9 @@ USUAL_LIMITS = TransportLimits()
 
 
 MESSAGE_BYTES = 4_096
-"""That a message counts beside its own: what it costs to take in a short one."""
+"""Bytes that a message counts beside its own: what it costs to take in a short one."""
 BURST_S = 4.0
-"""So many seconds' worth may come at once: an upload of the sound that `server.input_buffer_s` takes."""
+"""How many seconds' worth may come at once: an upload of the sound that `server.input_buffer_s` takes."""
 
 
 class Allowance:

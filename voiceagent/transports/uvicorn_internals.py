@@ -32,7 +32,7 @@ EXTENSION = "voiceagent.transports.uvicorn_internals"
 """Where it stands among the extensions of an ASGI scope."""
 
 PIECE_BYTES = 16_384
-"""Of what came, that is taken in before others have their turn: up to 2,700 frames."""
+"""Bytes of what came that are taken in before others have their turn: up to 2,700 frames."""
 MAX_FRAGMENTS = 1_024
 """Of one message."""
 

@@ -9,7 +9,7 @@ from voiceagent.triage.expressions import Reading, Window
 
 WINDOW_S = 300.0
 EVERY_S = 15.0
-"""So often the metrics are kept."""
+"""How often the metrics are kept."""
 
 
 def reading(page: Page) -> Reading:

@@ -258,7 +258,7 @@ class UpstreamConversation:
         return [*cancelled, do.StopPlayout(playing.response_id)]
 
     def _stopped(self, response_id: str, played_s: float) -> list[Wanted]:
-        """So much was played of a response that was cut."""
+        """A response was cut after this many seconds of it were played."""
         response = self._responses.get(response_id)
         if response is None:
             return []

@@ -85,7 +85,7 @@ def item_created(item: Item, previous_id: str | None = None) -> Event:
 
 
 def item_truncated(item_id: str, played_s: float) -> Event:
-    """So much of an item's sound was played."""
+    """The caller has heard this much of an item's sound, in seconds."""
     place = {"item_id": item_id, "content_index": 0, "audio_end_ms": int(played_s * 1000)}
     return {"type": "conversation.item.truncate", **place}
 

@@ -20,7 +20,7 @@ from voiceagent.upstream import messages
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Wanted
 
 _CHARACTERS_A_SECOND = 15.0
-"""As voices speak English, with its pauses."""
+"""How fast voices speak English, with its pauses."""
 
 
 @dataclass(slots=True)

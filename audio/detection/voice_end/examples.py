@@ -27,7 +27,7 @@ FAINTER_DB = 30.0
 NEVER_S = 99.0
 PEAK = 8_000
 BY_TELEPHONE, OTHERS_TALK = 0.35, 0.3
-"""How often."""
+"""How many of the examples are heard by telephone, and in how many others talk."""
 
 _AS_AT_THE_SOURCE_HZ = 300.0, 3_400.0
 """Of a telephone: what it does not carry has no end there."""

@@ -31,15 +31,15 @@ from audio.wav import read_wav
 SEEN = 128
 LOOKED = SEEN + 4 * BANDS + 1
 SILENCE_S = 0.25
-"""A voice that is silent for so long has ended; a shorter silence is one within words."""
+"""A voice that is silent for this long has ended; a shorter silence lies within words."""
 TIMES, EPOCHS, BATCH, RATE = 2, 16, 96, 6e-3
 SEED = 3
 """Of 1 to 3 the one with which the ends in calls that were held out are told best."""
 HELD_OUT = 12
-"""One folder of so many, of those that have the files, is held out: each is a speaker's."""
+"""One in this many folders is held out, of those that have the files; each folder is one speaker's."""
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 _BANDS_MEAN, _BANDS_SCALE = -4.0, 2.0
-"""About what the logarithms of the bands are."""
+"""Roughly the mean and the scale of the logarithms of the bands."""
 
 Floats = NDArray[np.float32]
 Calls = tuple[list[torch.Tensor], torch.Tensor]

@@ -28,11 +28,11 @@ _CLEARLY = 0.3
 What follows soon makes up for less, as the rounding of 8-bit numbers does.
 """
 _GUIDE = 0.4
-"""Of the weight of what people are likely to say, so much leads the search, token by token."""
+"""The part of the weight of likely sentences that leads the search, token by token."""
 _NAME_TOKEN = 20.0
-"""How much each token of a name counts, by that weight, in natural logarithms."""
+"""What each token of a name adds to the score, times the weight, in natural logarithms."""
 _NEAR = 1.0
-"""So far behind the best, whole texts are looked for among which that decides; in natural logarithms."""
+"""How far behind the best, in natural logarithms, likely sentences may choose a whole text."""
 
 
 class Likeliest(NamedTuple):

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 NUMBER_TOKENS = 1.0
-"""The word of a number counts as so many tokens of a name, however many it has, where one is expected."""
+"""Where a number is expected, each of its words counts as this many tokens of a name, however many it has."""
 
 
 class Names:

@@ -25,7 +25,7 @@ questions to the demo and of requests to it that its phrases have not, -3.1 and 
 other things they are -5.5 to -6.5.
 """
 _DOUBT = 8.0
-"""So much a sentence must be nearer to the phrases, in natural logarithms, to count at all."""
+"""How much nearer to the phrases a sentence must be to count at all, in natural logarithms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ WINDOW = 20
 MIN_AUDITS = 3
 """Audits before a verdict."""
 LOOK_UPS = 200
-"""So many are judged together: fewer would condemn a cache that has just begun to fill."""
+"""How many look-ups are judged together: fewer would condemn a cache that has just begun to fill."""
 
 
 def agreement(stored: str, fresh: str, cosine: float) -> float:

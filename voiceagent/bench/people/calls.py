@@ -24,7 +24,7 @@ from voiceagent.bench.wires import TwilioWire, WebRtcWire, Wire, frames_of
 from voiceagent.config.tables import Config
 
 ROUND_S = 0.005
-"""Frames are sent so late at most."""
+"""How late frames may be sent."""
 STAGGER_S = 0.37
 """Calls begin so far apart."""
 

@@ -28,7 +28,7 @@ _DIRECT_TO_ROOM_DB = {"room": 3.0, "far": ACROSS_THE_ROOM_DB}
 _FAR_GAIN = 0.25
 _ROOM_BEGINS_S = 0.003
 _PAUSE_S = 0.1
-"""From so long on a silence inside a recording is a pause that can be stretched."""
+"""A silence inside a recording is a pause that can be stretched from this length on."""
 _PAUSE_BELOW_PEAK_DB = 30.0
 ALLOWED = "telephone, room, room=SECONDS (to 5), far, noise=DB, tempo=FACTOR (0.5 to 2), pause=SECONDS"
 

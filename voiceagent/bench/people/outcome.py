@@ -39,7 +39,7 @@ class Outcome:
 
     @property
     def turns(self) -> int:
-        """So many turns the recording was taken for; where that is not told, so often the agent spoke."""
+        """How many turns the recording was taken for; where that is not told, how often the agent spoke."""
         return len(self._heard if self.decided_s is None else self.decided_s)
 
     @property

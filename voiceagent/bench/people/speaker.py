@@ -73,7 +73,7 @@ class Speaker:
         return self._frames[self.sent - 1] if self.sent <= len(self._frames) else self._silence
 
     def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
-        """So many seconds of the agent's sound."""
+        """The agent's sound goes on for so many seconds."""
         begins_s = max(now_s, self.played_out_s)
         self.played_out_s = begins_s + seconds
         if sound is None:

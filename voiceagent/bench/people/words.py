@@ -54,7 +54,7 @@ _SPELLINGS = (
 
 @dataclass(frozen=True, slots=True)
 class WordErrors:
-    """Of so many words spoken, so many were wrong, left out or put in."""
+    """How many words were spoken, and how many of them were wrong, left out or put in."""
 
     errors: int
     words: int

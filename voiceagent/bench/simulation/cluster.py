@@ -28,7 +28,7 @@ from voiceagent.cluster.placing import place
 Routing = Literal["affinity", "ring", "random"]
 """As the server does; the same, but that what is over a bound goes on along the ring; to any replica."""
 SAMPLE_S = 1.0
-"""So often gateways look at their load, as a server does."""
+"""How often gateways look at their load, as a server does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from voiceagent.calls.log.entries import SilentSpan, SoundSpan
 SILENT_S = 0.3
 """A caller who has sent nothing for longer may have been silent; less is the network's jitter."""
 CATCH_UP_S = 0.5
-"""In which sound that was only held up on its way has come."""
+"""Within this time sound that was only held up on its way has come."""
 SURELY_SILENT_S = 2.0
-"""Nothing for so long is silence, whatever comes then."""
+"""Where nothing comes for this long it is silence, whatever comes then."""
 HOLD_BACK_S = 0.3
-"""The newest sound of the agent is not given out so long: it may be taken back."""
+"""How long the agent's newest sound is not given out: it may be taken back."""
 _NOTHING: Samples = np.zeros(0, np.int16)
 
 Stereo = NDArray[np.int16]

@@ -11,7 +11,7 @@ from voiceagent.conversation.end_of_turn.probability import SILENCES
 from voiceagent.conversation.settings import TurnDetection
 
 AGREED_S = 0.16
-"""So long after a pause is told the voice model mostly agrees: it hears a voice 95 ms longer, in windows."""
+"""How long after a pause was told the voice model mostly agrees: it hears a voice 95 ms longer."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ _ASKED = ("messages", "tools", "tool_choice", "max_tokens", "temperature", "stop
 SAME_S = 0.05
 """Positions in the caller's sound that differ by less are the same one."""
 EARLY_S = 0.25
-"""A question that is asked so much earlier than in the log may be the same one."""
+"""How much earlier than in the log a question may be asked and still be the same one."""
 
 Made = (
     ev.FragmentReady

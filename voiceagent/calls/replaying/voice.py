@@ -8,7 +8,7 @@ from voiceagent.calls.replaying.logged_pauses import LoggedPauses
 from voiceagent.conversation import events as ev
 
 WINDOW_S = 0.032
-"""Of voice activity: a silence is told to the window."""
+"""The length of a window of voice activity, to which a silence is exact."""
 
 
 class CallersVoice:

@@ -12,13 +12,13 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 UNCOUNTED_S = 1.0
-"""So long a connection may take to become a call that is counted, and in what its worker reports."""
+"""How long a connection may take to become a call that is counted, and part of what its worker reports."""
 FIRST_COST = 0.01
 """Part of a core that a call is taken to cost before that is known: twice what it does over a phone line."""
 FIRST_CALLS_S = 36_000.0
 """Seconds of calls that `FIRST_COST` outweighs: calls that come at once say nothing before they are heard."""
 MEMORY_S = 3600.0
-"""After so long what calls cost counts for a third (1/e) of what it did."""
+"""The time after which what calls cost counts for a third (1/e) of what it did."""
 LATE_S = 0.02
 """A worker that is usually later than that is full, however little it computes: others have its core."""
 

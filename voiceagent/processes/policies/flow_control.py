@@ -7,7 +7,7 @@ the window at a time, which costs few messages and few wake-ups; so up to a quar
 from __future__ import annotations
 
 _OWED = 4
-"""The part of a window, one in so many, that a reader gives back at a time."""
+"""A reader gives back one of this many parts of a window at a time."""
 
 
 class SendWindow:

@@ -12,7 +12,7 @@ from typing import Literal
 from llmcore.policies.circuit_breaker import Backoff
 
 STARTS_IN_A_ROW = 3
-"""A process that was never ready is given up after so many starts: what is wrong at first stays wrong."""
+"""A process that was never ready is given up after this many starts: what is wrong at first stays wrong."""
 _OWN_BEATS = 1.5
 """The most intervals that one beat adds to a silence: when the one who asks was stopped, or its clock
 stepped, nobody else was silent."""

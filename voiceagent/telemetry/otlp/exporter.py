@@ -35,7 +35,7 @@ MAX_WAITING = 8_192
 """Spans that wait to be sent, some 8 MB; what comes then is dropped. 100 calls make 60 a second."""
 BATCH = 512
 ROUND_S = 1.0
-"""So often what waits is sent."""
+"""How often what waits is sent."""
 TIMEOUT_S = 5.0
 """How long a collector may take for one batch, with another try where it says that one makes sense."""
 END_S = 3.0

@@ -33,7 +33,7 @@ _MAX_BYTES = 2_048
 _MAX_AT_ONCE = 256
 """Datagrams read before anything else has its turn."""
 _MAX_ADDRESSES = 16
-"""Of one call: of its candidates, and those that it moves to. The oldest is forgotten."""
+"""Addresses of one call: of its candidates, and those that it moves to. The oldest is forgotten."""
 MANY_CALLS = 8
 """With so many calls the socket is read in the rounds of the process, and not for each of their datagrams:
 more than one comes in a round, as each call sends 50 a second, and work done together finds its code and data

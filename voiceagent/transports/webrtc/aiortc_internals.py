@@ -34,7 +34,7 @@ log = structlog.get_logger()
 _RTP_HZ = 48_000
 _MID = "urn:ietf:params:rtp-hdrext:sdes:mid"
 _MAX_FRAGMENTS = 2_048
-"""Of messages that are not whole yet: one of a megabyte comes in 900."""
+"""Fragments of messages that are not whole yet: one of a megabyte comes in 900."""
 _NTP_EPOCH_S = 2_208_988_800
 """The beginning of 1970 in NTP's time (RFC 5905, section 6)."""
 

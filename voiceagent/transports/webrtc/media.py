@@ -19,7 +19,7 @@ RTP_HZ = 48_000
 CALLER_HZ = 16_000
 """What the caller is decoded at: what is listened at, so that nothing needs to be resampled."""
 FRAME_TICKS = RTP_HZ // 50
-"""Of 20 ms."""
+"""Ticks of a frame of 20 ms."""
 _STEP = CALLER_HZ // 400
 """Sound is concealed in steps of 2.5 ms."""
 

@@ -82,7 +82,7 @@ def is_media(datagram: bytes) -> bool:
 MIN_BUFFER_S = 0.04
 """What a browser's own buffer holds on an even line: 26-48 ms in Chromium."""
 _JITTERS_KEPT = 2.0
-"""So many times the mean deviation of arrivals a browser's buffer keeps beyond that, to miss few packets."""
+"""How many times the mean deviation of arrivals a browser's buffer keeps beyond that, to miss few packets."""
 
 
 @dataclass(slots=True)

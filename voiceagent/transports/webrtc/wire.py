@@ -15,9 +15,9 @@ log = structlog.get_logger()
 
 CHANNEL = "oai-events"
 CONNECT_S = 15.0
-"""In which a caller who got an answer must be there."""
+"""How long a caller who got an answer may take to be there."""
 MAX_BUFFERED_BYTES = 65_536
-"""Handed to the channel and not yet sent; the outbox keeps the rest, and knows when it is too much."""
+"""Bytes handed to the channel and not yet sent; the outbox keeps the rest, and knows when it is too much."""
 
 
 class DataChannelWire:

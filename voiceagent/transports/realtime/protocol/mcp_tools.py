@@ -17,7 +17,7 @@ from voiceagent.transports.realtime.protocol.session_object import (
 
 MAX_HEADERS = 16
 MAX_HEADER_BYTES = 8_192
-"""Of all names and values together."""
+"""Bytes of all names and values together."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A header's name: `token` of RFC 9110, 5.6.2."""
 _VALUE = re.compile(r"[\t\x20-\x7e]*")

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 DEPTH = 5
-"""Messages that wait for a missing one: 100 ms. Over TCP nothing is lost, so it is nearly always filled."""
+"""How many messages wait for a missing one: 100 ms. Over TCP nothing is lost, and it mostly comes."""
 
 
 class ReorderBuffer:
@@ -43,9 +43,9 @@ class ReorderBuffer:
 
 
 LATE_S = 0.1
-"""Without sound for so long, and it is late: longer than the jitter of a working line."""
+"""Sound that has not come for this long is late: longer than the jitter of a working line."""
 OVERSLEPT_S = 0.05
-"""Looked so much later than was asked for: the server stood still."""
+"""Woken this much later than asked for, the server stood still."""
 
 
 class SilenceFiller:

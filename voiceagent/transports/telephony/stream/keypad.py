@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 PATIENCE_S = 2.0
-"""Without a further key for so long, an entry is complete."""
+"""How long after its last key an entry is complete."""
 MAX_DIGITS = 64
 
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from itertools import count
 
 EVERY_FRAMES = 10
-"""Between two marks the clock tells: 0.2 s of sound, or 0.4 where a frame is twice as long."""
+"""Frames between two marks, where the clock tells: 0.2 s, or 0.4 where a frame is twice as long."""
 MAX_PENDING = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """So many samples of a response were played. last: all of it that was sent."""
+    """A number of samples of a response were played. last: that is all of it that was sent."""
 
     response_id: str
     samples: int
