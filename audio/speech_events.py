@@ -1,14 +1,16 @@
-"""What is told of a caller's voice: where it starts, pauses and ends.
+"""What a caller's voice does: where it starts, pauses and ends.
 
 Time is the caller's sound so far, never a clock. Every event's `at_s` is backdated to where it happened in
 the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the last voiced
-one. The events of one turn come in this order, with `InterruptionCandidate` and then `InterruptionConfirmed`
-at most once each and only while the caller speaks, or for a candidate is loud all the same (levels, and
-`VoiceLouder`, are added by who knows the loudness; `VoiceNoticed` comes twice where it lasts):
+one. The events of one turn come in this order:
 
     (VoiceNoticed VoiceFaded)* VoiceNoticed SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
 
-`TurnDue` comes in a pause that was told to wait for more than its silence, at most once.
+- `VoiceNoticed` comes twice where it lasts.
+- `InterruptionCandidate` and then `InterruptionConfirmed` come while the caller speaks, at most once each;
+  the former also while he is only loud.
+- `TurnDue` comes at most once in a pause, where that goes on for longer than its silence.
+- Levels and `VoiceLouder` are added by whoever measures the loudness.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class VoiceNoticed:
 
 @dataclass(frozen=True, slots=True)
 class VoiceFaded:
-    """What was noticed was too short for speech, or is no voice; its last sample."""
+    """What was noticed was too short for speech, or no voice; backdated to its last sample."""
 
     at_s: float
 
@@ -82,8 +84,8 @@ class SpeechResumed:
 
 @dataclass(frozen=True, slots=True)
 class TurnDue:
-    """The silence that ends the turn is over, and it goes on for as long as it was told to beyond that; its
-    last voiced sample.
+    """The silence that ends the turn is over, but the pause was told to go on for longer than that; backdated
+    to the last voiced sample.
     """
 
     at_s: float

@@ -14,7 +14,7 @@ ToolOutcome = Literal["done", "failed", "cancelled"]
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
     """A tool has ended. output: for the model. reply: the model is to speak of it, where the tool is the
-    agent's. error: what kept a tool of an MCP server from it.
+    agent's. error: why a tool of an MCP server gave no result; None where it did.
     """
 
     call_id: str
@@ -71,7 +71,7 @@ class ReplyRequested:
 
 @dataclass(frozen=True, slots=True)
 class TurnsClaimed:
-    """The agent's code takes what the caller says itself, or does so no more: no response is made to it."""
+    """What the caller says goes to the agent's code, and no response is made to it; or that is over again."""
 
     claimed: bool
 

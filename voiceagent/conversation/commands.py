@@ -24,8 +24,7 @@ class StartRecognition:
 
 @dataclass(frozen=True, slots=True)
 class FlushRecognition:
-    """Ask the recognizer for a settled hypothesis of what it has received. number: the agent asked for
-    one."""
+    """Ask the recognizer for a settled hypothesis of what it has received. number: a number is expected."""
 
     item_id: str
     number: bool = False
@@ -46,7 +45,7 @@ class Summarise:
     """Have old turns summarised; `HistorySummarised` answers, unless a response is asked for before that.
 
     prompt: the conversation's prompt up to the last of these turns. said: the turns. earlier: the summary of
-    those before them. tokens: what is to be replaced takes.
+    those before them. tokens: how many the turns take in a prompt.
     """
 
     prompt: tuple[Message, ...]
@@ -77,9 +76,9 @@ class AskTurnEnd:
 
 @dataclass(frozen=True, slots=True)
 class RequireSilence:
-    """Let the pause in progress end the turn after so much silence as was decided.
+    """Let the pause in progress end the turn after the silence that was decided.
 
-    more_s: and so much more, as its answer is still being made; `TurnDue` comes before that.
+    more_s: how long it goes on after that, as its answer is still being made; `TurnDue` comes in between.
     """
 
     item_id: str
@@ -88,7 +87,7 @@ class RequireSilence:
 
     @property
     def silence_s(self) -> float:
-        """All of it."""
+        """The whole silence, in seconds."""
         return self.decision.silence_s + self.more_s
 
 
@@ -106,9 +105,9 @@ class StartResponse:
     request: what the LLM is to generate; whoever asks it knows for whom, and by when. turn_id: the caller's
     item that it answers, None where a client asked. preemptive: the turn is not over yet; make the first
     fragment's sound and hold. say: these very words, without asking the LLM. own_prompt: the prompt is this
-    response's alone, and no part of the conversation's. replacements: how often old turns were replaced in
-    the conversation's; edits: how often its client has changed what stood there. beside: the conversation's
-    own response neither waits for it nor ends it.
+    response's alone, and does not continue the conversation's. replacements, edits: how often old turns of
+    the conversation's prompt were replaced, and how often the client has changed what stood there. beside: it
+    is out of band: the conversation's own response neither waits for it nor ends it.
     """
 
     response_id: str
@@ -125,7 +124,7 @@ class StartResponse:
 
 @dataclass(frozen=True, slots=True)
 class HurryResponse:
-    """The turn would be over if the preemptive response were there: it waits for the LLM as a turn's own."""
+    """The turn only waits for its preemptive response: let that go before others in the LLM's queues."""
 
     response_id: str
 
@@ -232,7 +231,7 @@ class TurnConcluded:
 
 @dataclass(frozen=True, slots=True)
 class ResponseConcluded:
-    """For the agent's code: so much of a response was played. interrupted: it was cut."""
+    """For the agent's code: a response is over. text: what was played of it. interrupted: it was cut."""
 
     text: str
     interrupted: bool

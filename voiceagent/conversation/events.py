@@ -12,43 +12,43 @@ from typing import Literal
 import numpy as np
 
 from audio.pcm import Samples
-from audio.speech_events import InterruptionCandidate as InterruptionCandidate  # noqa: PLC0414  re-exported
-from audio.speech_events import InterruptionConfirmed as InterruptionConfirmed  # noqa: PLC0414  re-exported
-from audio.speech_events import SpeechPaused as SpeechPaused  # noqa: PLC0414  re-exported
-from audio.speech_events import SpeechResumed as SpeechResumed  # noqa: PLC0414  re-exported
-from audio.speech_events import SpeechStarted as SpeechStarted  # noqa: PLC0414  re-exported
-from audio.speech_events import TurnDue as TurnDue  # noqa: PLC0414  re-exported
-from audio.speech_events import TurnEnded as TurnEnded  # noqa: PLC0414  re-exported
-from audio.speech_events import VoiceFaded as VoiceFaded  # noqa: PLC0414  re-exported
-from audio.speech_events import VoiceLouder as VoiceLouder  # noqa: PLC0414  re-exported
-from audio.speech_events import VoiceNoticed as VoiceNoticed  # noqa: PLC0414  re-exported
+from audio.speech_events import InterruptionCandidate as InterruptionCandidate
+from audio.speech_events import InterruptionConfirmed as InterruptionConfirmed
+from audio.speech_events import SpeechPaused as SpeechPaused
+from audio.speech_events import SpeechResumed as SpeechResumed
+from audio.speech_events import SpeechStarted as SpeechStarted
+from audio.speech_events import TurnDue as TurnDue
+from audio.speech_events import TurnEnded as TurnEnded
+from audio.speech_events import VoiceFaded as VoiceFaded
+from audio.speech_events import VoiceLouder as VoiceLouder
+from audio.speech_events import VoiceNoticed as VoiceNoticed
 from audio.synthesizers import Speech
 from llmcore.engine import FinishReason, ToolCall, Usage
-from voiceagent.conversation.agent_events import AgentChanged as AgentChanged  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import AgentEvent as AgentEvent  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import DictationBegan as DictationBegan  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import HangUpRequested as HangUpRequested  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import HookFailed as HookFailed  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import McpListed as McpListed  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import ReplyRequested as ReplyRequested  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import SpeechRequested as SpeechRequested  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import ToolFinished as ToolFinished  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import ToolOutcome as ToolOutcome  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import ToolSlow as ToolSlow  # noqa: PLC0414  re-exported
-from voiceagent.conversation.agent_events import TurnsClaimed as TurnsClaimed  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import ClientRequest as ClientRequest  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import InputCleared as InputCleared  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import InputCommitted as InputCommitted  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import ItemCreated as ItemCreated  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import ItemDeleted as ItemDeleted  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import ItemRetrieved as ItemRetrieved  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import ItemTruncated as ItemTruncated  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import KeyPressed as KeyPressed  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import OutputCleared as OutputCleared  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import PlayoutMeasured as PlayoutMeasured  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import ResponseCancelled as ResponseCancelled  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import ResponseRequested as ResponseRequested  # noqa: PLC0414  re-exported
-from voiceagent.conversation.client_requests import SettingsChanged as SettingsChanged  # noqa: PLC0414  re-exported
+from voiceagent.conversation.agent_events import AgentChanged as AgentChanged
+from voiceagent.conversation.agent_events import AgentEvent as AgentEvent
+from voiceagent.conversation.agent_events import DictationBegan as DictationBegan
+from voiceagent.conversation.agent_events import HangUpRequested as HangUpRequested
+from voiceagent.conversation.agent_events import HookFailed as HookFailed
+from voiceagent.conversation.agent_events import McpListed as McpListed
+from voiceagent.conversation.agent_events import ReplyRequested as ReplyRequested
+from voiceagent.conversation.agent_events import SpeechRequested as SpeechRequested
+from voiceagent.conversation.agent_events import ToolFinished as ToolFinished
+from voiceagent.conversation.agent_events import ToolOutcome as ToolOutcome
+from voiceagent.conversation.agent_events import ToolSlow as ToolSlow
+from voiceagent.conversation.agent_events import TurnsClaimed as TurnsClaimed
+from voiceagent.conversation.client_requests import ClientRequest as ClientRequest
+from voiceagent.conversation.client_requests import InputCleared as InputCleared
+from voiceagent.conversation.client_requests import InputCommitted as InputCommitted
+from voiceagent.conversation.client_requests import ItemCreated as ItemCreated
+from voiceagent.conversation.client_requests import ItemDeleted as ItemDeleted
+from voiceagent.conversation.client_requests import ItemRetrieved as ItemRetrieved
+from voiceagent.conversation.client_requests import ItemTruncated as ItemTruncated
+from voiceagent.conversation.client_requests import KeyPressed as KeyPressed
+from voiceagent.conversation.client_requests import OutputCleared as OutputCleared
+from voiceagent.conversation.client_requests import PlayoutMeasured as PlayoutMeasured
+from voiceagent.conversation.client_requests import ResponseCancelled as ResponseCancelled
+from voiceagent.conversation.client_requests import ResponseRequested as ResponseRequested
+from voiceagent.conversation.client_requests import SettingsChanged as SettingsChanged
 from voiceagent.conversation.fragments import Fragment
 
 Stage = Literal["recognizer", "llm", "synthesizer", "limits"]
@@ -121,7 +121,7 @@ class FragmentReady:
 
 @dataclass(frozen=True, slots=True)
 class SpeechReady:
-    """The next piece of the sound of the newest fragment whose sound is not complete."""
+    """The next piece of the sound of the fragment that is being spoken."""
 
     response_id: str
     speech: Speech
@@ -129,7 +129,7 @@ class SpeechReady:
 
 @dataclass(frozen=True, slots=True)
 class FragmentSpoken:
-    """The sound of the oldest fragment in the making is complete."""
+    """The sound of the fragment that was being spoken is complete."""
 
     response_id: str
 
@@ -169,8 +169,7 @@ class ResponseLate:
 
 @dataclass(frozen=True, slots=True)
 class PreemptiveAllowed:
-    """Whether responses may be made before the turn is over, from now on: the LLM has room for them or
-    not."""
+    """Whether responses may be made before the turn is over from now on: the LLM has room."""
 
     allowed: bool
 

@@ -203,7 +203,7 @@ class Listener:
     # ---- where speech starts, pauses and ends
 
     def require_silence(self, seconds: float, more_s: float = 0.0) -> None:
-        """Let the pause in progress end the turn after so much silence, and so much more."""
+        """Let the pause in progress end the turn after so many seconds of silence and `more_s` more."""
         self._report(self._detector.require_silence(seconds, more_s))
         self._look_ahead()
 

@@ -27,8 +27,8 @@ PlayFrame = Callable[[str, Samples, int], None]
 class Speaker:
     """Plays one response after the other: `play_frame` takes its frames, `clear` drops what was taken.
 
-    Frames of 20 ms are sent `lead_s` ahead of real time; longer ones go out earlier by what they are longer,
-    so that as little is wanted of the event loop.
+    Frames of 20 ms are sent `lead_s` ahead of real time; longer ones go out earlier by as much as they are
+    longer, so that the event loop may be as late for them.
     first_frame: called with the response's id and the time when its first frame is sent.
     """
 

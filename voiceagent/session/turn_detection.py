@@ -98,12 +98,12 @@ class TurnDetector:
     def _with_levels(
         self, events: list[SpeechEvent], window: Window, voiced: bool, over_agent: bool
     ) -> list[SpeechEvent]:
-        """The events of this window with how loud the voice is, which has begun by then."""
+        """The events of this window, with how loud the voice is that has begun by then."""
         self._over_agent = over_agent or (self._over_agent and self._level is not None)
         level = self._level = self._level or VoiceLevel()
         level.push(window.energies, voiced)
         told = [self._with_level(event, level) for event in events]
-        # the agent that is silent for it is one that it is spoken over: there it may show whose it is
+        # also while the agent is silent for it: then it may show whose voice it is
         endpointer = self._endpointer
         if self._over_agent and endpointer is not None and endpointer.speaking and level.is_louder:
             told.append(VoiceLouder(endpointer.now_s, level.tell()))
@@ -125,7 +125,7 @@ class TurnDetector:
         self._over_agent_until_s = received_s + OVER_AGENT_S
 
     def require_silence(self, seconds: float, more_s: float) -> list[SpeechEvent]:
-        """Let the pause in progress end the turn after so much silence, and so much more."""
+        """Let the pause in progress end the turn after so many seconds of silence and `more_s` more."""
         if self._endpointer is None:
             return []
         return self._told_in_pause(self._endpointer.require(seconds, more_s))
