@@ -19,6 +19,7 @@ from voiceagent.agents.agent import Agent, greeting_of
 from voiceagent.agents.call import AgentCall, no_call, spoken_for
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Words
 from voiceagent.agents.load import BY_NAME
+from voiceagent.agents.tool_threads import in_a_thread
 from voiceagent.agents.tools import ToolMethod, WrongArguments
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
 from voiceagent.conversation.events import HookFailed
@@ -225,7 +226,7 @@ def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, An
             if inspect.iscoroutinefunction(method):
                 result = await method(**given)
             else:
-                result = await asyncio.to_thread(method, **given)
+                result = await in_a_thread(method, **given)
         except SystemExit as error:  # of one tool, which else ends the server with all calls
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
         return ToolResult(cut(_told(result), RESULT_CHARACTERS), reply=not done)

@@ -1,0 +1,54 @@
+"""Plain functions as tools, each in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import copy_context
+from threading import Thread
+from typing import Any
+
+from voiceagent.session.agent import ToolFailed
+
+MAX_THREADS = 256
+"""Plain tools that run at once in a process, with those that were given up and have not ended."""
+
+_running: set[Thread] = set()
+
+
+async def in_a_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
+    """What a plain function gives, or raises. One that hangs, as an HTTP client without a timeout does,
+    takes no thread from others, and does not keep the server from ending. Raises ToolFailed where too many
+    run.
+    """
+    if len(_running) >= MAX_THREADS:
+        raise ToolFailed(f"not done: {MAX_THREADS} tools are running, and none of them ends")
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    context = copy_context()
+
+    def run() -> None:
+        result, failure = None, None
+        try:
+            result = context.run(function, **arguments)
+        except BaseException as error:  # of others' code; whoever waits decides
+            failure = error
+        with suppress(RuntimeError):  # the server has ended
+            loop.call_soon_threadsafe(end, result, failure)
+
+    def end(result: Any, failure: BaseException | None) -> None:
+        _running.discard(thread)
+        if done.done():  # it was given up
+            return
+        if isinstance(failure, StopIteration):  # which no future takes
+            failure = RuntimeError("it raised StopIteration")
+        if failure is None:
+            done.set_result(result)
+        else:
+            done.set_exception(failure)
+
+    thread = Thread(target=run, name=f"tool {getattr(function, '__name__', '')}", daemon=True)
+    _running.add(thread)
+    thread.start()
+    return await done
