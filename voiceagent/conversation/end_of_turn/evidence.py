@@ -48,6 +48,11 @@ AT_LENGTH = 2.2
 """How open a turn is with the second number of words: it waits for 0.8 s of silence at the least, as pauses
 in talk go on for 0.5 s in the mean.
 """
+HARDLY_UNDERSTOOD = 0.3
+"""With this much doubt, a confidence of 0.49, a turn of more than a word or two is as open as one at length:
+its words cannot be trusted to ask or to be whole. 16 % of 342 pauses in talk are heard so badly, and 0.3 % of
+323 ends of orders and questions.
+"""
 SOUNDS_EVEN = 1.0
 """The log odds of a sound that tells nothing, between the means of 127 pauses of people that went on, 0.0,
 and of 353 ends, 2.4."""
@@ -135,9 +140,10 @@ def openness(evidence: TurnEvidence, observed: Observed) -> float:
     """
     if "tells" not in observed:
         return 0.0
-    least, most = LONG_WORDS
-    at_length = _within((len(evidence.text.split()) - least) / (most - least), 0, 1)
-    return max(_open_mark(evidence, observed), AT_LENGTH * at_length)
+    words, (least, most) = len(evidence.text.split()), LONG_WORDS
+    doubt = observed.get("doubt", 0.0) if words > BRIEF_WORDS else 0.0
+    talks = _within(max((words - least) / (most - least), doubt / HARDLY_UNDERSTOOD), 0, 1)
+    return max(_open_mark(evidence, observed), AT_LENGTH * talks)
 
 
 def _open_mark(evidence: TurnEvidence, observed: Observed) -> float:

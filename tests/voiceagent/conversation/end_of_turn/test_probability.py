@@ -284,6 +284,20 @@ def test_who_talks_at_length_may_pause_whatever_he_seems_to_ask() -> None:
     )
 
 
+def test_who_is_hardly_understood_may_pause_whatever_he_seems_to_ask() -> None:
+    silences = [
+        judge(TurnEvidence(text, confidence=confidence, probability=0.99), ENGLISH).silence_s
+        for text, confidence in (
+            (f"{WHOLE}.", 0.8),
+            (f"{WHOLE}.", 0.6),
+            (f"{WHOLE}.", 0.45),
+            ("Coffee, please.", 0.45),
+        )
+    ]
+    clear, unsure, hardly, brief = silences
+    assert clear == brief == SILENCES["auto"].certain_s < unsure < hardly == pytest.approx(0.8, abs=0.01)
+
+
 def test_a_comma_does_not_hold_up_a_number_that_is_whole() -> None:
     said = [judge(TurnEvidence(f"555 123 4567{mark}"), ENGLISH).silence_s for mark in (".", ",")]
     assert said == [SILENCES["auto"].certain_s] * 2
