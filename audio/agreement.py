@@ -17,8 +17,8 @@ PUNCTUATION = ".,;:!?…\"'“”‘’«»¿¡()[]{}-–—"
 class LocalAgreement:
     """The stable part of one utterance's growing text.
 
-    agreeing: so many hypotheses in a row must agree, 2 or more. hold_n: so many of the newest words are never
-    agreed on, as in the paper's hold-n: they change with what follows them.
+    agreeing: how many hypotheses in a row must agree, 2 or more. hold_n: how many of the newest words never
+    count as agreed on, as in the paper's hold-n: they change with what follows them.
     """
 
     def __init__(self, agreeing: int = 2, hold_n: int = 0) -> None:

@@ -134,7 +134,7 @@ class Playout:
         self._held = True
 
     def _ahead_s(self, now_s: float) -> float:
-        """Sound at the remote that it would not have played, were there no way to it."""
+        """Seconds of sound that the remote would still have to play if the way there took no time."""
         return 0.0 if self._played_out_at_s is None else max(0.0, self._played_out_at_s - now_s)
 
     def _unplayed_s(self, now_s: float) -> float:

@@ -1,7 +1,7 @@
 """The front end of recognition: the sound of all callers at once becomes windows at 16 kHz with their
 loudness and the probability that they are speech.
 
-A frame that arrives is only laid by. Where it completes a window the tick is armed, and a tick converts the
+A frame that arrives is only stored. Where it completes a window the tick is armed, and a tick converts the
 rate of all windows that wait, and judges them, in one go: for one window at a time most of the time would go
 to the calls into numpy.
 """
@@ -130,7 +130,7 @@ class FrontEndStream:
             self._front_end.arm(self)
 
     def energies(self, seconds: float) -> list[float]:
-        """Mean squares of the whole loudness windows in so much of the sound that waits, as it came."""
+        """Mean squares of the whole loudness windows in the first `seconds` of the sound that waits."""
         windows = int(seconds / LOUDNESS_WINDOW_S + _ROUNDING)
         samples = windows * round(LOUDNESS_WINDOW_S * self._rate_hz)
         sound = np.frombuffer(self._raw, np.int16, samples, _SAMPLE_BYTES * self.filter.reach)

@@ -47,7 +47,7 @@ def utterances(sound: Samples, vad: SileroVad, pause_s: float, padding_s: float)
 
 
 def joined(spans: Iterable[Span], pause: int) -> list[Span]:
-    """The spans, of which those that are at most so many samples apart are one."""
+    """The spans, joined where they are at most this many samples apart."""
     whole: list[Span] = []
     for begin, end in spans:
         if whole and begin - whole[-1][1] <= pause:

@@ -56,7 +56,7 @@ class HostedServer:
         return {"base_url": self.base_url, "headers": headers, "timeout": timeout}
 
     def failed(self, reason: str) -> Exception:
-        """The error that says so of this server; a key that it gave back is not shown."""
+        """The error, with this server's address; a key that the server repeated is not shown."""
         key = os.environ.get(self.api_key_env, "") if self.api_key_env else ""
         return self.failure(f"{self.base_url}: {reason.replace(key, '***') if key else reason}")
 

@@ -52,7 +52,7 @@ class Completeness:
 
 
 def completeness_of(encoder: Path) -> Completeness | None:
-    """The network for the encoder in a file; None where that is another than it was taught with."""
+    """The network for the encoder in a file; None where it was taught with another encoder."""
     with files("audio.recognizers").joinpath(WEIGHTS).open("rb") as file, np.load(file) as arrays:
         if str(arrays["encoder"]) != encoder_hash(encoder):
             return None

@@ -68,7 +68,7 @@ class Dialogue(Protocol):
         ...
 
     def silent(self) -> Messages:
-        """Nothing came: of the answer to a flush within the time limit, or else of sound for a while. What is
-        said to that. Raises DialogueError.
+        """Nothing came: no answer to a flush within the time limit or, without a flush, no sound for a while.
+        Returns what is sent to the server then. Raises DialogueError.
         """
         ...

@@ -266,7 +266,7 @@ def _expected(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected
 
 
 def _expecting(expected: Expected | None, weight: float, vocabulary: list[bytes], most: float) -> Expected:
-    """What is likely where a number was asked for: so many of its words are names that callers may say."""
+    """What is likely where a number was asked for: its words count as names, `most` of them in a text."""
     numbers = numbers_of(vocabulary)
     words = (word for number in _NUMBERS for word in (number, number.capitalize()))
     said = {tuple(tokens_of(word, numbers)) for word in words}

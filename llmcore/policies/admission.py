@@ -40,7 +40,7 @@ class AdmissionControl:
         self._at_s: float | None = None
 
     def observe(self, now_s: float, requests: int, calls: int) -> None:
-        """A sample: so many requests, of so many calls, are computed or wait for it."""
+        """A sample: this many requests are computed or wait for it, while there are this many calls."""
         if self._at_s is not None:
             passed_s = now_s - self._at_s
             self._busy = _faded(self._busy, requests, passed_s, MEMORY_S)

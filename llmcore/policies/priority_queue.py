@@ -1,9 +1,9 @@
 """Who is computed next, and how soon: priority classes by urgency, deadlines within them. Pure.
 
 Within a class callers of whom fewer prompts are being read go first (fair queueing, over calls), and of those
-the earliest deadline (Liu and Layland, "Scheduling Algorithms for Multiprogramming
-in a Hard-Real-Time Environment", 1973), which fails all when there is too much work: therefore a turn that
-can no longer be in time yields to those that can.
+the one with the earliest deadline (Liu and Layland, "Scheduling Algorithms for Multiprogramming in a
+Hard-Real-Time Environment", 1973). That order fails all when there is too much work, so a turn that can no
+longer be in time yields to those that can.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class PriorityQueue:
             self._tokens_per_character = _mean(self._tokens_per_character, usage.prompt_tokens / characters)
 
     def unloaded_ttft_s(self) -> float:
-        """The same where nobody else wants anything: what no measure against load can shorten."""
+        """`predicted_ttft_s` if nobody else wanted anything: what no measure against load can shorten."""
         return self._turn_tokens / self._prefill_tokens_s
 
     def predicted_ttft_s(self) -> float:

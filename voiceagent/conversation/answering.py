@@ -184,8 +184,8 @@ class Answering:
         return self._begin_ahead(turn, settings, spared=0) if turn.settled else []
 
     def foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Have one made while the turn's words are being settled, as if they were these, where another may
-        be begun in case they are not.
+        """Have a preemptive response made before the turn's words are settled, as if those known now were
+        right; only where another one may be begun in case they are not.
         """
         return self._begin_ahead(turn, settings, spared=1)
 

@@ -20,7 +20,7 @@ MAX_BESIDE = 4
 
 
 def runs_beside(wanted: ev.ResponseRequested, settings: CallSettings) -> bool:
-    """Whether a response takes nothing of the conversation's: a spoken one would take its voice."""
+    """Whether a response can be made beside the conversation's: a spoken one would need the same voice."""
     return not wanted.in_conversation and (wanted.modality or settings.output_modality) == "text"
 
 
@@ -53,8 +53,8 @@ class BesideResponses:
         return []
 
     def begin(self, settings: CallSettings, settled: bool) -> list[Command]:
-        """Begin those that were asked for. settled: all that the caller said is in the history; those with
-        that for their prompt wait for it.
+        """Begin those that were asked for. settled: all that the caller said is in the history; responses
+        that have the history as their prompt wait for that.
         """
         ready = [wanted for wanted in self._waiting if settled or wanted.messages is not None]
         self._waiting = [wanted for wanted in self._waiting if wanted not in ready]

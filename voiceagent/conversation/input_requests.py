@@ -12,7 +12,9 @@ from voiceagent.conversation.turn.caller import Caller
 
 
 def commit_input(event: ev.InputCommitted, caller: Caller, responses: CurrentResponse) -> list[Command]:
-    """The turn in progress ends here; an error where there is none. Whether it is concluded is not said."""
+    """The turn in progress ends here, an error where there is none. It may be settled, and is still to be
+    concluded.
+    """
     turn = caller.open
     if turn is None:
         message = "the input audio buffer is empty; append sound before committing it"

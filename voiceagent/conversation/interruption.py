@@ -161,7 +161,7 @@ def is_interruptible(response: Response | None) -> bool:
 
 
 def step_back(response: Response | None, resumed: CallerTurn | None, lasts: bool = False) -> list[Command]:
-    """Lower the agent's voice; silence it for what lasts, and where it answers a turn that goes on."""
+    """Lower the agent's voice; silence it where the sound lasts, or where it answers a turn that goes on."""
     if not is_interruptible(response):
         return []
     return [HoldPlayout() if resumed or lasts else DuckPlayout()]

@@ -19,9 +19,9 @@ class TurnPolicy:
     backchannels: word sequences of a listener who does not want the turn.
     misheard_backchannels: words that a recognizer hears in the hum of such a listener; they interrupt only
     beside others.
-    resume_s: a voice within such a time of a turn's end goes on with it, and the response is taken back; 0
-    for never.
-    language: ISO 639 code of the one that is spoken, whose words tell of the end of a turn.
+    resume_s: how soon after a turn's end a voice goes on with it, so that the response is taken back; 0 for
+    never.
+    language: ISO 639 code of the language that is spoken.
     prefill_while_speaking: have the LLM read the prompt while the caller speaks.
     idle_prompts: what the agent says to a caller who is silent for the idle timeout, one after the other.
     goodbye: what it says when there are no more of them, before it hangs up.
@@ -29,8 +29,8 @@ class TurnPolicy:
     stop: texts that end a spoken response.
     history: tokens that the conversation may take in a prompt.
     limits: how much a client may put into the conversation.
-    distant_voice_db: a voice over the agent so many decibels lower than this caller's own, in the agent's
-    silence too, comes from across the room; 0 for none.
+    distant_voice_db: how much lower than this caller's own a voice over the agent is that comes from across
+    the room, if it stays so in the agent's silence; 0 for none.
     llm_end: how the LLM's word on the end of a turn is taken; None where it is not asked.
     """
 

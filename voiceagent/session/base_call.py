@@ -25,8 +25,8 @@ log = structlog.get_logger()
 class BaseCall(ABC):
     """One call: who is told of it, what its line can do, its tools, and its end.
 
-    Whoever makes the responses sets `_monitor`, takes events by `post`, and says in `_take_gone` and `_stop`
-    how that ends.
+    A subclass makes the responses: it sets `_monitor`, takes events by `post`, and says in `_take_gone` and
+    `_stop` how its work ends.
     """
 
     _monitor: CallMonitor
@@ -83,8 +83,8 @@ class BaseCall(ABC):
 
     @abstractmethod
     def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
-        """Take in, and keep, that the caller has gone: the reports, which are counted, of the responses that
-        the call ended in. Nothing comes of it: nobody is there.
+        """Take in, and keep, that the caller has gone: no command follows, as nobody is there. Returns the
+        reports, already counted, of the responses that the call ended in.
         """
 
     @abstractmethod
@@ -165,7 +165,7 @@ class BaseCall(ABC):
         await self._stopped.wait()
 
     def _leave(self) -> None:
-        """What was played of the response that the call ends in; the recording ends there too."""
+        """Keep what was played of the response that the call ends in; the recording ends there too."""
         response_id, played_s = self._playing
         if response_id:
             self._keeping.stopped(response_id, played_s)
@@ -182,7 +182,9 @@ class BaseCall(ABC):
         self._ended.set()
 
     def _take_in(self, services: Services) -> None:
-        """The tools that the configuration brings, and the agent's code; last, as both post events."""
+        """Take in the configuration's tools and the agent's code: the last step of making a call, as both
+        post events.
+        """
         if services.mcp is not None and (tools := configured_tools(services.mcp)):
             self.offer(tools, "mcp")
         if self._agent is not None:

@@ -43,7 +43,7 @@ class CallMonitor:
         self._looked_s = 0.0
 
     def begin(self, owner: str, stage: str, what: str, limit_s: float) -> None:
-        """Something is waited for from now on, in place of what was of this owner and stage."""
+        """Something is waited for from now on; an earlier wait of this owner and stage is over."""
         now_s = self._clock()
         self._deadlines.begin(Awaited(owner, stage, what), limit_s, now_s)
         if self._timer is None:

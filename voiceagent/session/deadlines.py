@@ -21,7 +21,7 @@ class Awaited(NamedTuple):
 
 
 class Overdue(NamedTuple):
-    """What was waited for, for how long; and whether that is to end now, or is only to be told."""
+    """What was waited for, and for how long; whether it is given up now, or only logged."""
 
     awaited: Awaited
     waited_s: float
@@ -60,7 +60,7 @@ class Deadlines:
             wait.since_s += seconds
 
     def overdue(self, now_s: float) -> Iterator[Overdue]:
-        """What is given up now, and waited for no more; and what lasts long enough to be told, once."""
+        """The waits that are given up now; and, once each, those that last long enough to be logged."""
         for key, wait in list(self._waits.items()):
             waited_s = now_s - wait.since_s
             if waited_s >= wait.limit_s:

@@ -9,7 +9,7 @@ from voiceagent.conversation.settings import CallSettings
 
 
 class EchoPath:
-    """Takes out of the caller's sound what is of the agent's, and noise, as the canceller is told."""
+    """Takes the agent's sound out of the caller's, and noise, as the canceller is set to."""
 
     def __init__(self, canceller: EchoCanceller, settings: CallSettings) -> None:
         self._canceller = canceller

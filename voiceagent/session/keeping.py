@@ -104,7 +104,7 @@ class NotKept:
 
 
 class KeptAndTraced:
-    """Both are told, who traces first; of sound, which comes a hundred times a second, only who keeps it."""
+    """Tells both, the trace first; of sound, a hundred times a second, only what keeps the call."""
 
     def __init__(self, kept: Keeping, traced: Keeping) -> None:
         self._both = traced, kept

@@ -88,7 +88,7 @@ class Listener:
         return 0.0 if self._manual_since_s is None else self.received_s - self._manual_since_s
 
     def spoken_at_s(self, position_s: float) -> float:
-        """By the clock, when the caller spoke what lies there: the newest sound is spoken when it arrives."""
+        """When, by the clock, the caller spoke what lies there: the newest sound is spoken as it arrives."""
         return self._arrived_s - (self.received_s - position_s)
 
     def hear(self, samples: Samples) -> None:
@@ -148,7 +148,7 @@ class Listener:
             self._feed(held)
 
     def _take_rest(self) -> None:
-        """Take in what waits for the rest of a window, or for the tick: nobody will judge it."""
+        """Take in the sound that waits for a whole window, or for the tick, without having it judged."""
         rest = self._arriving.drain()
         if len(rest):
             self._on_window(Window(rest, (), None))

@@ -53,8 +53,8 @@ class Prefilling:
 
 class EndAsking:
     """Asks the LLM whether the caller's message ends after its words. At most one question is open: a newer
-    one takes its place. Unlike prefills it stands beside a response that is begun ahead, which may be wrong
-    about the end. Where the engine does not tell, nothing is posted.
+    one takes its place. Unlike a prefill it goes on beside a preemptive response, which may be wrong about
+    the end. Where the engine does not tell, nothing is posted.
     """
 
     def __init__(self, call_id: str, llm: Llm, post: Callable[[Event], None]) -> None:

@@ -1,4 +1,4 @@
-"""What keeps the parts of a call from holding it: callbacks to its owner, and tasks that were cancelled.
+"""Keeps parts of a call from holding all of it: callbacks to their owner, and tasks that were cancelled.
 
 A part that held its owner would keep a whole call, with its sound, until the garbage collector next runs; and
 that is rare, as it stops all calls for as long as it takes.

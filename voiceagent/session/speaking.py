@@ -99,7 +99,7 @@ class Speaker:
         return played_s
 
     def played(self, response_id: str, played_s: float) -> None:
-        """The client says that it has played so much of the response; one that is over is past mending."""
+        """The client says that it has played so much of the response; too late where that is over."""
         if self._playout is not None and response_id == self._response_id:
             self._playout.reported(played_s, self._clock())
             self._pump()

@@ -78,8 +78,8 @@ class TurnDetector:
     def _ended_ago_s(
         self, endpointer: Endpointer, window: Window, voiced: bool, silent_s: float
     ) -> float | None:
-        """How long ago the voice of the turn in progress ended; None while it goes on, and where no pause can
-        begin with this window, as that costs more than all else that is done with one.
+        """How long ago the voice of the turn in progress ended; None while it goes on, and also where no
+        pause can begin with this window: to work it out costs more than all else that is done with one.
 
         voiced: that the model of speech hears it. silent_s: as `LoudnessFall` has it, where a line is quiet.
         """
@@ -132,15 +132,15 @@ class TurnDetector:
 
     @property
     def due_in_s(self) -> float:
-        """How much sound behind the last window, less than a window, makes the pause in progress as long as
-        was asked for; inf where none does.
+        """Seconds of sound behind the last window, less than a window, that make the pause in progress as
+        long as was asked for; inf where it takes more.
         """
         due_in_s = math.inf if self._endpointer is None else self._endpointer.due_in_s
         return due_in_s if due_in_s < WINDOW_S else math.inf
 
     def look_ahead(self, energies: Sequence[float]) -> list[SpeechEvent]:
-        """What comes of these `due_in_s`, given by their loudness, which the model of speech has not judged:
-        where the voice may be back, the next window decides.
+        """What comes of the next `due_in_s` of sound, by its loudness alone, as the model of speech has not
+        judged it: where the voice may be back, the next window decides.
         """
         if self._endpointer is None or not self._fall.is_silent(energies):
             return []

@@ -1,5 +1,5 @@
-"""When what happened in a call's turns: from events and commands to the stamps of each response's ledger; and
-how long the functions that its model asks for take.
+"""When things happened in a call's turns: from events and commands to the stamps in each response's ledger;
+and how long the model's tools take.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Response:
 
 @dataclass(slots=True)
 class _Tools:
-    """Tools whose results are to be spoken of. response: that called them."""
+    """Tools whose results are to be spoken of. response: the one that called them."""
 
     response: _Response
     called_s: float
@@ -209,8 +209,9 @@ class TurnStamps:
         return report
 
     def _speak_of_tools(self, response_id: str, tools: _Tools) -> None:
-        """The response goes on with the turn of the one that called them, unless that was heard already: then
-        its time is what the tools took, and what comes now; they may have ended while words were played.
+        """A response about what tools gave goes on with the turn of the response that called them. Where the
+        caller has heard that one already, only the tools and what comes now count; the tools may have ended
+        while its words were played.
         """
         self._tools, caller = None, tools.response
         heard = caller.ledger.has("first_frame")

@@ -249,7 +249,7 @@ class UpstreamConversation:
         return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
 
     def _cut(self, cancel: bool) -> list[Wanted]:
-        """The caller is to hear no more. cancel: nor is the upstream to make more, which it does not know."""
+        """The caller is to hear no more. cancel: the upstream does not know, and is told to make no more."""
         playing = self._responses.playing
         if playing is None:
             return []

@@ -152,7 +152,7 @@ class Responses:
         return commands + self._next()
 
     def stopped(self, response: Response, played_s: float) -> tuple[list[Cut], list[Wanted]]:
-        """So much was played of the one that is played, which is cut, as is what waited behind it."""
+        """The response that is played is cut after `played_s`, and with it all that wait behind it."""
         cuts: list[Cut] = []
         commands: list[Wanted] = []
         for each in self._all:

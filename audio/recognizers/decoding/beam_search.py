@@ -36,8 +36,9 @@ _NEAR = 1.0
 
 
 class Likeliest(NamedTuple):
-    """What is likeliest to follow some texts, as a model has it, the likeliest first; others don't count, and
-    what people are likely to say brings in none. tokens, and the logarithms of their probabilities: [..., n].
+    """The tokens that a model finds likeliest to follow some texts, the likeliest first. No others are
+    considered, not even those that people are likely to say. tokens, and the logarithms of their
+    probabilities: [..., n].
     """
 
     tokens: NDArray[np.int64]
@@ -124,8 +125,8 @@ class BeamSearch:
         return [at for _, at in kept]
 
     def follow(self, draft: Sequence[int], likeliest: Likeliest) -> int:
-        """Begin with the tokens of a draft, told of less of the sound, as far as each is clearly the
-        likeliest still: there nothing is searched for. Returns how many that are; where the end is among
+        """Begin with the tokens of a draft, made of less of the sound, as far as each is still clearly the
+        likeliest: up to there nothing is searched for. Returns how many that are; where the end is among
         them, the best is whole.
 
         likeliest: to follow what is before each of the tokens, [draft, n].
@@ -157,7 +158,7 @@ class BeamSearch:
         return Beginning(tokens, score, logarithm, of_sentences)
 
     def _worth(self, whole: Beginning) -> float:
-        """What decides among whole texts: of the likely sentences only those count that it is near to."""
+        """What decides among whole texts; likely sentences count only where the text is near to them."""
         evidence = 0.0 if self._sentences is None else self._sentences.evidence(whole.tokens)
         return whole.logarithm + self._weight * (evidence + self._of_names(whole.tokens))
 

@@ -16,8 +16,8 @@ NUMBER_TOKENS = 1.0
 
 class Names:
     """names: the tokens of each, and how many tokens it counts as. inside: tokens that go on with a word: no
-    name begins with one, and none follows it. numbers: the tokens of words of numbers, which are names too
-    then. most: of these count in a text.
+    name begins with one, and none follows it. numbers: the tokens of words of numbers, which then count as
+    names too. most: how many of those count in a text.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Names:
         self._inside = inside
 
     def and_numbers(self, numbers: Collection[tuple[int, ...]], most: float) -> Names:
-        """These, and words of numbers, of which so many count in a text."""
+        """These, and words of numbers. most: how many of those count in a text."""
         return Names(self._names, self._inside, numbers, most)
 
     def tokens_in(self, text: Sequence[int]) -> float:

@@ -59,7 +59,8 @@ class PhraseBias:
 
     def evidence(self, text: Sequence[int]) -> float:
         """How much nearer to the phrases than to other talk the sentences of a text are, begin and end marks
-        included, in natural logarithms: those of which that is beyond doubt; of the others nothing."""
+        included, in natural logarithms. Only sentences for which that is beyond doubt count.
+        """
         total = of_sentence = 0.0
         for at, token in enumerate(text[1:], start=1):
             if token in self._marks.commas:

@@ -135,8 +135,8 @@ def least_pause_s(
 
 
 def openness(evidence: TurnEvidence, observed: Observed) -> float:
-    """How open a turn is, whatever it asks: 0 where the least silence may end it, 1 where only that which is
-    waited for where it is as likely over as not, 2 for as much more again; 0 behind numbers.
+    """How open a turn is, whatever it asks: 0 where `Silences.certain_s` may end it, 1 where `even_s` is the
+    least silence that may, 2 for as much more again; 0 behind numbers.
     """
     if "tells" not in observed:
         return 0.0

@@ -63,7 +63,7 @@ class PromptHistory:
         return self._messages(summary, rest)
 
     def observe(self, prompt: Sequence[Message], usage: Usage) -> None:
-        """A prompt of this call came to so many tokens."""
+        """A prompt of this call had this many tokens."""
         self._estimate.observe(prompt, usage)
 
     def overdue(self, items: Sequence[Item]) -> OldItems | None:

@@ -72,7 +72,7 @@ class Prompts:
         return [AskTurnEnd(turn.item_id, turn.text, prompt, settings.all_tools)]
 
     def observe(self, start: StartResponse, usage: Usage) -> None:
-        """The prompt of a response came to so many tokens."""
+        """The prompt of a response had this many tokens."""
         if not start.own_prompt:
             self._old_turns.observe(start.request.messages, usage)
 

@@ -72,7 +72,8 @@ class Sent:
 class Stopping:
     """It was cut, and its playout is being stopped.
 
-    reported_played_s: so much was played, as the client has it. notified: for the client it had ended before.
+    reported_played_s: how much was played, as the client has it. notified: for the client it had ended
+    before.
     """
 
     result: Result
