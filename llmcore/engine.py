@@ -125,7 +125,7 @@ class Usage:
 class Delta:
     """The next piece of a reply: text, finished tool calls, or (last) the reason it ended and the usage.
 
-    pieces: that the engine made it in, more than one where several were joined on their way.
+    pieces: how many the engine made it in; more than one where several were joined on their way.
     """
 
     text: str = ""
@@ -254,7 +254,7 @@ class SupportsHurry(Protocol):
 
 @runtime_checkable
 class SupportsSpeculation(Llm, ReportsLoad, Protocol):
-    """An engine that may have a draft, which it lets propose as it is told with each request."""
+    """An engine that may have a draft model, and is told with each request what the draft may do."""
 
     @property
     def has_draft(self) -> bool:
@@ -262,8 +262,8 @@ class SupportsSpeculation(Llm, ReportsLoad, Protocol):
         ...
 
     def generate(self, request: Request, draft: DraftUse = FREE_DRAFT) -> AsyncGenerator[Delta, None]:
-        """Generate a reply, as `Llm` says, with the draft so far. Raises LlmError."""
+        """Generate a reply, as `Llm` says. draft: what a draft may do for it. Raises LlmError."""
         ...
 
     async def prefill(self, request: Request, draft: DraftUse = FREE_DRAFT) -> Usage | None:
-        """Read the prompt, as `Llm` says, with the draft so far. Raises LlmError."""
+        """Read the prompt, as `Llm` says. draft: what a draft may do for it. Raises LlmError."""

@@ -48,7 +48,7 @@ class TokenEstimate:
         self.per_character = USUAL_TOKENS_PER_CHARACTER
 
     def observe(self, messages: Sequence[Message], usage: Usage) -> None:
-        """Take in what a prompt came to; an engine that does not report teaches nothing."""
+        """Take in how many tokens a prompt had; an engine that does not report teaches nothing."""
         if usage.prompt_tokens and (count := characters(messages)):
             self.per_character = usage.prompt_tokens / count
 

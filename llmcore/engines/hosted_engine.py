@@ -129,7 +129,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         await self.persist(lambda: self._reach(max(START_S, self.first_token_timeout_s)))
 
     async def reach(self) -> None:
-        """Return when the server has answered, which is asked once. Raises LlmError."""
+        """Ask the server once, and return when it has answered. Raises LlmError."""
         try:
             await self._reach(self.first_token_timeout_s)
         except AttemptFailed as failure:

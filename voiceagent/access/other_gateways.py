@@ -21,10 +21,10 @@ class OtherGateways(Protocol):
         """Count a call of a caller in all gateways: as `CallerShares.take`."""
 
     def note_wrong_key(self, address: str, max_a_minute: int) -> None:
-        """A wrong key came from an address, of which so many shut it out everywhere."""
+        """A wrong key came from an address; enough of them, at all gateways together, shut it out."""
 
     def blocked(self, address: str) -> bool:
-        """Whether so many wrong keys came from an address, at whichever gateways."""
+        """Whether an address is shut out for its wrong keys, at whichever gateways they came."""
 
 
 class NoOtherGateways:

@@ -52,7 +52,7 @@ class Slots(Protocol):
         """How late the event loops are that serve the calls: the least late of them, which takes the next."""
 
     def report(self, lag_s: float, busy: float) -> None:
-        """How late that of this process is, and the part of a core that it computes."""
+        """Take in how late this process's event loop is, in seconds, and the part of a core that it uses."""
 
 
 class LocalSlots:
@@ -134,7 +134,7 @@ class SharedSlots:
         return (min((lag_us for lag_us in self._lags_us if lag_us), default=1) - 1) / _US
 
     def report(self, lag_s: float, busy: float) -> None:
-        """How late this worker is, and the part of a core that it computes."""
+        """Take in how late this worker is, in seconds, and the part of a core that it uses."""
         self._lags_us[self._worker] = 1 + round(lag_s * _US)
         self._busy_us[self._worker] = round(busy * _US)
 

@@ -124,9 +124,8 @@ class AgentCall:
         return await self._caller.digits(does, prompt, DigitEntry(count, finish, does.language), timeout_s)
 
     def dictation(self, *digits: int) -> None:
-        """What the caller says next is dictated, in groups with pauses in between: a number of so many
-        digits, one of several where there is a choice; without them a number of any length, a name or an
-        address.
+        """What the caller says next is dictated, in groups with pauses in between. digits: how many the
+        number has, or each length that it may have; none for a number of any length, a name or an address.
         """
         self._do(self._post, DictationBegan(digits))
 

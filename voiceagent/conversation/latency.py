@@ -135,8 +135,8 @@ class TurnReport:
 
     @property
     def kept(self) -> bool:
-        """Whether it is a turn of what is kept and traced of its call. One whose caller hung up before he
-        heard a sound of it is none: it counts by its outcome, and with what it cost, alone.
+        """Whether the turn is kept and traced with its call. Where the caller hung up before he heard a sound
+        of it, it is not: only its outcome and its cost are counted.
         """
         return self.outcome != "hung_up_unheard"
 
@@ -221,8 +221,8 @@ class TurnLedger:
         )
 
     def hung_up(self, budget: LatencyBudget, counts: TurnCounts | None = None) -> TurnReport:
-        """The call ended in the response. One that was heard has its stages like any other; what the caller
-        would have waited for one that made no sound nobody knows: it has none.
+        """The report of a response that the call ended in. One that was heard has its stages like any other;
+        one that was not has none, as nobody knows how long the caller would have waited for it.
         """
         if self.has("first_frame"):
             return self.report(budget, "hung_up", counts)

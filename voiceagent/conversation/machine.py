@@ -61,7 +61,7 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        """Nobody speaks, and nothing is being made or awaited, by the agent's code of the caller neither."""
+        """Nobody speaks, and nothing is made or awaited, by the agent's code neither."""
         waiting = self._answering.waiting or self._tools.awaited or self._turns.claimed
         return self._caller.silent and not waiting and self._responses.current is None
 
@@ -128,7 +128,9 @@ class Conversation:
     # ---- the response
 
     def _response_made(self, event: ev.ResponseEvent) -> list[Command]:
-        """With the first that there is to hear, a turn that went on for the sake of its answer may end."""
+        """A response made something. A turn that went on for want of it may end with the first that there is
+        to hear.
+        """
         turn = self._caller.open
         awaited = turn is not None and self._turns.is_answer_awaited(turn)
         commands = self._responses.take(event, self.settings)
@@ -142,7 +144,7 @@ class Conversation:
         return waited + self._answering.begin_next(self.settings)
 
     def _response_over(self, response: Response) -> list[Command]:
-        """A voice over it is a turn now, and may be answered ahead."""
+        """A response is over. A voice over it is a turn now, and may be answered ahead."""
         commands = self._answering.response_over(response)
         if self.settings.agent and response.wanted.in_conversation and isinstance(response.phase, Over):
             commands.append(do.ResponseConcluded(response.phase.played, response.phase.stop_reason != ""))
@@ -178,7 +180,9 @@ class Conversation:
         return []
 
     def _mcp_listed(self, event: ev.McpListed) -> list[Command]:
-        """Prompts begin otherwise where it is for the whole call: as where the agent changes."""
+        """A server has told its tools. Where they are for the whole call, prompts begin otherwise from now
+        on.
+        """
         commands = self._mcp_lists.finish(event)
         changed = self._mcp_lists.settled(self.settings)
         if changed == self.settings:
@@ -187,7 +191,7 @@ class Conversation:
         return commands + self._responses.cancel_preemptive() + self._prompts.prefill_history(changed)
 
     def _agent_changed(self, event: ev.AgentChanged) -> list[Command]:
-        """Its prompt begins otherwise: it is read before it is needed."""
+        """Prompts begin otherwise from now on: the LLM reads the new beginning before it is needed."""
         changed = self.settings.handed_to(event.agent, event.tools, event.instructions, event.voice)
         if changed == self.settings:
             return []

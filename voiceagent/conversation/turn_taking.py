@@ -56,7 +56,7 @@ class TurnTaking:
     def begin(
         self, event: ev.VoiceNoticed | ev.VoiceFaded | ev.SpeechStarted, settings: CallSettings
     ) -> list[Command]:
-        """A voice is noticed, is there or fades. Of a turn in progress that is nothing new."""
+        """A voice is noticed, speaks or fades. While a turn is in progress that is nothing new."""
         if self._caller.open is not None:
             return []
         if isinstance(event, ev.SpeechStarted):

@@ -36,8 +36,9 @@ _NO_SOUND: Samples = np.zeros(0, np.int16)
 
 
 class _WithFallback(Generic[_Engine]):
-    """stage: its name in the log. timeout_s: how long the primary may be silent when it is asked. count: told
-    of each utterance or text that the primary did not take to its end.
+    """A primary engine, and one that stands in for it. stage: their name in the log. timeout_s: how long the
+    primary may be silent when it is asked. count: told of each utterance or text that the primary did not
+    take to its end.
 
     primary, fallback: both are started, as a fallback that had to be loaded first would come too late.
     """

@@ -28,7 +28,7 @@ class Prompts:
 
     @property
     def replacements(self) -> int:
-        """How often old turns were replaced: there a prompt does not begin as the one before it."""
+        """How often old turns were replaced: after that a prompt begins otherwise than the one before it."""
         return self._old_turns.replacements
 
     @property
@@ -63,7 +63,9 @@ class Prompts:
         return self.prefill(turn, settings) if turn.recognized.stable != read else []
 
     def ask_end(self, turn: CallerTurn, settings: CallSettings) -> list[AskTurnEnd]:
-        """Ask whether the turn ends with its words, of which the LLM has read most, unless it has said so."""
+        """Ask the LLM whether the turn ends with its words, most of which it has read; not twice about the
+        same.
+        """
         wanted = self._policy.llm_end is not None and turn.announced and turn.respond
         if not wanted or turn.recognized.ends is not None or not words_of(turn.text):
             return []
@@ -97,7 +99,7 @@ class Prompts:
         self._old_turns.replace()
 
     def replace_old_turns(self, settings: CallSettings) -> list[Prefill]:
-        """Between two turns: a summary that has come takes its place, and is read before it is needed."""
+        """Between two turns: put in the summary that has come, and have it read before it is needed."""
         return self.prefill_history(settings) if self._old_turns.replace() else []
 
     def prefill_history(self, settings: CallSettings) -> list[Prefill]:

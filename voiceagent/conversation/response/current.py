@@ -68,7 +68,7 @@ class CurrentResponse:
         return self.current is not None and self.current.was_made_for(item_id, words)
 
     def collect(self) -> list[Response]:
-        """The responses that are over since it was asked last: who asks sees to what waited for that."""
+        """The responses that have ended since the last call; whoever asks does what waited for their end."""
         over, self._over = self._over, []
         return over
 
@@ -86,7 +86,7 @@ class CurrentResponse:
         return [_started(response), *self._fail(response, failure)]
 
     def hurry(self, item_id: str, words: tuple[str, ...]) -> list[Command]:
-        """The turn with these words would be over if there were something to hear of its answer."""
+        """The turn with these words only waits for something to hear of its answer."""
         response = self.current
         awaited = response is not None and self.is_awaited(item_id, words)
         return [do.HurryResponse(response.response_id)] if response is not None and awaited else []
@@ -202,7 +202,7 @@ class CurrentResponse:
         return []
 
     def _join_history(self, response: Response) -> str | None:
-        """The item before the response's message, which becomes one with its first words."""
+        """The item before the response's message, which joins the history with its first words."""
         if not response.wanted.in_conversation:
             return None
         if not response.joined:

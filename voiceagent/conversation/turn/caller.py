@@ -162,7 +162,9 @@ class Caller:
         )
 
     def judge(self, turn: CallerTurn, event: ev.TurnJudged) -> None:
-        """Take in what is said of the pause in progress; what comes too late says nothing of the next."""
+        """Take in the turn model's word on the pause in progress; one that comes too late is not about the
+        next.
+        """
         if isinstance(turn.phase, Paused):
             turn.phase = replace(turn.phase, probability=event.probability)
 

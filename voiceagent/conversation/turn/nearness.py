@@ -53,8 +53,8 @@ class Levels:
         self.others_db = level_db if self.others_db is None else max(level_db, self.others_db)
 
     def nearness(self, level_db: float | None, margin_db: float) -> Nearness:
-        """Of a voice over the agent whose loudest window so far has this level. margin_db: how much lower
-        than the caller a voice is low; 0 for none.
+        """Whose a voice over the agent is, by the level of its loudest window so far. margin_db: how much
+        lower than the caller a voice is low; 0 for none.
         """
         callers_db = self.callers_db
         if level_db is None or callers_db is None or not margin_db or level_db >= callers_db - margin_db:
