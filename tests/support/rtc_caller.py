@@ -92,11 +92,13 @@ class Microphone(MediaStreamTrack):
 
 
 class RtcCaller:
-    """One call. `events` holds all server events, `sound` the agent's voice [n] at 48 kHz."""
+    """One call. `events` holds all server events, `sound` the agent's voice [n] at 48 kHz. peer: its own,
+    where that has something before the voice.
+    """
 
-    def __init__(self, http: httpx.AsyncClient) -> None:
+    def __init__(self, http: httpx.AsyncClient, peer: RTCPeerConnection | None = None) -> None:
         self.http = http
-        self.peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        self.peer = peer or RTCPeerConnection(RTCConfiguration(iceServers=[]))
         self.microphone = Microphone()
         self.peer.addTrack(self.microphone)
         self.channel = self.peer.createDataChannel("oai-events")

@@ -44,6 +44,13 @@ def ice_connection(voice: RTCRtpTransceiver) -> Connection:
     return voice.receiver.transport.transport.iceGatherer._connection
 
 
+def carry_all(voice: RTCRtpTransceiver) -> None:
+    """Have all sections of the offer go over this transceiver's transport. aiortc takes it for one that is
+    given up, and stops it, where another section is the first of those that share it.
+    """
+    voice._bundled = True
+
+
 async def close_peer(peer: RTCPeerConnection) -> None:
     """Close a peer, whatever an offer has made of it: where parts of it have no transport, aiortc stops in
     the middle."""

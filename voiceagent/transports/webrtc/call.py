@@ -32,6 +32,7 @@ from voiceagent.transports.webrtc.aiortc_internals import (
     QuietTrack,
     SoundIn,
     SoundOut,
+    carry_all,
     close_peer,
     drop_unreadable,
     drop_unsendable,
@@ -99,6 +100,7 @@ class WebRtcCall:
         # before the offer is read: aiortc would make one that only receives
         voice = self._peer.addTransceiver(QuietTrack(), direction="sendrecv")
         voice.setCodecPreferences(_OPUS)
+        carry_all(voice)
         try:
             await self._peer.setRemoteDescription(RTCSessionDescription(offer, "offer"))
         except OperationError as error:

@@ -50,14 +50,20 @@ class DataChannelWire:
             raise Disconnected(self._gone.result())
         if not self._connected.done():
             raise Disconnected(f"the caller did not connect within {CONNECT_S:.0f} s")
+        if self._peer.sctp is None:  # the offer has no channels
+            self._decided.set()
 
     async def receive(self) -> str | bytes:
         """All messages take the fast path; this waits for the caller to go."""
         raise Disconnected(await self._gone)
 
     async def send(self, message: str) -> None:
-        """Send an event; waits for the channel, and while too much of what was sent before has not left."""
+        """Send an event; waits for the channel, and while too much of what was sent before has not left. Who
+        has no channel is told nothing.
+        """
         await self._decided.wait()
+        if self._channel is None:
+            return
         channel = self._open_channel()
         channel.send(message)
         if channel.bufferedAmount > MAX_BUFFERED_BYTES:

@@ -19,7 +19,7 @@ async def voice() -> RTCRtpTransceiver:
 
 
 async def test_a_transceiver_has_its_codecs_and_extensions() -> None:
-    assert_parts("aiortc", await voice(), "_codecs", "_headerExtensions", "mid", user=USER)
+    assert_parts("aiortc", await voice(), "_bundled", "_codecs", "_headerExtensions", "mid", user=USER)
 
 
 async def test_a_receiver_has_its_streams_and_transport() -> None:

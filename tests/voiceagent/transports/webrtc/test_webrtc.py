@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from aiortc import RTCPeerConnection
+from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.rtcsctptransport import AbortChunk
 from call_settings import call_settings
-from rtc_caller import RtcCaller
+from rtc_caller import Microphone, RtcCaller
 from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 from starlette.routing import Route
@@ -178,6 +178,41 @@ async def test_sound_goes_both_ways_and_is_accounted_for() -> None:
             assert heard.packetsLost == 0
         finally:
             await caller.peer.close()
+
+
+async def test_the_voice_need_not_be_the_first_of_an_offer() -> None:
+    site = Site(Admission())
+    async with browsing(site) as http:
+        peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        peer.addTransceiver("video")
+        caller = RtcCaller(http, peer)
+        try:
+            async with asyncio.timeout(30):
+                await caller.connect()
+                await site.calls[0].until(lambda call: call.taken_samples > 0)
+        finally:
+            await caller.peer.close()
+
+
+async def test_who_has_no_channel_is_told_nothing_and_heard() -> None:
+    site = Site(Admission())
+    async with browsing(site) as http:
+        peer = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        peer.addTrack(Microphone())
+        try:
+            await peer.setLocalDescription()
+            response = await http.post("/v1/realtime/calls", content=peer.localDescription.sdp, headers=SDP)
+            await peer.setRemoteDescription(RTCSessionDescription(response.text, "answer"))
+            (call,) = site.calls
+            async with asyncio.timeout(30):
+                await call.until(lambda call: call.taken_samples > 0)
+                outbox = call.client.outbox  # type: ignore[attr-defined]
+                for _ in range(3):
+                    outbox.put("{}")
+                while len(outbox):  # noqa: ASYNC110  it is sent in a task of its own
+                    await asyncio.sleep(0.02)
+        finally:
+            await peer.close()
 
 
 async def test_events_without_a_line_are_dropped_without_harm() -> None:
