@@ -17,7 +17,7 @@ const MICROPHONE = {
   ],
   NotFoundError: ["No microphone was found", "Plug one in, or type below: the answer is spoken all the same."],
   NotReadableError: ["The microphone is in use", "Another program holds it. Close that, then press Talk again."],
-  OverconstrainedError: ["That microphone is gone", "Choose another one below, then press Talk again."],
+  OverconstrainedError: ["That microphone is gone", "Choose another one, then press Talk again."],
 };
 
 /** Why `getUserMedia` failed. */

@@ -36,6 +36,7 @@ export class Transcript {
     if (!known) this.#list.append(row);
     this.#drawn.set(entry.id, { entry, row });
     row.className = `entry ${entry.role} ${entry.state}`;
+    row.setAttribute("aria-busy", String(entry.state === "listening")); // read aloud once, when it is whole
     row.replaceChildren(speaker(entry), entry.role === "tool" ? toolCall(entry) : words(entry));
   }
 }

@@ -210,6 +210,22 @@ async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Pat
         await page.get_by_test_id("talk").click()
 
 
+async def test_the_words_are_a_list_whose_lines_are_read_aloud_when_they_are_whole(
+    voice: Path, two_lines: Path
+) -> None:
+    async with served(two_lines) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        await page.add_init_script(REFUSE_THE_MICROPHONE)
+        await page.goto(f"http://{address}/")
+        await page.get_by_test_id("text-input").fill("Could you help me?")
+        await page.keyboard.press("Enter")
+        lines = page.get_by_role("log", name="What was said").get_by_role("listitem")
+        await expect(lines.first).to_contain_text("Could you help me?")
+        await expect(lines.nth(1)).to_have_attribute("aria-busy", "true")
+        await expect(lines.nth(1)).to_have_attribute("aria-busy", "false")
+        await page.get_by_test_id("talk").click()
+
+
 async def test_a_call_waits_for_no_loudspeaker(voice: Path, two_lines: Path) -> None:
     """Where there is none Firefox never says that its sound has started."""
     async with served(two_lines) as address, chromium(voice) as browser:
