@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
+import structlog
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.session import IncomingMessage, MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
@@ -24,6 +25,8 @@ from voiceagent.mcp.config import McpConfig
 from voiceagent.mcp.http import UNREACHABLE, http_client
 from voiceagent.mcp.policies.results import TooMuch, as_text, check_listed, cut
 from voiceagent.mcp.target import McpFailed, Target
+
+log = structlog.get_logger()
 
 Answer = TypeVar("Answer")
 MAX_MESSAGE = 500
@@ -51,9 +54,17 @@ class Connection:
         self._closing = asyncio.Event()
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
-        """All tools of the server. Raises TooMuch."""
-        async with asyncio.timeout(self._config.connect_s):
-            return await self._again_where_forgotten(self._list)
+        """All tools of the server. Raises TooMuch, TimeoutError. A program that is silent then hangs: it is
+        ended, and whoever asks next starts it again.
+        """
+        try:
+            async with asyncio.timeout(self._config.connect_s):
+                return await self._again_where_forgotten(self._list)
+        except TimeoutError:
+            if self._target.command:
+                log.warning("mcp_program_hangs", command=self._target.command, args=self._target.args)
+                self._closing.set()
+            raise
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Call a tool: what it gave, as text. It waits for as long as the tool takes."""

@@ -109,7 +109,8 @@ class SharedConnections:
 
     async def use(self, target: Target, ask: Callable[[Connected], Awaitable[Answer]]) -> Answer:
         """What a connection answers, which is in use meanwhile. Raises McpFailed, after which its tools are
-        asked for behind the scenes: the one that failed may be there no longer, or take something else.
+        asked for behind the scenes: the one that failed may be there no longer, or take something else; and
+        where it took too long, the server may hang.
         """
         shared = self._take(target)
         shared.calls += 1
@@ -118,6 +119,9 @@ class SharedConnections:
         except McpFailed as failed:
             if failed.error.kind != "http_error":
                 self._doubt(shared)
+            raise
+        except asyncio.CancelledError:  # whoever waited has given up
+            self._doubt(shared)
             raise
         finally:
             shared.calls -= 1

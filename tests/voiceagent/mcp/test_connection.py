@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 import mcp_servers
+import psutil
 import pytest
 from mcp_servers import mcp_server
 
@@ -124,6 +125,19 @@ async def test_a_program_that_dies_fails_the_call_and_is_started_again() -> None
         with pytest.raises(McpFailed, match="connection to it was lost"):
             await connection.call("die", {})
         assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+
+
+async def test_a_program_that_hangs_is_ended_and_started_again() -> None:
+    async with connected(STDIO) as connection:
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        (program,) = psutil.Process().children()
+        program.suspend()
+        connection._config = CONFIG.model_copy(update={"connect_s": 0.5})
+        with pytest.raises(TimeoutError):
+            await connection.list_tools()
+        connection._config = CONFIG
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"  # it knows of none
+        await asyncio.to_thread(program.wait, 20)
 
 
 async def test_a_program_that_is_not_there_fails_in_words() -> None:

@@ -118,6 +118,20 @@ async def test_a_call_that_fails_has_the_list_renewed_now_and_then() -> None:
     assert await world.pool.tools(SERVER) == (LOOK,)
 
 
+async def test_a_server_whose_call_was_given_up_is_asked_for_its_list() -> None:
+    world = World()
+    await world.pool.tools(SERVER)
+    (made,) = world.made
+    made.waits, world.now_s = asyncio.Event(), DOUBT_S
+    calling = asyncio.create_task(world.pool.call(SERVER, "order", ""))
+    await asyncio.sleep(0)
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    await asyncio.sleep(0)
+    assert made.lists == 2
+
+
 async def test_a_server_that_says_so_has_its_list_renewed_once_for_many_words() -> None:
     world = World()
     await world.pool.tools(SERVER)
