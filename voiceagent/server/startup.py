@@ -99,7 +99,7 @@ async def started(
                 services = replace(services, answering=replace(services.answering, context=context))
             latency = {}
             if config.upstream.url is None:
-                latency = await _warmed_up(_with_prompt(config, services), engines_work)
+                latency = await _warmed_up(_with_prompt(config, services, mcp), engines_work)
         except _CANNOT_START as error:
             raise CommandFailed(f"cannot start: {error}") from error
         # What was loaded so far stays: the garbage collector need not stop every call to look at it again.
@@ -108,12 +108,13 @@ async def started(
         yield services, latency
 
 
-def _with_prompt(config: Config, services: Services) -> Services:
-    """Services whose calls begin as the agent's, so that its prompt gets into the prefix cache. Its tools are
-    as if a client had brought them, for they are not run. Raises ConfigError.
+def _with_prompt(config: Config, services: Services, mcp: McpPool) -> Services:
+    """Services whose calls begin as the agent's, so that its prompt gets into the prefix cache. Its tools,
+    and those of MCP servers, are as if a client had brought them, for they are not run. Raises ConfigError.
     """
-    prompt, tools = beginning_of(config.agent, services.settings.instructions, config.source)
-    return replace(services, settings=replace(services.settings, instructions=prompt, tools=tools))
+    prompt, own = beginning_of(config.agent, services.settings.instructions, config.source)
+    tools = (*own, *(tool.mcp.tool for tool in mcp.configured()))
+    return replace(services, settings=replace(services.settings, instructions=prompt, tools=tools), mcp=None)
 
 
 async def _warmed_up(services: Services, engines_work: bool) -> dict[str, float]:

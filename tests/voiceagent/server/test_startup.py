@@ -9,9 +9,10 @@ import pytest
 
 from audio.recognizers import Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
-from llmcore.engine import Delta, LlmError, Message, Request, Usage
+from llmcore.engine import Delta, LlmError, Message, Request, ToolCall, Usage
 from voiceagent.config.tables import Config, load
 from voiceagent.conversation.config import LlmEndConfig
+from voiceagent.conversation.mcp import ListedTool
 from voiceagent.demo.agent import FrontDesk
 from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import build_engines, started
@@ -75,6 +76,35 @@ async def test_the_warm_up_asks_with_the_prompt_and_tools_of_an_agent_in_python(
         assert asked[-1].messages[0] == Message("system", FrontDesk().prompt())
         assert {tool.name for tool in asked[-1].tools} == {tool.spec.tool.name for tool in FrontDesk.tools}
         assert services.settings.tools == ()
+
+
+async def test_the_warm_up_runs_no_tool_of_an_mcp_server(config, monkeypatch):
+    asked, called = [], []
+
+    async def generate(request: Request) -> AsyncGenerator[Delta, None]:
+        asked.append([tool.name for tool in request.tools])
+        yield Delta(tool_calls=(ToolCall("call_1", "order", '{"what": "tea"}'),))
+        yield Delta(finish_reason="tool_calls", usage=Usage(0, 0, 1))
+
+    class Shop:
+        def __init__(self, *_: object) -> None: ...
+        async def list_tools(self) -> tuple[ListedTool, ...]:
+            return (ListedTool("order", "Orders something."),)
+
+        async def call(self, *what: object) -> str:
+            called.append(what)
+            return ""
+
+        async def close(self) -> None: ...
+
+    config.source.write_text(
+        f'{config.source.read_text()}\n[[agent.mcp]]\nlabel = "shop"\ncommand = "shop"\n'
+    )
+    engines = build_engines(config)
+    monkeypatch.setattr(engines.llm, "generate", generate)
+    monkeypatch.setattr("voiceagent.mcp.connection.Connection", Shop)
+    async with started(load(config.source), engines, Metrics()):
+        assert (asked, called) == ([["order"]], [])
 
 
 @pytest.mark.parametrize("calibrated", [True, False])
