@@ -47,6 +47,17 @@ def test_a_whole_question_is_waited_for_half_a_second_at_most(code: str, text: s
 @pytest.mark.parametrize(
     ("code", "text"),
     [
+        *(("de", text) for text in ("Was kostet das?", "Wo ist das?", "Wann ist das?", "Ich nehme das.")),
+        ("es", "Quiero cancelar."),
+    ],
+)
+def test_a_pronoun_or_a_verb_alone_may_end_a_sentence(code: str, text: str) -> None:
+    assert judged(code, text).silence_s <= 0.6
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
         *(
             ("de", text)
             for text in ("Ja.", "Nein.", "Ja, bitte.", "Sechs.", "Um halb drei.", "Morgen Abend.")
