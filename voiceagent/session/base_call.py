@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import structlog
 
@@ -20,6 +22,8 @@ from voiceagent.session.services import Services
 from voiceagent.session.tool_running import ToolRunner, ToolSource
 
 log = structlog.get_logger()
+
+Taken = TypeVar("Taken")
 
 
 class BaseCall(ABC):
@@ -51,6 +55,8 @@ class BaseCall(ABC):
         self._hung_up = ""
         self._stopped = asyncio.Event()
         self._closed = False
+        self._untaken: deque[Any] = deque()
+        self._taking = False
 
     @property
     @abstractmethod
@@ -75,6 +81,24 @@ class BaseCall(ABC):
     @abstractmethod
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""
+
+    def _take_in_order(self, new: Taken, take: Callable[[Taken], None], name: str) -> bool:
+        """Take something in by `take`, and after it, in order, whatever it brings; False where it is left to
+        one that is being taken. name: of a fault in it, for the log.
+        """
+        self._untaken.append(new)
+        if self._taking:  # what is carried out posts events itself: they come after it
+            return False
+        self._taking = True
+        try:
+            while self._untaken:
+                take(self._untaken.popleft())
+        except Exception as error:
+            # A fault of ours must not leave a call that neither speaks nor ends.
+            self._monitor.fatal(name, error)
+        finally:
+            self._taking = False
+        return True
 
     @property
     @abstractmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -55,8 +54,6 @@ class Session(BaseCall):
         self._monitor = self._executor.monitor
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._tools = ToolTimes(services.measuring)
-        self._events: deque[ev.Event] = deque()
-        self._handling = False
         self._idle_timer = EventTimer(post)
         self._take_in(services)
 
@@ -104,21 +101,8 @@ class Session(BaseCall):
 
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""
-        if self._closed:
-            return
-        self._events.append(event)
-        if self._handling:  # what is carried out posts events itself: they come after it
-            return
-        self._handling = True
-        try:
-            while self._events:
-                self._take(self._events.popleft())
-        except Exception as error:
-            # A fault of ours must not leave a call that neither speaks nor ends.
-            self._monitor.fatal(type(event).__name__, error)
-        finally:
-            self._handling = False
-        self._monitor_idleness()
+        if not self._closed and self._take_in_order(event, self._take, type(event).__name__):
+            self._monitor_idleness()
 
     @property
     def _runner(self) -> ToolRunner:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -34,6 +33,9 @@ from voiceagent.upstream.connection import Upstream, UpstreamConnection
 from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Send, Wanted
 from voiceagent.upstream.times import UpstreamTimes
+
+Step = tuple[Callable[[], ev.Event], Callable[[], list[Wanted]]]
+"""An event as the log has it, and what the conversation makes of it."""
 
 
 class UpstreamCall(BaseCall):
@@ -73,8 +75,6 @@ class UpstreamCall(BaseCall):
         self._tools = ToolRunner(call_id, measuring, post, self._monitor, filler_after_s, told, began)
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = 0.0
-        self._steps: deque[tuple[Callable[[], ev.Event], Callable[[], list[Wanted]]]] = deque()
-        self._handling = False
         # by it a log tells what the core was, also of a caller who is gone before the upstream comes
         self._take(partial(ev.UpstreamTold, "called"), lambda: [])
         self._take_in(services)
@@ -164,27 +164,17 @@ class UpstreamCall(BaseCall):
 
     # ---- what is done
 
-    def _take(self, event: Callable[[], ev.Event], step: Callable[[], list[Wanted]]) -> None:
-        """event: as the log has it."""
-        if self._closed:
-            return
-        self._steps.append((event, step))
-        if self._handling:  # what is carried out posts events itself: they come after it
-            return
-        self._handling = True
-        try:
-            while self._steps:
-                event, step = self._steps.popleft()
-                self._ids.made = []
-                wanted = step()
-                self._keep(event, wanted)
-                for command in wanted:
-                    self._execute(command)
-        except Exception as error:
-            # A fault of ours must not leave a call that neither speaks nor ends.
-            self._monitor.fatal("upstream", error)
-        finally:
-            self._handling = False
+    def _take(self, event: Callable[[], ev.Event], decide: Callable[[], list[Wanted]]) -> None:
+        if not self._closed:
+            self._take_in_order((event, decide), self._carry_out, "upstream")
+
+    def _carry_out(self, step: Step) -> None:
+        event, decide = step
+        self._ids.made = []
+        wanted = decide()
+        self._keep(event, wanted)
+        for command in wanted:
+            self._execute(command)
 
     def _keep(self, event: Callable[[], ev.Event], wanted: list[Wanted]) -> None:
         """What is said of tools stands in all logs as the same event."""

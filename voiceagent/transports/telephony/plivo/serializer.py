@@ -1,7 +1,7 @@
 """Plivo audio streaming: JSON text with base64 sound; marks are checkpoints. Pure.
 
 https://www.plivo.com/docs/voice-agents/audio-streaming/concepts/audio-streaming-guide. Of L16 it does not
-tell the byte order: see `byte_order`.
+tell the byte order: see `stream/arrival.ByteOrder`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket. The agent's sound
 goes out in the caller's codec: `stream_bidirectional_mode` must be "rtp", `stream_bidirectional_codec` that
-of the stream. Of L16 the documentation does not tell the byte order: see `byte_order`.
+of the stream. Of L16 the documentation does not tell the byte order: see `stream/arrival.ByteOrder`.
 """
 
 from __future__ import annotations
