@@ -122,6 +122,8 @@ class Answering:
             and event.response_id in (None, response.response_id)
         ):
             return self._responses.stop("client_cancelled")
+        if self._responses.was_truncated(event.response_id):  # OpenAI's clients truncate, and then cancel
+            return []
         return [notify.nothing_to_cancel(event.response_id, event.client_event_id)]
 
     def say(self, event: ev.SpeechRequested | ev.ReplyRequested) -> None:

@@ -37,7 +37,7 @@ class ItemRequests:
         response = self._responses.active
         playing = response.item_id if response is not None and response.spoken and response.joined else None
         if isinstance(request, ev.ItemTruncated) and request.item_id == playing:
-            return self._responses.stop("client_cancelled", request.played_s)
+            return self._responses.truncate(request.played_s)
         item = request.item if isinstance(request, ev.ItemCreated) else None
         if isinstance(item, McpApprovalResponse) and not self._tools.is_asked(item.request_id):
             message = f"no request for approval {item.request_id!r} waits for an answer"

@@ -33,6 +33,18 @@ def test_a_client_that_truncates_in_mid_response_stops_it_there():
     assert said(world) == [("user", "count")]
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_client_that_cancels_the_response_that_it_has_truncated_makes_no_mistake(named: bool):
+    world = CallWorld(played_s=9.0)
+    world.say("count")
+    response_id = world.make("one two three four")
+    world.feed(ev.ItemTruncated(world.conversation.history.last_id(), 0.0))
+    cancel = ev.ResponseCancelled(response_id if named else None)
+    assert world.feed(cancel) == []
+    (error,) = world.feed(cancel)
+    assert error.code == "response_cancel_not_active"
+
+
 def test_a_client_that_has_played_more_than_it_was_sent_heard_no_more_than_that():
     world = CallWorld(played_s=0.3)
     world.say("count")

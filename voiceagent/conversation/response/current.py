@@ -47,6 +47,7 @@ class CurrentResponse:
         self._new_id = new_id
         self.current: Response | None = None
         self._over: list[Response] = []
+        self._truncated = ""
         self.sounds: OrderedDict[str, PlayedText] = OrderedDict()
 
     @property
@@ -149,6 +150,16 @@ class CurrentResponse:
             return [cancel, *self._end(response, stopping.result, response.played.text, stopping)]
         response.phase = stopping
         return [cancel, do.StopPlayout(response.response_id)]
+
+    def truncate(self, played_s: float) -> list[Command]:
+        """Cut the response where the client says that it stopped playing it."""
+        self._truncated = "" if self.active is None else self.active.response_id
+        return self.stop("client_cancelled", played_s)
+
+    def was_truncated(self, response_id: str | None) -> bool:
+        """Whether it is this response (None: the last) that the client has just cut so; true once."""
+        truncated, self._truncated = self._truncated, ""
+        return truncated != "" and response_id in (None, truncated)
 
     def abandon(self, gone: ev.CallerGone) -> None:
         """Nobody listens any more: the history keeps what was played of the response that was not over."""
