@@ -39,8 +39,7 @@ from voiceagent.conversation.settings import CallSettings
 MAX_WAITING = 1_000
 """Pieces of sound and events of one call that wait for the writer: five seconds; what comes then is lost."""
 MAX_FACTS, MAX_FACT = 32, 256
-"""Of what a line tells of its call: so many parameters are kept, of so many characters, as anybody may send
-them."""
+"""How many parameters of a phone line are kept, and how many characters of each: anybody may send them."""
 RECENT_S = 3.0
 """An error longer ago than this has been got over."""
 LOG_NAME, RECORDING_NAME, PEAKS_NAME = "log.jsonl", "sound", "peaks"
@@ -141,7 +140,7 @@ class KeptCall:
         self._tell(HeardText(message.item_id, message.text))
 
     def stalled(self, clock_s: float, lag_s: float) -> None:
-        """The event loop woke so much too late."""
+        """The event loop woke `lag_s` too late."""
         self._tell(LoopStalled(clock_s, lag_s))
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:

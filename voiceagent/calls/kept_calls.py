@@ -58,7 +58,7 @@ class KeptCalls:
         return self._store
 
     def stalled(self, clock_s: float, lag_s: float) -> None:
-        """The event loop woke so much too late: the calls that go on have it in their logs."""
+        """The event loop woke `lag_s` too late: the calls that go on have it in their logs."""
         self._writer.stalled(clock_s, lag_s)
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ class CallWriter:
         return call
 
     def stalled(self, clock_s: float, lag_s: float) -> None:
-        """The event loop woke so much too late: told to all calls that go on."""
+        """The event loop woke `lag_s` too late: told to all calls that go on."""
         for files in list(self._calls):
             files.call.stalled(clock_s, lag_s)
 

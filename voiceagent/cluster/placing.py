@@ -77,7 +77,7 @@ def wanted(reports: Sequence[GatewayReport], reserve: int) -> int:
 
 
 def needed(calls: int, reserve: int, each: float) -> int:
-    """Gateways, or replicas, of which each can carry so many calls: ceil((calls + reserve) / each)."""
+    """Gateways, or replicas, that it takes if one carries `each` calls: ceil((calls + reserve) / each)."""
     return max(1, math.ceil((calls + reserve) / each))
 
 

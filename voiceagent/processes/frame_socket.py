@@ -10,8 +10,9 @@ from voiceagent.processes.messages import FrameReader, Message
 from voiceagent.processes.rounds import ROUND_S, InRound, rounds_of
 
 PATIENCE_S = 3 * ROUND_S
-"""So long, at most, what has time waits for company: each message on its own would wake the other process. It
-goes at a whole multiple of this, so that the sockets of a process are all written to in one wake-up."""
+"""How long, at most, a message that has time waits for others: each on its own would wake the other process.
+It goes at a whole multiple of this, so that the sockets of a process are all written to in one wake-up.
+"""
 _READ_BYTES = 1 << 18
 
 

@@ -82,7 +82,7 @@ class Item(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """Either way: so many bytes of the stream's items were read."""
+    """Either way: a number of bytes of the stream's items were read."""
 
     stream: int
     size: int

@@ -278,7 +278,7 @@ class WorkerPool:
             self.complete.set()
 
     def _look(self, number: int, handed_over: int) -> None:
-        """Whether a worker has taken the first so many that it was handed; if not, others get the rest."""
+        """See whether a worker has taken its first `handed_over` connections; else others get the rest."""
         worker = self._workers[number]
         if worker.has_taken(handed_over):
             return

@@ -170,7 +170,7 @@ class Routes:
         self.calls.ready(self._opener(services))
 
     def loop_stalled(self, clock_s: float, lag_s: float) -> None:
-        """The event loop woke so much too late."""
+        """The event loop woke `lag_s` too late."""
         if self.kept is not None:
             self.kept.stalled(clock_s, lag_s)
 

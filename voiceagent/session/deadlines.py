@@ -55,7 +55,7 @@ class Deadlines:
         self._waits.pop((owner, stage), None)
 
     def excuse(self, seconds: float) -> None:
-        """This process itself stood still for so long: nobody else was late."""
+        """This process itself stood still for that time: nobody else was late."""
         for wait in self._waits.values():
             wait.since_s += seconds
 

@@ -52,7 +52,7 @@ class LoopMonitor:
         return sorted(self._lags_s)[round(0.9 * KEPT)]
 
     def observe(self, beat: int, lag_s: float) -> None:
-        """It woke so much too late."""
+        """The event loop woke `lag_s` too late."""
         self._lags_s[beat % KEPT] = max(0.0, lag_s)
 
     async def run(self) -> None:

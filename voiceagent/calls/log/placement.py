@@ -106,7 +106,7 @@ class Placement:
 
 
 class _CallerSound:
-    """The caller's side. end: samples so far; what came since the last `take` is only laid by."""
+    """The caller's side. end: samples so far; what came since the last `take` is only stored."""
 
     def __init__(self, rate_hz: int, began_s: float) -> None:
         self._rate_hz = rate_hz

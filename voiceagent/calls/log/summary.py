@@ -147,7 +147,7 @@ class _Turns:
                 pass
 
     def report(self, report: Json, at_s: float) -> None:
-        """It comes right behind the end of the response that it is about; the call's end has the name."""
+        """A report comes right behind the end of its response; one of the call's end names the response."""
         if report["outcome"] == "hung_up":
             response_id = report["response_id"]
             self._unfinished.reported(response_id)

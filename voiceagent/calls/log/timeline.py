@@ -254,7 +254,7 @@ class Timeline:
         return decode(told, _DECISION).as_json() | {"awaited_ms": awaited_ms}
 
     def _report(self, line: Json) -> None:
-        """It comes right behind the end of the response that it is about; the call's end has the name."""
+        """A report comes right behind the end of its response; one of the call's end names the response."""
         if line["outcome"] == "hung_up":
             response_id = line["response_id"]
         else:

@@ -116,7 +116,7 @@ class Answers:
         return self._recorded.partial(item_id, at_s, now.clock_s)
 
     def turn_resumed(self, at_s: float, now: Now) -> Later:
-        """The same where the voice goes on: in the call that may have been a turn of its own."""
+        """What is recognized where the voice goes on: in the call that may have been a turn of its own."""
         item_id = next(reversed(self._turns), None)
         if item_id is None or self._ears is None:
             return []

@@ -53,7 +53,7 @@ class LoggedPauses:
                     pause.required_s = command["decision"]["silence_s"] + more_s
 
     def at_least_s(self, paused_at_s: float, silence_s: float) -> float:
-        """By the clock, before when so much silence cannot have ended the turn that paused there."""
+        """When, by the clock, this much silence can have ended the turn that paused there at the earliest."""
         pause = self._pauses.get(paused_at_s)
         if pause is None:
             return -math.inf

@@ -35,7 +35,9 @@ class CallersVoice:
 
     @property
     def stretch(self) -> int:
-        """Counts on where the voice begins, pauses or goes on, and where a pause is to end otherwise."""
+        """A number that grows where the voice begins, pauses or goes on, and where a pause is to end
+        otherwise.
+        """
         return self._stretch
 
     def follow(self, event: ev.Event, now_s: float) -> None:

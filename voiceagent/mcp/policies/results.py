@@ -28,7 +28,7 @@ def check_listed(tools: Sequence[ListedTool], max_bytes: int) -> None:
 
 
 def check_size(tools: Sequence[ListedTool], max_tools: int, max_bytes: int) -> None:
-    """Raises TooMuch where so many tools, or such long ones, cannot be offered."""
+    """Raises TooMuch where the tools are more, or longer, than can be offered."""
     if len(tools) > max_tools:
         raise TooMuch(f"it offers {len(tools)} tools; allowed: at most {max_tools} (mcp.max_tools)")
     if (size := _bytes_of(tools)) > max_bytes:
