@@ -85,9 +85,10 @@ class RedisLink:
     def _lose(self, error: Exception) -> None:
         self._asked_from_s = time.monotonic() + AGAIN_S
         self._failures.inc()
+        reason = str(error) or "nothing came in time"
         if not self.trouble:
-            log.error("shared_state_is_lost", reason=str(error))
-        self.trouble = f"Redis does not answer: {error or 'nothing came in time'}"
+            log.error("shared_state_is_lost", reason=reason)
+        self.trouble = f"Redis does not answer: {reason}"
 
 
 async def _hand_over(heard: PubSub, take: Callable[[bytes], None]) -> None:

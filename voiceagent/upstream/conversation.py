@@ -105,8 +105,7 @@ class UpstreamConversation:
                     self._asking.say(messages.words_said(greeting))
                 return [notify.NotifySettings(self.settings, created=True), *self._go_on()]
             case ev.PlayoutSent(response_id):
-                response = self._responses.get(response_id)
-                return [] if response is None or response.ended is None else [response.ended]
+                return self._responses.sent(response_id)
             case ev.PlayoutPlayed(response_id):
                 response = self._responses.get(response_id)
                 if response is None:
@@ -221,6 +220,8 @@ class UpstreamConversation:
                 return [notify.NotifySpeechStopped(event["item_id"], event["audio_end_ms"] / 1000)]
             case "input_audio_buffer.committed":
                 return [notify.NotifyInputCommitted(event["item_id"], event.get("previous_item_id"))]
+            case "input_audio_buffer.timeout_triggered":
+                return [notify.NotifyIdle(event["item_id"], event["audio_end_ms"] / 1000)]
             case "input_audio_buffer.cleared":
                 return [notify.NotifyInputCleared()]
             case "conversation.item.added" | "conversation.item.created" | "conversation.item.done":
@@ -268,7 +269,7 @@ class UpstreamConversation:
                 commands += self._send(messages.item_truncated(cut.item_id, cut.heard_s))
             commands += self._recalled(cut)
             ended = notify.NotifyResponseEnded(cut.response_id, "cancelled", "turn_detected", cut.usage)
-            commands.append(ended)
+            commands += [] if cut.told else [ended]
             for call in cut.when_played:  # they were to be done behind words that were not heard
                 self._responses.running.discard(call.call_id)
                 output = ToolOutputItem(self._new_id("item"), call.call_id, "not done: the caller went on")

@@ -62,7 +62,7 @@ class Response:
 class Cut:
     """What became of a response that was cut. heard_s: seconds of it that were heard. when_played: its tools
     that waited for its end, and are not to be run. usage: what it took, as far as the upstream has told.
-    lost: as `Response` has it.
+    lost: as `Response` has it. told: the client knows how it ended.
     """
 
     response_id: str
@@ -72,6 +72,7 @@ class Cut:
     when_played: tuple[ToolCall, ...]
     usage: Usage
     lost: bool
+    told: bool
 
 
 class Responses:
@@ -84,6 +85,7 @@ class Responses:
         self._history = history
         self._all: deque[Response] = deque()
         self.running: set[str] = set()
+        self._told = ""  # of whose end the client knows, though it is still played
 
     def __bool__(self) -> bool:
         """Whether there is one."""
@@ -143,6 +145,14 @@ class Responses:
             return [do.StopPlayout(response.response_id)]
         return [do.FinishPlayout(response.response_id)]
 
+    def sent(self, response_id: str) -> list[Wanted]:
+        """All sound of a response was sent to the client, which learns of its end now."""
+        response = self.get(response_id)
+        if response is None or response.ended is None:
+            return []
+        self._told = response_id
+        return [response.ended]
+
     def played(self, response: Response) -> list[Wanted]:
         """The response that is played has been, to its end."""
         commands: list[Wanted] = []
@@ -159,7 +169,10 @@ class Responses:
             heard_s = min(played_s, each.sound_s) if each is response else 0.0
             text = each.heard(heard_s)
             waited = tuple(each.when_played)
-            cuts.append(Cut(each.response_id, each.item_id, heard_s, text, waited, each.usage, each.lost))
+            told = each.response_id == self._told
+            cuts.append(
+                Cut(each.response_id, each.item_id, heard_s, text, waited, each.usage, each.lost, told)
+            )
             if each.item_id:
                 commands += self._keep(each.item_id, text, cut=True)
         self._all.clear()

@@ -102,6 +102,25 @@ def test_a_response_is_played_when_the_one_before_it_has_been() -> None:
     assert [one.response_id for one in then if isinstance(one, do.Play | do.FinishPlayout)] == ["resp_2"] * 2
 
 
+def test_a_response_that_is_cut_after_its_last_frame_ends_once() -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), words(1), sound(1), done(1))
+    [ended] = call.handle(ev.PlayoutSent("resp_1"))
+    assert isinstance(ended, notify.NotifyResponseEnded)
+    cut = call.handle(ev.PlayoutStopped("resp_1", 0.1))
+    assert kinds(cut) == ["conversation.item.truncate"]
+    assert not [one for one in cut if isinstance(one, notify.NotifyResponseEnded)]
+
+
+def test_a_silence_that_the_upstream_found_too_long_is_told() -> None:
+    call = conversation()
+    call.connected()
+    place = {"item_id": "item_i", "audio_start_ms": 2_000, "audio_end_ms": 8_000}
+    told = call.take({"type": "input_audio_buffer.timeout_triggered", **place})
+    assert told == [notify.NotifyIdle("item_i", 8.0)]
+
+
 def test_the_client_is_told_of_an_end_when_all_sound_was_sent() -> None:
     call = conversation()
     call.connected()
