@@ -49,7 +49,7 @@ class AdmissionControl:
         self._at_s = now_s
 
     def decide(self, calls: int, predicted_ttft_s: float) -> Refusal | None:
-        """Whether to refuse a call beside `calls` others. The only one is never refused."""
+        """Why a call beside `calls` others is refused; None where it is not. The only one never is."""
         if calls == 0:
             return None  # a prediction that is wrong can only be corrected by calls
         if predicted_ttft_s > MARGIN * self._max_ttft_s:

@@ -30,7 +30,7 @@ class CircuitBreaker:
 
     @property
     def state(self) -> State:
-        """Whether requests pass."""
+        """Which requests pass: all ("closed"), none, or one that tries ("half_open")."""
         if self._trips == 0:
             return "closed"
         return "half_open" if self._trying else "open"

@@ -77,7 +77,7 @@ class Answering:
         return self._outstanding.requested is not None or bool(self._outstanding.sayings)
 
     def allow_preemptive(self, allowed: bool) -> None:
-        """Whether the server has room for responses that may be dropped."""
+        """Take in whether the server has room for responses that may be dropped."""
         self._preemptive_allowed = allowed
 
     # ---- what is wanted

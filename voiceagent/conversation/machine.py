@@ -161,7 +161,7 @@ class Conversation:
                 # a response that was begun ahead does not know of it
                 return self._responses.cancel_preemptive() + self._tools.finish(event)
             case ev.ToolSlow(call_id):
-                tool = self._tools.is_running(call_id)
+                tool = self._tools.running_tool(call_id)
                 return self._answering.fill(tool.filler, self.settings) if tool is not None else []
             case ev.McpListed():
                 return self._mcp_listed(event)

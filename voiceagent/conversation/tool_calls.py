@@ -37,7 +37,7 @@ MAX_ROUNDS = 8
 
 
 class Phase(Enum):
-    """Where a call stands that has not ended."""
+    """Where a call stands that has not ended: as drawn above."""
 
     ASKED = auto()
     WAITING = auto()
@@ -84,7 +84,7 @@ class ToolCalls:
         self._reply_due = False
         return True
 
-    def is_running(self, call_id: str) -> AgentTool | None:
+    def running_tool(self, call_id: str) -> AgentTool | None:
         """The tool of a call that the conversation waits for; None where it does not."""
         call = self._calls.get(call_id)
         return call.tool if call is not None and call.phase is Phase.RUNNING else None
@@ -155,9 +155,9 @@ class ToolCalls:
         return commands
 
     def left_behind(self, said: bool = False) -> list[Command]:
-        """Another response begins: those that run are not waited for any more, and told of when they end.
+        """Another response begins: running calls are not waited for any more; their results come late.
 
-        said: its words are the agent's code's, which gives nothing up, and has not spoken of what has come.
+        said: its words come from the agent's code: no call is given up for them, and they tell of no result.
         """
         commands: list[Command] = []
         for call in list(self._calls.values()):
