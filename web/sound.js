@@ -27,10 +27,13 @@ export async function listDevices() {
 /** Whether the page may choose the loudspeaker. */
 export const canChooseSpeaker = "setSinkId" in HTMLMediaElement.prototype;
 
-/** Tells the levels of streams. Made by a press of a button: browsers start no sound without one. */
+/**
+ * Tells the levels of streams, but for pages on plain HTTP, where browsers let nothing listen. Made by a press of a
+ * button: browsers start no sound without one.
+ */
 export class Levels {
   #context = new AudioContext({ latencyHint: "interactive" });
-  #ready = this.#context.audioWorklet.addModule("./level-worklet.js");
+  #ready = this.#context.audioWorklet?.addModule("./level-worklet.js");
 
   /** A track without sound, for a call without a microphone. */
   silence() {
@@ -42,6 +45,7 @@ export class Levels {
     // Not waited for: where there is no loudspeaker Firefox never does; nor minded when the call is over before.
     this.#context.resume().catch(() => {});
     await this.#ready;
+    if (!this.#ready) return () => {};
     const source = this.#context.createMediaStreamSource(stream);
     const level = new AudioWorkletNode(this.#context, "level", { numberOfOutputs: 0 });
     level.port.onmessage = ({ data }) => listener(data.level, data.atS);

@@ -111,6 +111,13 @@ def with_key(two_lines: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return two_lines
 
 
+@pytest.fixture
+def for_everyone(two_lines: Path) -> Path:
+    """A configuration by which the server takes everybody's calls, whatever he calls it."""
+    two_lines.write_text(two_lines.read_text().replace("max_calls = 2", "open = true"))
+    return two_lines
+
+
 def kill_the_server(config: Path) -> None:
     """End it without a word, as a crash would."""
     for process in psutil.Process().children(recursive=True):
@@ -205,6 +212,22 @@ async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Pat
         await expect(page.get_by_role("alert")).to_contain_text("The microphone is blocked")
         words = page.get_by_test_id("transcript")
         await expect(words.locator(".user")).to_contain_text("Could you help me?")
+        await expect(words.locator(".assistant")).to_contain_text("help")
+        assert await page.evaluate(LOUDEST) > LOUD
+        await page.get_by_test_id("talk").click()
+
+
+async def test_on_plain_http_from_elsewhere_typed_words_are_answered_by_voice(
+    voice: Path, for_everyone: Path
+) -> None:
+    async with served(for_everyone) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        await page.goto(f"http://elsewhere.test:{address.rpartition(':')[2]}/")
+        assert not await page.evaluate("window.isSecureContext")
+        await page.get_by_test_id("text-input").fill("Could you help me?")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("This address cannot use the microphone")
+        words = page.get_by_test_id("transcript")
         await expect(words.locator(".assistant")).to_contain_text("help")
         assert await page.evaluate(LOUDEST) > LOUD
         await page.get_by_test_id("talk").click()

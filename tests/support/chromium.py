@@ -22,6 +22,7 @@ _FLAGS = (
     "--use-fake-device-for-media-stream",
     "--autoplay-policy=no-user-gesture-required",
     "--allow-loopback-in-peer-connection",  # a machine may have no other address
+    "--host-resolver-rules=MAP elsewhere.test 127.0.0.1",  # as a page has it that is not on this machine
 )
 
 
