@@ -96,7 +96,7 @@ def some_noise(length: int, random: np.random.Generator, rate_hz: int) -> Wave:
 
 
 def gain(decibels: float) -> float:
-    """By what a sound is multiplied that is to be so much louder."""
+    """The factor that makes a sound louder by so many decibels."""
     return float(10 ** (decibels / 20))
 
 

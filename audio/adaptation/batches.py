@@ -55,5 +55,5 @@ def filled_up(examples: Sequence[Example]) -> Batch:
 
 
 def _filled(lengths: list[int]) -> Tensor:
-    """True in so many columns of each row, false behind them."""
+    """A mask: true in the first columns of each row, as many as its length, false behind them."""
     return torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]

@@ -76,7 +76,7 @@ def bearer(key: str) -> dict[str, str]:
 
 
 def retry_wait_s(failures: int, random: Callable[[], float]) -> float:
-    """Seconds to wait after so many failures in a row (from 1): at least half of a ceiling that doubles.
+    """Seconds to wait after this many failures in a row (from 1): at least half of a ceiling that doubles.
 
     random: draws from [0, 1), so that many calls do not all come back at once.
     """

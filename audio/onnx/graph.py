@@ -60,7 +60,7 @@ class Graph:
         return self.add_all(operator, inputs, 1, **attributes)[0]
 
     def add_all(self, operator: str, inputs: list[str], outputs: int, **attributes: Any) -> list[str]:
-        """An operator with so many outputs; their names."""
+        """An operator with this many outputs; returns their names."""
         names = [f"value_{len(self._nodes)}_{number}" for number in range(outputs)]
         return self.add_named(operator, inputs, names, **attributes)
 

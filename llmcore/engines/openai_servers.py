@@ -44,7 +44,7 @@ class Server:
 
 
 def kind_of(model: str, owner: str) -> ServerKind | None:
-    """The server that lists `model` as one of `owner`; TGI's own themselves."""
+    """The server that lists `model` under this owner; TGI gives the model itself as the owner."""
     return "tgi" if owner == model else _OWNERS.get(owner)
 
 

@@ -151,7 +151,7 @@ def batch_bounds(settings: VllmSettings, max_step_ms: float) -> dict[str, Any]:
 
 
 def thread_environment(threads: int | None) -> dict[str, str]:
-    """What vLLM's processes on a CPU are to find in the environment for so many threads."""
+    """What vLLM's processes on a CPU are to find in the environment for this many threads."""
     if threads is None:
         return {}
     return {"VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": str(threads)}

@@ -39,7 +39,7 @@ class BreakEven:
         (self._with if drafted else self._without).append((ttft_s, token_s))
 
     def pays(self, tokens: float) -> bool | None:
-        """For a reply of so many tokens; None where too few were measured."""
+        """Whether the draft pays for a reply of this many tokens; None where too few were measured."""
         if min(len(self._with), len(self._without)) < COMPARED:
             return None
         ttft_s, token_s = _medians(self._with)

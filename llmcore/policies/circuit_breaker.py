@@ -80,7 +80,7 @@ class Backoff:
     max_s: float
 
     def wait_s(self, failures: int, random: Callable[[], float], retry_after_s: float | None = None) -> float:
-        """Seconds to wait after so many failures in a row (from 1); never less than the server asked for.
+        """Seconds to wait after this many failures in a row (from 1); never less than the server asked for.
 
         random: draws from [0, 1).
         """

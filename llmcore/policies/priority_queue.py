@@ -101,7 +101,8 @@ class PriorityQueue:
 
     def hurry(self, caller: str, due_s: float) -> list[Ticket]:
         """The turn that this caller's preemptive request was made for is over, or would be if its answer were
-        there: it is that turn's own, and due then. Returns what it is now where the engine has it already.
+        there: it is that turn's own, and due then. Returns its tickets, as they are now, that the engine has
+        already.
         """
         for ticket in self._waiting:
             if _is_preemptive(ticket, caller):

@@ -28,7 +28,7 @@ class Rules:
 
 
 def route(request: Request, rules: Rules, pressed: bool) -> Route:
-    """The model for a request. pressed: there is too much to do, and being simple is not asked for."""
+    """The model for a request. pressed: there is too much to do, and a turn need not be simple."""
     last = next((message for message in reversed(request.messages) if message.role == "user"), None)
     # when in doubt the large one: a wrong answer costs more than a slow one
     if last is None or len(last.content) > rules.max_characters:

@@ -47,7 +47,7 @@ class _Session:
 class SessionAffinity:
     """Knows where each session is and how many requests are open. Times are seconds of one clock.
 
-    replicas: their names. max_running: requests that one of them computes at once; with so many open it is
+    replicas: their names. max_running: requests that one of them computes at once; with as many open it is
     full.
     """
 

@@ -114,8 +114,8 @@ def _label(example: Example) -> Floats:
 
 
 def loss(told: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """What is to be least. What is told just after an end counts most, silences that are nearly long enough
-    hardly, and a long silence is known to be one.
+    """The loss, to be least. Windows just after an end count most, those in silences that are nearly long
+    enough hardly at all, and those long after an end less.
     """
     since_s, silence_s = labels[..., 0], labels[..., 1]
     behind, long = since_s >= 0, silence_s >= SILENCE_S
