@@ -13,6 +13,7 @@ from voiceagent.transports.realtime.protocol.session_object import (
     Format,
     OutputModalities,
     OutputTokens,
+    Prompt,
     SessionObject,
     Temperature,
     ToolChoice,
@@ -123,7 +124,7 @@ class ResponseObject(Wire):
         | None
     ) = None
     reasoning: dict[str, object] | None = None
-    prompt: None = None
+    prompt: Prompt = None
 
 
 class ResponseCreate(ClientEvent):

@@ -57,11 +57,17 @@ def _modality(given: object) -> Modality | None:
     raise PydanticCustomError("modalities", 'allowed: ["audio"] (which has a transcript too) or ["text"]')
 
 
+def _prompt(given: object) -> None:
+    if given is not None:
+        raise PydanticCustomError("prompt", "allowed: null; no prompts are kept here, give instructions")
+
+
 OutputTokens = Annotated[int | None, PlainValidator(_output_tokens)]
 Speed = Annotated[float | None, PlainValidator(_speed)]
 Voice = Annotated[str | None, PlainValidator(_voice)]
 ToolChoice = Annotated[str | None, PlainValidator(_tool_choice)]
 OutputModalities = Annotated[Modality | None, PlainValidator(_modality)]
+Prompt = Annotated[None, PlainValidator(_prompt)]
 Temperature = Annotated[float, Field(ge=0, le=2)]
 _Milliseconds = Annotated[int, Field(ge=1, le=3_600_000)]
 
@@ -211,5 +217,5 @@ class SessionObject(Wire):
     tracing: Literal["auto"] | dict[str, Any] | None = None
     truncation: Literal["auto", "disabled"] | dict[str, Any] | None = None
     reasoning: dict[str, Any] | None = None
-    prompt: None = None
+    prompt: Prompt = None
     voiceagent: Extensions | None = None

@@ -50,7 +50,12 @@ from session_updates import WEATHER, detection, input_, mistake, output, updated
             "session.tools[0].name",
             "two",
         ),
-        ({"prompt": {"id": "pmpt_1"}}, "invalid_value", "session.prompt", "pmpt_1"),
+        (
+            {"prompt": {"id": "pmpt_1"}},
+            "invalid_value",
+            "session.prompt",
+            "allowed: null; no prompts are kept",
+        ),
         ({"include": ["everything"]}, "invalid_value", "session.include[0]", "'everything'"),
         (output(speed=1.5), "invalid_value", "session.audio.output.speed", "1.5: allowed: 1.0"),
         (output(voice=3), "invalid_value", "session.audio.output.voice", "3"),
