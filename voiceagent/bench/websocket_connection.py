@@ -27,7 +27,7 @@ from voiceagent.bench.wires import (
 )
 from voiceagent.validation.errors import CommandFailed
 
-GOING_AWAY = (1000).to_bytes(2, "big")
+NORMAL_CLOSURE = (1000).to_bytes(2, "big")
 Clock = Callable[[], float]
 
 
@@ -44,6 +44,7 @@ class WebSocketConnection(asyncio.Protocol):
         self.opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.caller: Talker | None = None
         self.failure = ""
+        self.hung_up = False
         self._marks: deque[tuple[float, bytes]] = deque()  # when each is reached, and the answer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -98,7 +99,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     def hang_up(self) -> None:
         """Close the call, as a caller does who has heard enough."""
-        self.send(websocket_frame(CLOSE, GOING_AWAY))
+        self.send(websocket_frame(CLOSE, NORMAL_CLOSURE))
         if self._transport is not None:
             self._transport.close()
 
@@ -106,6 +107,7 @@ class WebSocketConnection(asyncio.Protocol):
         if opcode == PING:
             self.send(websocket_frame(PONG, payload))
         elif opcode == CLOSE:
+            self.hung_up = payload[:2] == NORMAL_CLOSURE
             self.failure = f"the server closed the call: {payload[2:].decode('utf-8', 'replace')}"
         elif self.caller is None:
             return

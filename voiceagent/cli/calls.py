@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -82,13 +83,18 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
     console.print(as_said(told))
     if facts:
         console.print(as_said("the line told: " + ", ".join(f"{k} {v}" for k, v in facts.items())))
+    drawn = _timeline(call)
+    wordless = deque(_tools_of_wordless(drawn))
     table = Table("s", "caller", "agent", "outcome", "waited", "stages, ms")
     for turn in turns:
         stages = ", ".join(f"{stage.name} {stage.duration_us / 1000:.0f}" for stage in turn.stages)
         waited = f"{turn.waited_us / 1000:.0f} ms"
-        table.add_row(f"{turn.at_s:.1f}", as_said(turn.said), _response(turn), turn.outcome, waited, stages)
+        answer = _response(turn)
+        if wordless and not turn.written and turn.outcome == "completed":
+            answer = as_said(wordless.popleft())
+        table.add_row(f"{turn.at_s:.1f}", as_said(turn.said), answer, turn.outcome, waited, stages)
     console.print(table)
-    for line in _beside_the_turns(call, {turn.turn_id for turn in turns}, tools):
+    for line in _beside_the_turns(call, drawn, {turn.turn_id for turn in turns}, tools):
         console.print(as_said(line))
 
 
@@ -182,14 +188,36 @@ def _when(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _beside_the_turns(call: CallRow, told_turns: Set[str], tools: Sequence[ToolUse]) -> list[str]:
+def _timeline(call: CallRow) -> dict[str, Any] | None:
+    """The call as it is drawn; None where its log cannot be read."""
+    try:
+        return dict(json.loads(document(call)))
+    except (LogError, PlaceError):
+        return None
+
+
+def _tools_of_wordless(told: dict[str, Any] | None) -> list[str]:
+    """For each response without a word, in order, which tools it called."""
+    if told is None:
+        return []
+    called: dict[str, list[str]] = {}
+    for tool in told["tools"]:
+        called.setdefault(tool["response_id"], []).append(tool["name"])
+    return [
+        f"(calls {', '.join(called[one['response_id']])})" if one["response_id"] in called else ""
+        for one in told["responses"]
+        if not one["written"] and one["status"] == "completed"
+    ]
+
+
+def _beside_the_turns(
+    call: CallRow, told: dict[str, Any] | None, told_turns: Set[str], tools: Sequence[ToolUse]
+) -> list[str]:
     """What was typed, why turns ended when they did, which tools ran with what result, what failed (hooks
     too), and in what the call broke off, in order; of a call whose log cannot be read the tools alone.
-    told_turns: with a response that is over.
+    told: the call as it is drawn. told_turns: with a response that is over.
     """
-    try:
-        told = json.loads(document(call))
-    except (LogError, PlaceError):
+    if told is None:
         return [f"{tool.at_s:.1f} s: tool {tool.name}" for tool in tools]
     lines = [
         (turn["began_s"], f"typed: {turn['said']}") for turn in told["turns"] if turn["ended_by"] == "typed"

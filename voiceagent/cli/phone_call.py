@@ -78,20 +78,24 @@ class PhoneCall:
         self._caller = caller
 
     async def say(self, sound: Samples) -> Exchange:
-        """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered. Raises CommandFailed."""
-        caller = self._caller
+        """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered, or has hung up. Raises
+        CommandFailed.
+        """
+        caller, connection = self._caller, self._connection
+        if connection.failure:
+            return Exchange(failures=[f"not said: {connection.failure}"])
         caller.to_say.extend(frames_of(self._wire, sound))
-        while caller.to_say:
+        while caller.to_say and not connection.failure:
             await self._go_on()
         caller.heard.clear()
         silent_from_s = time.monotonic()
-        while not self._connection.failure and not (caller.heard and self._quiet):
+        while not connection.failure and not (caller.heard and self._quiet):
             await self._go_on()
             if not caller.heard and time.monotonic() > silent_from_s + PATIENCE_S:
                 raise CommandFailed(f"no answer came within {PATIENCE_S:.0f} s")
         exchange = Exchange(frames=[resample(self._sound(), self._wire.format.rate_hz, FORMAT.rate_hz)])
-        if self._connection.failure and not caller.heard:
-            exchange.failures.append(self._connection.failure)
+        if connection.failure and not (caller.heard or connection.hung_up):
+            exchange.failures.append(connection.failure)
         return exchange
 
     async def greeted(self) -> None:
@@ -108,8 +112,6 @@ class PhoneCall:
         return np.concatenate([np.zeros(0, np.int16), *self._caller.heard])
 
     async def _go_on(self) -> None:
-        if self._connection.failure and self._caller.to_say:
-            raise CommandFailed(self._connection.failure)
         self._connection.speak(time.monotonic())
         await asyncio.sleep(_ROUND_S)
 

@@ -13,10 +13,11 @@ from fixed_config import write_config
 from kept_folder import begin, conversation, keep_calls, keep_one, store_of
 from logged_call import log_of
 
-from llmcore.engine import Tool, ToolCall
+from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.cli.main import main
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.latency import TurnCounts, TurnReport
 from voiceagent.conversation.settings import AgentTool
 
 ENGINES = "".join(f'[{stage}]\nengine = "x:X"\n' for stage in ("recognizer", "llm", "synthesizer"))
@@ -126,6 +127,29 @@ def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, ca
     assert "there is no tool 'bok'; allowed: book" in shown
     assert "failed: llm: it is gone" in shown
     assert "the agent's on_turn failed at shop.py:41, in on_turn: KeyError: 'pizza'" in shown
+
+
+def test_a_response_that_only_calls_a_tool_is_shown_with_its_name(config: Path, capsys, monkeypatch):
+    tools = (AgentTool(Tool("book", "")), AgentTool(Tool("look", "")))
+    world = CallWorld(settings=call_settings(agent_tools=tools))
+    world.feed(ev.CallStarted())
+    world.feed(ev.ItemCreated(MessageItem("item_1", "user", "a room please")))
+    world.feed(ev.ResponseRequested())
+    calls = (ToolCall("call_t", "book", "{}"), ToolCall("call_u", "look", "{}"))
+    response_id = world.response_id()
+    world.feed(ev.ToolCallsReady(response_id, calls))
+    world.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+    world.play_out(response_id)
+    kept = keep_calls(config.parent / "kept")
+    writing = kept.keep("call_1", world.settings, POLICY, 16_000)
+    for step in world.steps:
+        writing.took(step.event, 1.0, step.ids, step.commands)
+    writing.answered(TurnReport("resp_1", "completed", (), (), TurnCounts()))
+    writing.ended("the caller hung up", [])
+    kept.close()
+    monkeypatch.setenv("COLUMNS", "200")
+    assert run(config, "calls", "show", "call_1") == 0
+    assert "(calls book, look)" in capsys.readouterr().out
 
 
 def test_a_call_tells_why_a_turn_of_the_caller_ended_when_it_did(config: Path, capsys):

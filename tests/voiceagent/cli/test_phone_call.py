@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fixed_config import write_config
+from mcp_config import mcp_config
 from served import served
 
 from voiceagent.cli.phone_call import phone_call
@@ -21,6 +22,27 @@ async def test_what_is_said_is_answered(tmp_path: Path) -> None:
         exchange = await call.say(WORDS)
     assert not exchange.failures
     assert len(exchange.sound) > FORMAT.rate_hz / 2
+
+
+CURT = """from voiceagent.agents import Agent, tool
+
+class Curt(Agent):
+    @tool
+    async def leave(self, city: str) -> None:
+        'Leaves.'
+        self.call.hang_up()
+"""
+
+
+async def test_an_agent_that_hangs_up_without_a_word_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "curt_agent.py").write_text(CURT)
+    config = mcp_config(tmp_path)  # its LLM calls the first tool
+    instructions = 'instructions = "You are a helpful assistant."'
+    config.write_text(config.read_text().replace(instructions, 'python = "curt_agent:Curt"'))
+    async with served(config) as address, phone_call(f"http://{address}", "") as call:
+        exchange = await call.say(WORDS)
+        assert (exchange.failures, len(exchange.sound)) == ([], 0)
+        assert (await call.say(WORDS)).failures == ["not said: the server closed the call: the agent hung up"]
 
 
 async def test_a_server_without_a_phone_line_is_told(tmp_path: Path) -> None:
