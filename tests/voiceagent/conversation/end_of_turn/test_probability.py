@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import language_of
-from voiceagent.conversation.end_of_turn.probability import SILENCES, WEIGHTS, judge, silence_s
+from voiceagent.conversation.end_of_turn.probability import DICTATED, SILENCES, WEIGHTS, judge, silence_s
 
 ENGLISH = language_of("en")
 PHONE = "What is your phone number?"
@@ -113,6 +113,11 @@ def test_who_asks_may_end_with_a_preposition(text: str) -> None:
 )
 def test_a_verb_may_end_with_its_particle(text: str) -> None:
     assert judge(TurnEvidence(text), ENGLISH).silence_s <= 0.6
+
+
+@pytest.mark.parametrize("text", ["John.", "Peter.", "Thomas."])
+def test_a_given_name_may_be_the_whole_answer(text: str) -> None:
+    assert judge(TurnEvidence(text, "What's your name?"), ENGLISH).silence_s <= DICTATED.even_s
 
 
 @pytest.mark.parametrize("text", ["I want to pay.", "Can I return it?", "I need to cancel."])
