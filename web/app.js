@@ -166,7 +166,7 @@ function press() {
 function say(call) {
   const content = [{ type: "input_text", text: unsent }];
   unsent = "";
-  if (doing !== "listening") call.send({ type: "output_audio_buffer.clear" }); // who types interrupts, too
+  call.send({ type: "output_audio_buffer.clear" }); // who types interrupts, too
   call.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
   call.send({ type: "response.create" });
 }

@@ -51,6 +51,12 @@ UNPLUG = """() => {
     track.stop();
     track.dispatchEvent(new Event("ended"));
 }"""
+TYPE_TWICE = """() => {
+    for (const words of ["Could you help me?", "Are you there?"]) {
+        document.getElementById("text").value = words;
+        document.getElementById("text-form").requestSubmit();
+    }
+}"""
 LOUDEST = """async () => {
     const context = new AudioContext();
     const analyser = context.createAnalyser();
@@ -214,6 +220,21 @@ async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Pat
         await expect(words.locator(".user")).to_contain_text("Could you help me?")
         await expect(words.locator(".assistant")).to_contain_text("help")
         assert await page.evaluate(LOUDEST) > LOUD
+        await page.get_by_test_id("talk").click()
+
+
+async def test_words_typed_right_behind_others_are_answered(voice: Path, two_lines: Path) -> None:
+    async with served(two_lines) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        await page.add_init_script(REFUSE_THE_MICROPHONE)
+        await talk(page, address)
+        await expect(page.get_by_test_id("status")).to_have_text("Listening")
+        await page.evaluate(TYPE_TWICE)
+        lines = page.get_by_test_id("transcript").locator("li")
+        await expect(lines.last).to_contain_text("Sure")
+        await expect(page.locator(".entry.user")).to_have_count(2)
+        await expect(lines.nth(1)).to_contain_text("Are you there?")  # the answer to the first had not begun
+        await expect(page.get_by_role("alert")).not_to_contain_text("The server objects")
         await page.get_by_test_id("talk").click()
 
 
