@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
+import re
 import resource
 import sys
 import time
@@ -16,7 +17,7 @@ from call_services import call_services
 from fake_client import FakeClient
 from fault_calls import LONG, PATIENCE_S, bystander, calling, counted, until_healthy
 from faulty_server import FaultyServer, faulty_server
-from fixed_config import FIXED
+from fixed_config import FIXED, write_config
 from redis_server import redis_server
 
 from voiceagent.conversation import notifications as notify
@@ -49,6 +50,26 @@ async def test_calls_go_on_when_nobody_reads_the_log(tmp_path: Path) -> None:
                     caller.seen.clear()
     finally:
         os.close(unread)
+
+
+async def test_a_server_whose_stdout_nobody_reads_takes_calls(tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("voiceagent")
+    read, write = os.pipe()
+    os.close(read)
+    command = [program, "serve", "--config", write_config(tmp_path)]
+    process = await asyncio.create_subprocess_exec(*command, stdout=write, stderr=asyncio.subprocess.PIPE)
+    os.close(write)
+    assert process.stderr is not None
+    async with asyncio.timeout(PATIENCE_S):
+        while b"stdout_unread" not in (line := await process.stderr.readline()):
+            assert line, "it has ended"
+    found = re.search(rb"http://([\w.:]+)", line)
+    assert found
+    async with calling(found[1].decode()) as caller:
+        assert await caller.turn() == "completed"
+    process.terminate()
+    await process.communicate()
+    assert process.returncode == 0
 
 
 def fill_disks(server: FaultyServer, room_bytes: int) -> None:

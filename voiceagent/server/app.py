@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -209,11 +210,20 @@ def create_app(config: Config | Path | str) -> VoiceApp:
     return VoiceApp(Server(config if isinstance(config, Config) else load(Path(config))))
 
 
+def _announce(line: str) -> None:
+    """Tell on stdout that calls are taken; where nobody reads it, in the log, and the server goes on."""
+    try:
+        print(line, flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where what is left of the line goes
+        log.warning("stdout_unread", reason=str(error), line=line)
+
+
 def serve(config: Config) -> None:
     """Serve until a signal says stop. Raises ConfigError, CommandFailed."""
     configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
-    uvloop.run(server.run(partial(print, flush=True)))
+    uvloop.run(server.run(_announce))
     for number in STOPPING:  # of which the event loop has let go: an end that went well is not killed
         signal.signal(number, signal.SIG_IGN)
