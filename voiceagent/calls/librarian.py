@@ -6,6 +6,7 @@ The logs are the truth: what could not be told to the database is told later, by
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import threading
@@ -35,6 +36,8 @@ MAX_JOBS = 10_000
 """Calls that may wait for a database; of more, the next start tells it."""
 WRITTEN_S = 60.0
 """A call that has no file after such a time will have none: its process died, or its folder was removed."""
+HANGS_S = 30.0
+"""Database or storage that needs longer for one call hangs, most likely: as on a network that is gone."""
 LINES_A_BREATH = 20
 END_S = 10.0
 
@@ -80,8 +83,8 @@ class Librarian:
         self._retention = retention
         self._losses = losses
         self._jobs: deque[_Job] = deque(maxlen=MAX_JOBS)
-        self.trouble = ""
-        """Why database or storage took nothing at the last attempt, "" where they did."""
+        self._failure = ""
+        self._working_from_s = math.inf
         self._prepared = False
         self._clear_at_s = 0.0
         self._wake = threading.Event()
@@ -99,6 +102,14 @@ class Librarian:
     def ended(self, folder: Path) -> None:
         """The files of a call are complete."""
         self._add(_Ended(folder))
+
+    @property
+    def trouble(self) -> str:
+        """Why database or storage took nothing at the last attempt, or do not answer; "" where they did."""
+        waited_s = time.monotonic() - self._working_from_s
+        if waited_s > HANGS_S:
+            return f"database or storage has not answered for {waited_s:.0f} s; {len(self._jobs) + 1} wait"
+        return self._failure
 
     def close(self) -> None:
         """Do what can be done now, and stop."""
@@ -119,13 +130,14 @@ class Librarian:
             try:
                 self._work()
             except (StoreError, PlaceError, OSError) as error:
+                self._working_from_s = math.inf
                 self._losses.failed(error)
-                self.trouble = str(error)
+                self._failure = str(error)
                 self._ending.wait(wait_s)
                 wait_s = min(2 * wait_s, RETRY_S[1])
                 self._wake.set()  # to try again
             else:
-                wait_s, self.trouble = RETRY_S[0], ""
+                wait_s, self._failure = RETRY_S[0], ""
             if ending:
                 return
             self._wake.wait(CLEAR_S)
@@ -138,6 +150,7 @@ class Librarian:
             self._prepared = True
         while self._jobs:
             job = self._jobs.popleft()
+            self._working_from_s = time.monotonic()
             try:
                 self._do(job)
             except (StoreError, PlaceError, OSError):
@@ -146,6 +159,7 @@ class Librarian:
             except Exception as error:  # a fault of ours must not keep the others from their record
                 log.error("call_not_on_record", exc_info=error)
                 self._losses.failed(error)
+        self._working_from_s = math.inf
         if time.time() >= self._clear_at_s:
             self._clear()
             self._clear_at_s = time.time() + CLEAR_S

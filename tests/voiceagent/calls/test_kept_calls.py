@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from kept_folder import begin, keep_calls, keep_one, store_of, until
 from postgres_server import postgres_server
 
+from voiceagent.calls import librarian
 from voiceagent.calls.librarian import WRITTEN_S, delete_call
 from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.places import read_log_at
@@ -100,6 +102,20 @@ def test_a_database_that_comes_back_learns_of_the_calls(tmp_path: Path):
         until(lambda: [call.state for call in store.newest()] == ["ended"])
         store.close()
         kept.close()
+
+
+def test_a_database_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    answers = threading.Event()
+    monkeypatch.setattr(librarian, "HANGS_S", 0.1)
+    monkeypatch.setattr(CallStore, "began", lambda *_: answers.wait(30))
+    kept = keep_calls(tmp_path)
+    call = begin(kept)
+    until(kept.trouble)
+    assert kept.trouble() == "database or storage has not answered for 0 s; 1 wait"
+    answers.set()
+    until(lambda: not kept.trouble())
+    call.ended("the caller hung up", ())
+    kept.close()
 
 
 def test_calls_unknown_to_the_database_are_found_at_start(tmp_path: Path):
