@@ -19,6 +19,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
 
 from audio.pcm import AudioFormat, encode
+from tests.voiceagent.transports.telephony.telnyx import test_telnyx as telnyx_line
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem
@@ -305,7 +306,7 @@ async def test_a_call_that_ends_on_the_server_ends_the_connection() -> None:
         ([line.media(SOUND, 1).replace('"payload": "', '"payload": "!')], "payload is not base64"),
         (["no JSON"], "a message is not JSON"),
         ([b"\x00"], "a binary message"),
-        (['{"event":"weather"}'] * (phone_call.MAX_UNKNOWN + 1), "unknown kinds came, the last is"),
+        (['{"event":"weather"}'] * (phone_call.MAX_PASSED_OVER + 1), "unknown kinds came, the last is"),
     ],
 )
 async def test_bad_input_ends_only_its_own_call_with_a_reason(messages: list[str], said: str) -> None:
@@ -324,6 +325,17 @@ async def test_events_of_unknown_kinds_are_passed_over() -> None:
         await websocket.send('{"event":"weather"}')
         await websocket.send(line.media(SOUND, 1))
         await soon(call.until(lambda call: bool(call.heard)))
+
+
+async def test_an_error_of_the_line_is_passed_over() -> None:
+    async with (
+        phone_server({"telnyx": {}}) as server,
+        connect(server.url("telnyx")) as websocket,
+    ):
+        await websocket.send(telnyx_line.start())
+        await websocket.send(telnyx_line.event("error", payload={"code": 100002, "title": "unknown_error"}))
+        await websocket.send(telnyx_line.media(SOUND, 1))
+        await soon(server.call.until(lambda call: bool(call.heard)))
 
 
 async def test_a_connection_without_a_start_is_not_waited_for(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from binascii import Error as Base64Error
-from binascii import a2b_base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item, to_messages
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.transports.base64_text import from_base64
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.protocol import client_events as wire
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
@@ -212,7 +212,7 @@ def _append(audio: object, settings: CallSettings) -> AudioAppended:
             raise RequestError("missing_required_parameter", "audio is missing", "audio")
         raise RequestError("invalid_type", f"audio is {shorten(audio)}; base64 text is needed", "audio")
     try:
-        return AudioAppended(decode_sound(a2b_base64(audio, strict_mode=True), settings.input_format))
+        return AudioAppended(decode_sound(from_base64(audio), settings.input_format))
     except Base64Error as error:
         raise RequestError("invalid_value", f"audio is not base64: {error}", "audio") from error
     except ValueError as error:  # half a sample, or characters beyond ASCII

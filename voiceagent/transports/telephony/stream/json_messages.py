@@ -6,14 +6,13 @@ each call, and a plain dict costs half of what a model does.
 
 from __future__ import annotations
 
-from binascii import Error as Base64Error
-from binascii import a2b_base64
 from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from voiceagent.transports.base64_text import from_base64
 from voiceagent.transports.realtime.protocol.errors import shorten
 from voiceagent.transports.telephony.stream.serializer import DIGITS, Message, ProtocolError, Unknown
 
@@ -89,8 +88,8 @@ def read_sound(payload: str, name: str) -> bytes:
     """The bytes that field `name` has as base64. Raises ProtocolError."""
     # Not by pydantic, which takes base64 without its padding, and that of URLs.
     try:
-        return a2b_base64(payload, strict_mode=True)
-    except (Base64Error, ValueError) as error:  # ValueError: characters beyond ASCII
+        return from_base64(payload)
+    except ValueError as error:
         raise ProtocolError(f"{name} is not base64: {error}") from error
 
 

@@ -71,7 +71,14 @@ class Unknown:
     name: str
 
 
-PhoneEvent = Started | Media | KeyPressed | MarkPlayed | Stopped | Unknown
+@dataclass(frozen=True, slots=True)
+class LineError:
+    """The provider reports an error, after which the stream goes on."""
+
+    reported: str
+
+
+PhoneEvent = Started | Media | KeyPressed | MarkPlayed | Stopped | Unknown | LineError
 Message = str | bytes
 
 

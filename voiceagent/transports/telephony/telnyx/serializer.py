@@ -8,7 +8,7 @@ of the stream. Of L16 the documentation does not tell the byte order: see `strea
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, NotRequired
+from typing import Annotated, Any, ClassVar, Literal, NotRequired
 
 from pydantic import BeforeValidator, Field, TypeAdapter
 from typing_extensions import TypedDict
@@ -24,7 +24,7 @@ from voiceagent.transports.telephony.stream.json_stream import (
     MediaMessage,
     StopMessage,
 )
-from voiceagent.transports.telephony.stream.serializer import ProtocolError, Started
+from voiceagent.transports.telephony.stream.serializer import LineError, Started
 
 FORMATS = {
     ("PCMU", 8_000): AudioFormat.PCMU,
@@ -107,5 +107,6 @@ class TelnyxSerializer(JsonStream):
         parameters = {**known, **(start.get("custom_parameters") or {})}
         return Started(start["call_control_id"], self._format, self._format, parameters=parameters)
 
-    def _other(self, said: _ErrorMessage) -> NoReturn:
-        raise ProtocolError(f"Telnyx reports an error: {shorten(said.get('payload'))}")
+    def _other(self, said: _ErrorMessage) -> LineError:
+        """All errors that the documentation has are of one message; a stream that is over says `stop`."""
+        return LineError(shorten(said.get("payload")))

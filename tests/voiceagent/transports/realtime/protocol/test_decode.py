@@ -49,6 +49,13 @@ def test_appended_sound_is_decoded_by_the_format_of_the_call(audio_format: Audio
     np.testing.assert_allclose(appended.samples, samples, rtol=0.04, atol=8)
 
 
+def test_appended_sound_may_come_in_lines_as_mime_has_it() -> None:
+    sound = np.arange(480, dtype=np.int16)
+    audio = base64.encodebytes(sound.tobytes()).decode()
+    appended = sent(type="input_audio_buffer.append", audio=audio)
+    assert isinstance(appended, AudioAppended) and np.array_equal(appended.samples, sound)
+
+
 def test_appended_sound_may_carry_an_event_id() -> None:
     appended = sent(type="input_audio_buffer.append", audio="AAA=", event_id="e1")
     assert isinstance(appended, AudioAppended)

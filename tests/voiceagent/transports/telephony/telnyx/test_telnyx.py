@@ -14,6 +14,7 @@ import pytest
 from audio.pcm import AudioFormat
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
+    LineError,
     MarkPlayed,
     Media,
     ProtocolError,
@@ -98,6 +99,12 @@ def test_sound_keys_marks_and_the_stop_are_reported():
     assert serializer.decode(event("weather")) == Unknown("weather")
 
 
+def test_an_error_is_reported_by_its_name_and_ends_nothing():
+    reported = started().decode(event("error", payload={"code": 100002, "title": "unknown_error"}))
+    assert isinstance(reported, LineError)
+    assert "unknown_error" in reported.reported
+
+
 def test_what_is_sent_has_no_stream_id():
     serializer = started()
     assert json.loads(serializer.media(np.zeros(160, np.int16))).keys() == {"event", "media"}
@@ -114,7 +121,6 @@ def test_what_is_sent_has_no_stream_id():
         ("", start(call_control_id=""), "call_control_id is ''"),
         (start(), start(), "a second start came"),
         (start(), media(b"\xff", stream="other"), "stream_id is 'other'; allowed: the stream's own"),
-        (start(), event("error", payload={"code": 100002, "title": "unknown_error"}), "unknown_error"),
     ],
 )
 def test_what_is_wrong_is_named(before, message, said):

@@ -53,6 +53,13 @@ def test_media_is_sound_with_its_place():
     assert started().decode(line.media(b"\xff\x7f\x00", 2)) == Media(b"\xff\x7f\x00", 2)
 
 
+def test_media_may_have_its_base64_in_lines():
+    message = line.media(bytes(range(160)), 1)
+    payload = json.loads(message)["media"]["payload"]
+    in_lines = message.replace(payload, payload[:76] + "\\n" + payload[76:] + "\\r\\n")
+    assert started().decode(in_lines) == Media(bytes(range(160)), 1)
+
+
 def test_what_the_caller_hears_is_not_taken_for_his_voice():
     assert started().decode(line.media(b"\xff", 1, track="outbound")) is None
 
