@@ -12,15 +12,18 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import Mount, Route, Router
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.limits import EventLimits
-from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.protocol.errors import RequestError, shorten
 from voiceagent.transports.realtime.protocol.limits import check_size, check_values
 
+_PATH = "/v1/realtime"
 MAX_BODY_BYTES = 1_048_576
 _HEADERS = ("authorization", "content-type", "x-openai-agents-sdk")
 
@@ -76,8 +79,10 @@ def to_object(text: str | bytes, name: str, limits: EventLimits) -> dict[str, An
     return document
 
 
-def under_realtime(routes: list[BaseRoute], admission: Admission) -> Mount:
-    """All that is under `/v1/realtime/`. Pages of other sites may ask where they may call."""
+def under_realtime(routes: list[Route], admission: Admission) -> Mount:
+    """All that is under `/v1/realtime/`; OpenAI's API has more there, and who asks for that is told so. Pages
+    of other sites may ask where they may call.
+    """
     rules = admission.rules
     cors = Middleware(
         CORSMiddleware,
@@ -86,7 +91,21 @@ def under_realtime(routes: list[BaseRoute], admission: Admission) -> Mount:
         allow_headers=_HEADERS,
         expose_headers=["Location"],
     )
-    return Mount("/v1/realtime", routes=routes, middleware=[cors])
+    return Mount(_PATH, Router(routes, default=_not_there(routes)), middleware=[cors])
+
+
+def _not_there(routes: list[Route]) -> ASGIApp:
+    there = ", ".join(f"{method} {_PATH}{route.path}" for route in routes for method in route.methods or ())
+
+    async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await WebSocketClose()(scope, receive, send)
+            return
+        asked = f"{scope['method']} {shorten(scope['path'])}"
+        message = f"{asked} is not there; there are a WebSocket at {_PATH}, {there}"
+        await _refusal(404, "not_found", message)(scope, receive, send)
+
+    return refuse
 
 
 def _refusal(status: int, code: str, message: str, param: str | None = None) -> Response:

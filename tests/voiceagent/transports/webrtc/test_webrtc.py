@@ -51,7 +51,7 @@ class Site:
             Route("/calls/{call_id}/hangup", answering(webrtc.hang_up), methods=["POST"]),
             Route("/client_secrets", answering(secrets.create), methods=["POST"]),
         ]
-        self.app = Starlette(routes=[under_realtime(list(routes), admission)])
+        self.app = Starlette(routes=[under_realtime(routes, admission)])
 
     def _open_call(self, call_id: str, client: Client, model: str) -> ScriptedCall:
         if self._full:
@@ -147,6 +147,15 @@ async def test_a_form_without_an_offer_is_refused() -> None:
     async with browsing(Site(Admission())) as http:
         response = await http.post("/v1/realtime/calls", files={"session": (None, "{}")})
         assert (response.status_code, error(response)["param"]) == (400, "sdp")
+
+
+async def test_what_the_api_has_and_this_server_has_not_is_named() -> None:
+    async with browsing(Site(Admission())) as http:
+        response = await http.post("/v1/realtime/calls/rtc_1/refer", json={"target_uri": "tel:+1"})
+        assert (response.status_code, error(response)["code"]) == (404, "not_found")
+        assert "POST '/v1/realtime/calls/rtc_1/refer' is not there" in error(response)["message"]
+        assert "POST /v1/realtime/calls/{call_id}/hangup" in error(response)["message"]
+        assert (await http.get("/v1/realtime/calls")).status_code == 405
 
 
 async def test_a_full_server_says_so() -> None:
