@@ -50,8 +50,10 @@ async function connect(again, leaving) {
       });
     },
   );
-  await call.open(held.microphone, SESSION, key, leaving);
-  if (again) for (const item of asItems(entries)) call.send({ type: "conversation.item.create", item });
+  const said = again ? asItems(entries) : [];
+  const extensions = { ...SESSION.voiceagent, greeting: said.length === 0 };
+  await call.open(held.microphone, { ...SESSION, voiceagent: extensions }, key, leaving);
+  for (const item of said) call.send({ type: "conversation.item.create", item });
   held.before = await statistics(call.connection);
   if (unsent) say(call);
   return call;

@@ -118,6 +118,13 @@ def with_key(two_lines: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def greeting(two_lines: Path) -> Path:
+    """A configuration by which the agent greets its callers."""
+    two_lines.write_text(two_lines.read_text().replace("[agent]", '[agent]\ngreeting = "Good evening."'))
+    return two_lines
+
+
+@pytest.fixture
 def for_everyone(two_lines: Path) -> Path:
     """A configuration by which the server takes everybody's calls, whatever he calls it."""
     two_lines.write_text(two_lines.read_text().replace("max_calls = 2", "open = true"))
@@ -358,21 +365,23 @@ async def test_a_microphone_that_is_unplugged_gives_way_to_another(voice: Path, 
         await page.get_by_test_id("talk").click()
 
 
-async def test_a_line_that_drops_is_taken_up_again_with_what_was_said(voice: Path, two_lines: Path) -> None:
+async def test_a_line_that_drops_is_taken_up_again_with_what_was_said(voice: Path, greeting: Path) -> None:
     async with chromium(voice) as browser:
         page = await browser.new_page()
         words, status = page.get_by_test_id("transcript"), page.get_by_test_id("status")
-        async with served(two_lines) as address:
+        async with served(greeting) as address:
             await talk(page, address)
-            await expect(words.locator(".assistant").first).to_contain_text("help")
-            kill_the_server(two_lines)
+            await expect(words.locator(".assistant").first).to_contain_text("Good evening.")
+            await expect(words.locator(".assistant", has_text="help").first).to_be_visible()
+            kill_the_server(greeting)
             await expect(status).to_have_text("Reconnecting…")
             await expect(page.get_by_role("alert")).to_contain_text("The connection dropped")
-        async with served(two_lines, port=int(address.rpartition(":")[2])):
+        async with served(greeting, port=int(address.rpartition(":")[2])):
             await expect(status).to_have_text("Listening")
-            await expect(words.locator(".assistant").first).to_contain_text("help")
+            await expect(words.locator(".assistant", has_text="help").first).to_be_visible()
             await page.get_by_test_id("text-input").fill("Are you there?")
             await page.keyboard.press("Enter")
             await expect(words.locator(".user", has_text="Are you there?")).to_have_count(1)
             await expect(words.locator("li").last).to_contain_text("Sure")
+            await expect(words.locator(".assistant", has_text="Good evening.")).to_have_count(1)
             await page.get_by_test_id("talk").click()

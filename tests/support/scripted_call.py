@@ -31,6 +31,7 @@ class ScriptedCall:
     requests: list[ev.ClientRequest] = field(default_factory=list)
     heard: list[Samples] = field(default_factory=list)
     reports: list[tuple[str, float]] = field(default_factory=list)
+    greeted: bool | None = None
     closed: str | None = None
     hung_up: str = ""
     traceparents: list[str] = field(default_factory=list)
@@ -49,7 +50,8 @@ class ScriptedCall:
     def join_trace(self, traceparent: str) -> None:
         self.traceparents.append(traceparent)
 
-    def begin(self) -> None:
+    def begin(self, greet: bool = True) -> None:
+        self.greeted = greet
         self.client.notify(notify.NotifySettings(self.settings, created=True))
 
     def hear(self, samples: Samples) -> None:

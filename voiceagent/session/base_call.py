@@ -132,12 +132,13 @@ class BaseCall(ABC):
         if traceparent:
             self._keeping.joined_trace(traceparent)
 
-    def begin(self) -> None:
+    def begin(self, greet: bool = True) -> None:
         """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
         # its end may be lost with its process: whose it was, the log knows by this line
         named = {"agent": self.settings.agent, "model": self.settings.model[:80]}  # as a client names it
         self._log.info("call_began", **named)
-        self.post(ev.CallStarted(self._greeting if self._agent is None else self._agent.greeting))
+        greeting = self._greeting if self._agent is None else self._agent.greeting
+        self.post(ev.CallStarted(greeting if greet else ""))
         if self._observer is not None:
             self._observer.began(self.settings.agent, self.settings.model, self._parameters)
         if self._agent is not None:

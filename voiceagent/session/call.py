@@ -63,8 +63,8 @@ class Call(Protocol):
         Before `begin`.
         """
 
-    def begin(self) -> None:
-        """The client is there, and may be notified from now on."""
+    def begin(self, greet: bool = True) -> None:
+        """The client is there, and may be notified from now on. greet: with the greeting, if there is one."""
 
     def hear(self, samples: Samples) -> None:
         """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""

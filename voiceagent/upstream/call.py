@@ -94,9 +94,9 @@ class UpstreamCall(BaseCall):
         """Nobody speaks; tools may run."""
         return self._conversation.quiet
 
-    def begin(self) -> None:
+    def begin(self, greet: bool = True) -> None:
         """The client is there: have the upstream called, and the caller greeted."""
-        super().begin()
+        super().begin(greet)
         self._connecting = asyncio.create_task(self._connection.run(self), name="upstream")
 
     def mcp_refusal(self, server: McpServer) -> str | None:

@@ -10,6 +10,7 @@ from call_services import call_services
 from call_settings import call_settings
 
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.config import AgentConfig
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
 from voiceagent.session.base_call import BaseCall
@@ -21,7 +22,8 @@ class BrokenCall(BaseCall):
     settings, items, quiet, _playing = call_settings(), (), True, ("", 0.0)
     _runner: Any = None
 
-    def post(self, event: ev.Event) -> None: ...
+    def post(self, event: ev.Event) -> None:
+        self.posted = event
 
     def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
         return []
@@ -38,3 +40,12 @@ async def test_a_server_does_not_wait_for_a_call_that_a_fault_broke() -> None:
         await call.close("the caller hung up")
     await stopped
     await call.ended()
+
+
+@pytest.mark.parametrize(("greet", "said"), [(True, "Good evening."), (False, "")])
+async def test_a_call_is_greeted_if_it_goes_on_with_no_earlier_one(greet: bool, said: str) -> None:
+    agent = AgentConfig(greeting="Good evening.")
+    services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer(), agent=agent)
+    call = BrokenCall("call_1", services, None, None, None)
+    call.begin(greet)
+    assert call.posted == ev.CallStarted(said)

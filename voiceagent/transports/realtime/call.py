@@ -42,12 +42,14 @@ class RealtimeCall:
 
     def begin(self) -> None:
         """Put in force what the session that was given beforehand changes, and begin."""
+        greet = True
         if self._session:
             try:
                 self._change(merge_given(self._session, self._call.settings))
+                greet = (self._session.get("voiceagent") or {}).get("greeting") is not False
             except RequestError as error:
                 self._refuse(error)
-        self._call.begin()
+        self._call.begin(greet)
 
     def take(self, message: str | bytes) -> None:
         """Carry out one event, as JSON text."""

@@ -193,9 +193,13 @@ AnyTool = Annotated[FunctionTool | McpServerTool, Field(discriminator="type")]
 
 
 class Extensions(Wire):
-    """What this server can do beyond the protocol. latency: send `voiceagent.latency` after every turn."""
+    """What this server can do beyond the protocol. latency: send `voiceagent.latency` after every turn.
+    greeting: false where the call goes on with an earlier one; counts only in a session that is given before
+    its call begins.
+    """
 
     latency: bool | None = None
+    greeting: bool | None = None
 
 
 class SessionObject(Wire):
