@@ -22,10 +22,12 @@ class Flush:
 
     Sent at the first pause and at the end of a turn. It is answered by exactly one `Hypothesis` with
     `settled` true; more sound may follow it. number: somebody was asked for a number, so that of what sounds
-    alike numbers are likelier; a recognizer that can't make use of that hears as ever.
+    alike numbers are likelier; a recognizer that can't make use of that hears as ever. silence_s: so long
+    the sound before it is silent at its end: words that were heard up to well within that are those of all.
     """
 
     number: bool = False
+    silence_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import httpx2
 
 from audio.hosted.server import RETRIED_STATUSES, OpenAIServer, bearer, reason_of, retry_wait_s, told
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
 from audio.recognizers.decoding.growing_window import Segment
 from audio.recognizers.redecoding import Decode, RedecodingRecognizer
 from audio.wav import wav_bytes
@@ -71,7 +71,9 @@ class _Endpoint:
         """What transcribes one utterance."""
         return self._transcribe
 
-    def _transcribe(self, sound: Samples, prompt: str, abandoned: Event, number: bool) -> list[Segment]:
+    def _transcribe(
+        self, sound: Samples, prompt: str, abandoned: Event, flush: Flush | None
+    ) -> list[Segment]:
         """One request; once sent, it is not given up."""
         file = ("utterance.wav", wav_bytes(sound, SAMPLE_RATE_HZ), "audio/wav")
         fields = self._fields | ({"prompt": prompt} if prompt else {})

@@ -21,7 +21,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError, in_pieces
-from audio.recognizers.decoding.growing_window import GrowingWindow, Segment
+from audio.recognizers.decoding.growing_window import GrowingWindow, Segment, wordless_samples
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
 _T = TypeVar("_T")
@@ -33,9 +33,9 @@ _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10  # so that the number of pieces says how m
 _WAITING_PIECES = 200
 """20 s may wait to be decoded before the caller's iterator is held back."""
 
-Decode = Callable[[Samples, str, Event, bool], list[Segment]]
+Decode = Callable[[Samples, str, Event, Flush | None], list[Segment]]
 """Decodes the window of one utterance, 16 kHz, that follows the words given, and stops early once the event
-is set. True where a number is expected. Blocks."""
+is set. Given what asks for it; None for words on their way. Blocks."""
 
 
 class DecodingModel(Protocol):
@@ -84,7 +84,7 @@ class RedecodingRecognizer:
         )
         try:
             model = await self._in_thread(self._load)
-            warm_up = partial(model.open(), np.zeros(SAMPLE_RATE_HZ, np.int16), "", Event(), False)
+            warm_up = partial(model.open(), np.zeros(SAMPLE_RATE_HZ, np.int16), "", Event(), None)
             await self._in_thread(warm_up)
         except BaseException:
             await self.close()
@@ -131,15 +131,16 @@ class RedecodingRecognizer:
     async def _understand(self, utterance: _Utterance, piece: Samples | Flush | None) -> Hypothesis | None:
         """What is to be told as this piece has come, None where that is nothing. piece: None at the end."""
         window = utterance.window
-        settled = piece is None or isinstance(piece, Flush)
-        number = isinstance(piece, Flush) and piece.number
+        flush = None
         if isinstance(piece, np.ndarray):
             window.hear(piece)
             if utterance.ahead.waiting or self._busy or not window.is_due(self._crowd):
                 return None
-        # words on their way were not heard as a number
-        if (window.changed or number) and not await self._decode(utterance, settled, number):
+        else:
+            flush = piece or Flush()
+        if _decodes(window, flush) and not await self._decode(utterance, flush):
             return None
+        settled = flush is not None
         hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence, window.complete)
         if hypothesis == utterance.reported and not settled:
             return None
@@ -160,19 +161,19 @@ class RedecodingRecognizer:
     def _max_patient(self) -> int:
         return max(1, self._workers - 1)
 
-    async def _decode(self, utterance: _Utterance, settled: bool, number: bool) -> bool:
+    async def _decode(self, utterance: _Utterance, flush: Flush | None) -> bool:
         """Decode what the window holds; whether that came to its end, and was not abandoned for what is said
         since, as words on their way may be.
         """
         window, decode = utterance.window, utterance.decode
         sound, prompt = window.take(), window.prompt
-        abandoned = Event() if settled else utterance.hurry.begin()
+        abandoned = utterance.hurry.begin() if flush is None else Event()
 
         def unless_abandoned() -> list[Segment]:
-            return [] if abandoned.is_set() else decode(sound, prompt, abandoned, number)
+            return [] if abandoned.is_set() else decode(sound, prompt, abandoned, flush)
 
         try:
-            segments = await self._in_thread(unless_abandoned, patient=not settled)
+            segments = await self._in_thread(unless_abandoned, patient=flush is None)
             if abandoned.is_set():
                 window.put_back()
                 return False
@@ -203,6 +204,13 @@ class RedecodingRecognizer:
             raise RecognizerError(f"{self._name}: {type(error).__name__}: {error}") from error
 
 
+def _decodes(window: GrowingWindow, flush: Flush | None) -> bool:
+    """Whether what the window holds has to be decoded for what asks for its words."""
+    if flush is None or flush.number:  # words on their way were not heard as a number
+        return True
+    return window.is_changed(flush.silence_s if window.ends_a_sentence else 0.0)
+
+
 @dataclass(slots=True)
 class _Utterance:
     """One utterance while it is recognized. hurry: of its words on their way. ahead: sound that has come and
@@ -217,17 +225,17 @@ class _Utterance:
 
 
 class _Hurry:
-    """Abandons the decoding of words on their way as soon as settled ones are asked for of more sound: these
-    would wait behind it. Of the same sound they are what it is about to tell.
+    """Abandons the decoding of words on their way as soon as settled ones are asked for of more than silence
+    behind them: these would wait behind it. Else they are what it is about to tell.
     """
 
     def __init__(self) -> None:
         self._abandoned = Event()
-        self._more = False  # sound came since
+        self._more = 0  # samples that came since
 
     def begin(self) -> Event:
         """What ends the next decoding."""
-        self._abandoned, self._more = Event(), False
+        self._abandoned, self._more = Event(), 0
         return self._abandoned
 
     async def watch(
@@ -237,8 +245,8 @@ class _Hurry:
         async with aclosing(sound):
             async for item in sound:
                 if not isinstance(item, Flush):
-                    self._more = True
-                elif self._more:
+                    self._more += len(item)
+                elif self._more > wordless_samples(item.silence_s):
                     self._abandoned.set()
                 yield item
 

@@ -16,7 +16,7 @@ from faster_whisper.tokenizer import Tokenizer  # type: ignore[import-untyped]
 from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, RecognizerError
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
 from audio.recognizers.decoding.growing_window import Segment, quiet_cuts, says_again
 from audio.recognizers.redecoding import Decode
 
@@ -86,10 +86,12 @@ class LoadedModel:
         """Every decoding is by itself."""
         return self.decode
 
-    def decode(self, sound: Samples, prompt: str, abandoned: Event, number: bool = False) -> list[Segment]:
+    def decode(
+        self, sound: Samples, prompt: str, abandoned: Event, flush: Flush | None = None
+    ) -> list[Segment]:
         """The pieces of `sound`, 16 kHz, which follows what `prompt` says; more sound changes only the last.
 
-        Stops early once `abandoned` is set. number: makes no difference.
+        Stops early once `abandoned` is set. flush: makes no difference.
         """
         segments: list[Segment] = []
         begin = 0

@@ -13,7 +13,7 @@ import numpy as np
 
 from audio.detection.smart_turn import MAX_TURN_S
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ
+from audio.recognizers import SAMPLE_RATE_HZ, Flush
 from audio.resample import resample
 from audio.synthesizers import Speech
 from llmcore.engine import LlmError, Request
@@ -201,7 +201,7 @@ class RunningEngines:
         turn.hypotheses.clear()
         turn.settled.clear()
         began_s = _clock()
-        turn.recognition.flush(number)
+        turn.recognition.flush(Flush(number))
         try:
             async with asyncio.timeout(services.deadlines.transcript_s):
                 await turn.settled.wait()

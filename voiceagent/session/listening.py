@@ -13,7 +13,7 @@ from audio.detection.front_end import Window
 from audio.detection.smart_turn import MAX_TURN_S
 from audio.interruption import reaches
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ
+from audio.recognizers import SAMPLE_RATE_HZ, Flush
 from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed
 from voiceagent.conversation.events import (
     Event,
@@ -72,6 +72,7 @@ class Listener:
         self._recognitions: dict[str, TurnRecognition] = {}
         self._fed: TurnRecognition | None = None
         self._held_from: int | None = None  # sample of the call from which on a pause is kept from it
+        self._voiced_until_s = 0.0  # where that pause began
         self._judge = TurnJudge(hearing.turn_model, post, monitor)
         self._manual_since_s: float | None = None
 
@@ -142,7 +143,7 @@ class Listener:
         be decoded for nothing, at the time when the answer is made, and now and then into other words.
         """
         if isinstance(event, SpeechPaused):
-            self._held_from = self._taken_samples
+            self._held_from, self._voiced_until_s = self._taken_samples, event.at_s
         elif self._held_from is not None and isinstance(event, SpeechResumed):
             held, self._held_from = self._since(self._held_from / SAMPLE_RATE_HZ), None
             self._feed(held)
@@ -239,8 +240,13 @@ class Listener:
         if self._settings.turn_detection is None:
             self._take_rest()  # a turn taken by hand ends where the client says, not with a window
         if recognition := self._recognitions.get(item_id):
-            recognition.flush(number)
+            recognition.flush(Flush(number, self._silence_s))
             self._monitor.begin(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
+
+    @property
+    def _silence_s(self) -> float:
+        """How long what the recognizer heard is silent at its end."""
+        return 0.0 if self._held_from is None else self._held_from / SAMPLE_RATE_HZ - self._voiced_until_s
 
     def stop_recognition(self, item_id: str) -> None:
         """Close the turn's recognition."""

@@ -49,10 +49,10 @@ class TurnRecognition:
         self._more.set()
         return True
 
-    def flush(self, number: bool) -> None:
-        """Mark the place up to which a settled hypothesis is wanted. number: as `Flush` has it."""
+    def flush(self, flush: Flush) -> None:
+        """Mark the place up to which a settled hypothesis is wanted."""
         self.awaited += 1
-        self._sound.append(Flush(number))
+        self._sound.append(flush)
         self._more.set()
 
     def stop(self) -> None:

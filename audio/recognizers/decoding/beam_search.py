@@ -23,9 +23,9 @@ WIDTH_EXPECTING, _BEHIND_EXPECTING = 5, 3.0
 hardly more cost as those far behind are dropped sooner.
 """
 _BEHIND = 4.0  # the best, in natural logarithms, at most
-_CLEARLY = 0.3
-"""A token is clearly the likeliest where it is so much ahead of the next, in natural logarithms: by a third.
-What follows soon makes up for less, as the rounding of 8-bit numbers does.
+CLEAR_LEAD = 0.3
+"""So far ahead of the next a token is clearly the likeliest, in natural logarithms: by a third. What follows
+soon makes up for less, as the rounding of 8-bit numbers does.
 """
 _GUIDE = 0.4
 """The part of the weight of likely sentences that leads the search, token by token."""
@@ -47,6 +47,10 @@ class Likeliest(NamedTuple):
     def of_text(self, number: int) -> Likeliest:
         """Of one of the texts, what follows each of its tokens."""
         return Likeliest(self.tokens[number], self.logarithms[number])
+
+    def of_first(self, tokens: int) -> Likeliest:
+        """Of one text, what follows its beginnings that are followed by so many of its tokens."""
+        return Likeliest(self.tokens[:tokens], self.logarithms[:tokens])
 
     def at(self, place: int) -> Likeliest:
         """Of one text, what follows the token at a place, as of the only text [1, n]."""
@@ -124,20 +128,20 @@ class BeamSearch:
         self.live = [one for one, _ in kept]
         return [at for _, at in kept]
 
-    def follow(self, draft: Sequence[int], likeliest: Likeliest) -> int:
-        """Begin with the tokens of a draft, made of less of the sound, as far as each is still clearly the
-        likeliest: up to there nothing is searched for. Returns how many that are; where the end is among
-        them, the best is whole.
+    def follow(self, draft: Sequence[int], likeliest: Likeliest, lead: float = CLEAR_LEAD) -> int:
+        """Begin with the tokens of a draft, told of less of the sound, as far as each is ahead of the
+        likeliest other one by `lead`, in natural logarithms: there nothing is searched for. Returns how many
+        that are; where the end is among them, the best is whole.
 
         likeliest: to follow what is before each of the tokens, [draft, n].
         """
-        clear = _clear(draft, likeliest)
+        believed = _believed(draft, likeliest, lead)
         (beginning,) = self.live
-        for token, logarithm in zip(draft[:clear], likeliest.logarithms[:clear, 0].tolist(), strict=True):
+        for token, logarithm in zip(draft, believed, strict=False):
             (beginning,) = self._candidates(beginning, [token], [logarithm])
         whole = beginning.tokens[-1] == self._end
         self._whole, self.live = ([beginning], []) if whole else ([], [beginning])
-        return clear
+        return len(believed)
 
     def _candidates(
         self, beginning: Beginning, tokens: list[int], logarithms: list[float]
@@ -166,8 +170,15 @@ class BeamSearch:
         return 0.0 if self._names is None else _NAME_TOKEN * self._names.tokens_in(tokens)
 
 
-def _clear(tokens: Sequence[int], likeliest: Likeliest) -> int:
-    """How many of the tokens, from the first on, are clearly the likeliest, [tokens, n]."""
-    first, second = likeliest.logarithms[:, 0], likeliest.logarithms[:, 1]
-    doubted = (likeliest.tokens[:, 0] != tokens) | (first < second + _CLEARLY)
-    return int(doubted.argmax()) if doubted.any() else len(tokens)
+def _believed(tokens: Sequence[int], likeliest: Likeliest, lead: float) -> list[float]:
+    """The logarithms of the tokens, from the first on, that are ahead of the likeliest other by `lead`."""
+    believed = []
+    rows = zip(tokens, likeliest.tokens.tolist(), likeliest.logarithms.tolist(), strict=True)
+    for token, among, logarithms in rows:
+        if token not in among:
+            break
+        place = among.index(token)
+        if logarithms[place] < logarithms[place == 0] + lead:
+            break
+        believed.append(logarithms[place])
+    return believed

@@ -23,6 +23,9 @@ _AGREEING = 3
 """With two, Moonshine has a tenth more words wrong: they settle before it hears them rightly."""
 _CUT_ANYWAY = 1.3
 _KEPT_SILENCE_S = 1.0
+_BEHIND_VOICE_S = 0.06
+"""A sound that ends so long behind its voice has all its words. Of 110 sentences, cut at eleven places 40 to
+250 ms behind it, 226 to 238 words are wrong, as many at the first as at the last."""
 _PROMPT_WORDS = 40
 _SENTENCE_ENDS = ".?!…"
 _WORD = re.compile(r"\d+|[^\W\d_]+")
@@ -52,7 +55,7 @@ class GrowingWindow:
         self._longest_s = longest_s
         self._sound: Samples = np.zeros(0, np.int16)
         self._new: list[Samples] = []
-        self._new_samples = 0
+        self._new_samples = self._taken_samples = 0
         self._cut_text = ""
         self._agreement = LocalAgreement(_AGREEING)
         self._text = ""
@@ -63,6 +66,11 @@ class GrowingWindow:
     def text(self) -> str:
         """The whole utterance as decoded last."""
         return self._text
+
+    @property
+    def ends_a_sentence(self) -> bool:
+        """Whether what was decoded last does. Behind a comma more silence may be a stop."""
+        return self._text[-1:] in _SENTENCE_ENDS and self._text != ""
 
     @property
     def confidence(self) -> float | None:
@@ -79,10 +87,9 @@ class GrowingWindow:
         """What the newest texts begin with."""
         return self._agreement.stable
 
-    @property
-    def changed(self) -> bool:
-        """Whether sound came that was not decoded."""
-        return self._new_samples > 0
+    def is_changed(self, silence_s: float = 0.0) -> bool:
+        """Whether sound came that was not decoded, and may have words, as so much at its end is silent."""
+        return self._new_samples > wordless_samples(silence_s)
 
     def is_due(self, steps: float = 1.0) -> bool:
         """Whether so many steps of sound, at least one, came that were not decoded."""
@@ -102,12 +109,12 @@ class GrowingWindow:
         """All of the window, to be decoded now."""
         self._sound = np.concatenate([self._sound, *self._new])
         self._new.clear()
-        self._new_samples = 0
+        self._taken_samples, self._new_samples = self._new_samples, 0
         return self._sound
 
     def put_back(self) -> None:
         """Nothing came of decoding what `take` returned last: all of it is to be decoded yet."""
-        self._new_samples = max(self._new_samples, 1)
+        self._new_samples += self._taken_samples
 
     def decoded(self, segments: Sequence[Segment]) -> None:
         """What came of decoding what `take` returned last."""
@@ -134,6 +141,11 @@ class GrowingWindow:
         """
         stable = sum(len(text.split()) <= self._agreement.stable_words for text in texts[1:])
         return len(texts) - 1 if not stable and length_s > _CUT_ANYWAY * self._longest_s else stable
+
+
+def wordless_samples(silence_s: float) -> int:
+    """How much of a sound can be left out at its end, which is silent for so long, and no word with it."""
+    return max(0, round((silence_s - _BEHIND_VOICE_S) * SAMPLE_RATE_HZ))
 
 
 def joined(before: str, after: str) -> str:

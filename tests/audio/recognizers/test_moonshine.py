@@ -119,7 +119,7 @@ def test_a_sentence_that_breaks_off_with_its_voice_has_its_full_stop(model: Load
 
 
 def sounds_complete(model: LoadedModel, sound: Samples) -> float | None:
-    return model.open()(sound, "", Event(), False)[-1].complete
+    return model.open()(sound, "", Event())[-1].complete
 
 
 @pytest.mark.parametrize("adapter", [None], ids=["plain"], indirect=True)
@@ -226,7 +226,7 @@ async def test_who_was_asked_for_a_number_is_heard_to_say_one(number: str) -> No
     sound = await said(number)
     decode_one = LoadedModel(None, weight=0.15).open()
     assert decode_one(sound, "", Event())[0].text != number
-    assert decode_one(sound, "", Event(), True)[0].text == number
+    assert decode_one(sound, "", Event(), Flush(number=True))[0].text == number
 
 
 @pytest.mark.parametrize(
@@ -236,14 +236,16 @@ async def test_who_was_asked_for_a_number_and_says_what_sounds_like_some_is_hear
     words: str,
 ) -> None:
     decode_one = LoadedModel(None, weight=0.15).open()
-    assert decode_one(await said(words), "", Event(), True)[0].text == words
+    assert decode_one(await said(words), "", Event(), Flush(number=True))[0].text == words
 
 
 async def test_a_number_of_one_word_is_not_heard_twice_where_its_sound_breaks_off() -> None:
     sound = await said("One.")
     loud = np.flatnonzero(np.abs(sound.astype(int)) > 0.05 * np.abs(sound.astype(int)).max())
     model = LoadedModel(None, weight=0.15)
-    heard = model.transcribe(sound[loud[0] - SAMPLE_RATE_HZ // 20 : loud[-1]], [], Event(), True)
+    heard = model.transcribe(
+        sound[loud[0] - SAMPLE_RATE_HZ // 20 : loud[-1]], [], Event(), Flush(number=True)
+    )
     assert model.text(heard.tokens) == "One."
 
 
@@ -325,7 +327,9 @@ class Forgetful:
     def __init__(self) -> None:
         self.lengths: list[int] = []
 
-    def transcribe(self, sound: Samples, draft: list[int], abandoned: Event, number: bool) -> Transcribed:
+    def transcribe(
+        self, sound: Samples, draft: list[int], abandoned: Event, flush: Flush | None
+    ) -> Transcribed:
         self.lengths.append(len(sound))
         pause = last_pause(sound)
         heard = sound if pause is None else sound[: pause[0]]

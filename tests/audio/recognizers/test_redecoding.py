@@ -21,23 +21,24 @@ STEP = 4_800
 
 class HeldModel:
     """Decodes nothing until it is let go on. begun: who is decoded, by the first sample of the sound.
-    numbers: whether a number was expected then.
+    numbers: whether a number was expected then. ending: of every text.
     """
 
     def __init__(self) -> None:
         self.begun: list[int] = []
         self.numbers: list[bool] = []
         self.go_on = Event()
+        self.ending = ""
 
     def open(self) -> HeldModel:
         return self
 
-    def __call__(self, sound: Samples, before: str, abandoned: Event, number: bool) -> list[Segment]:
+    def __call__(self, sound: Samples, before: str, abandoned: Event, flush: Flush | None) -> list[Segment]:
         if sound.any():  # and not the warm-up
             self.begun.append(int(sound[0]))
-            self.numbers.append(number)
+            self.numbers.append(flush is not None and flush.number)
             self.go_on.wait()
-        return [Segment(f"caller {sound[0]}", len(sound) / 16_000)]
+        return [Segment(f"caller {sound[0]}{self.ending}", len(sound) / 16_000)]
 
 
 class Utterance:
@@ -53,6 +54,11 @@ class Utterance:
 
     def falls_silent(self, number: bool = False) -> None:
         self._sound.put_nowait(Flush(number))
+
+    def has_been_silent(self) -> None:
+        """For 0.2 s, of which the recognizer hears the last 0.1 now."""
+        self._sound.put_nowait(np.zeros(1_600, np.int16))
+        self._sound.put_nowait(Flush(silence_s=0.2))
 
     def understood(self) -> asyncio.Task[Hypothesis]:
         return asyncio.ensure_future(anext(self._hypotheses))
@@ -129,7 +135,7 @@ class PatientModel(HeldModel):
         super().__init__()
         self.abandoned: list[int] = []
 
-    def __call__(self, sound: Samples, before: str, abandoned: Event, number: bool) -> list[Segment]:
+    def __call__(self, sound: Samples, before: str, abandoned: Event, flush: Flush | None) -> list[Segment]:
         if sound.any() and not self.abandoned:
             self.begun.append(int(sound[0]))
             abandoned.wait()
@@ -168,6 +174,38 @@ async def test_words_on_their_way_of_all_the_sound_are_the_settled_ones(model: H
     await recognizer.close()
 
 
+async def test_words_on_their_way_that_were_heard_into_the_silence_are_the_settled_ones(
+    model: HeldModel,
+) -> None:
+    model.ending = "."
+    recognizer = await recognizer_of(model, workers=1)
+    caller = Utterance(recognizer, 1)
+    caller.speaks()
+    on_its_way = caller.understood()
+    await until_begun(model, 1)
+    caller.has_been_silent()
+    await asyncio.sleep(0.02)
+    model.go_on.set()
+    assert not (await on_its_way).settled
+    hypothesis = await caller.understood()
+    assert (hypothesis.text, hypothesis.settled) == ("caller 1.", True)
+    assert model.begun == [1]
+    await recognizer.close()
+
+
+async def test_behind_a_comma_the_silence_is_heard_as_it_may_make_it_a_stop(model: HeldModel) -> None:
+    model.ending = ","
+    model.go_on.set()
+    recognizer = await recognizer_of(model, workers=1)
+    caller = Utterance(recognizer, 1)
+    caller.speaks()
+    assert not (await caller.understood()).settled
+    caller.has_been_silent()
+    assert (await caller.understood()).settled
+    assert model.begun == [1, 1]
+    await recognizer.close()
+
+
 async def test_where_a_number_is_expected_words_on_their_way_are_not_the_settled_ones(
     model: HeldModel,
 ) -> None:
@@ -200,7 +238,7 @@ async def test_of_more_utterances_than_workers_each_is_decoded_less_often(model:
 class NicenessModel(HeldModel):
     """Tells how nice the thread is that decodes."""
 
-    def __call__(self, sound: Samples, before: str, abandoned: Event, number: bool) -> list[Segment]:
+    def __call__(self, sound: Samples, before: str, abandoned: Event, flush: Flush | None) -> list[Segment]:
         return [Segment(f"{os.getpriority(os.PRIO_PROCESS, get_native_id())}", len(sound) / 16_000)]
 
 

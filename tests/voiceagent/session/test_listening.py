@@ -42,6 +42,7 @@ class Ears:
 
     def __init__(self) -> None:
         self.heard: list[Samples] = []
+        self.flushes: list[Flush] = []
 
     async def start(self) -> None: ...
 
@@ -49,7 +50,9 @@ class Ears:
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         async for item in sound:
-            if not isinstance(item, Flush):
+            if isinstance(item, Flush):
+                self.flushes.append(item)
+            else:
                 self.heard.append(item)
         yield Hypothesis("")
 
@@ -128,6 +131,28 @@ async def test_a_turn_taken_by_hand_is_recognized_to_its_last_sample() -> None:
     assert (
         np.abs(recognized[:-32] - resample(sound, RATE_HZ, SAMPLE_RATE_HZ)[: len(recognized) - 32]).max() <= 1
     )
+    await listener.close()
+
+
+async def test_the_recognizer_is_told_how_long_it_is_silent_where_words_are_asked_for(voice: Samples) -> None:
+    listener, events, ears = listening(PATIENT)
+    listener.start_recognition("item_1", 0.0)
+    await hear(listener, voice)
+    listener.flush_recognition("item_1", number=False)
+    await asyncio.sleep(0.01)
+    *_, paused = (event for event in events if isinstance(event, SpeechPaused))
+    heard_s = sum(map(len, ears.heard)) / SAMPLE_RATE_HZ
+    assert heard_s - ears.flushes[0].silence_s == pytest.approx(paused.at_s, abs=0.001)
+    await listener.close()
+
+
+async def test_where_a_turn_is_taken_by_hand_nobody_says_that_its_end_is_silent() -> None:
+    listener, _, ears = listening(replace(SETTINGS, turn_detection=None))
+    listener.hear(np.zeros(10 * FRAME, np.int16))
+    listener.start_recognition("item_1", 0.0)
+    listener.flush_recognition("item_1", number=False)
+    await asyncio.sleep(0.01)
+    assert ears.flushes == [Flush()]
     await listener.close()
 
 

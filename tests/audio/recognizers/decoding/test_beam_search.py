@@ -172,6 +172,17 @@ def test_from_a_token_on_that_another_comes_near_to_it_is_searched_for() -> None
     assert said(search) == [(A, B), (A, C)]
 
 
+@pytest.mark.parametrize(("lead", "followed"), [(-0.6, 2), (-0.4, 0)])
+def test_a_draft_is_followed_where_it_is_nearly_the_likeliest_if_that_is_asked_for(
+    lead: float, followed: int
+) -> None:
+    search = BeamSearch(BEGIN, END)
+    rows = [row(b=LIKELIEST, c=LIKELY), row(a=0.0)]
+    assert search.follow((C, A), likeliest(rows), lead) == followed
+    if followed:
+        assert search.best.logarithm == pytest.approx(np.log(0.3 / 0.8), abs=1e-3)
+
+
 def test_what_goes_on_where_the_draft_ends_is_searched_for() -> None:
     told, search = followed((A, END), row(a=0.0), row(end=LIKELY, b=LIKELIEST))
     assert (told, said(search)) == (1, [(A,)])

@@ -36,12 +36,12 @@ def decoding(window: GrowingWindow, new_s: float, *segments: Segment) -> float:
 def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
     window.hear(seconds(0.4))
-    assert window.changed
+    assert window.is_changed()
     assert not window.is_due()
     window.hear(seconds(0.1))
     assert window.is_due()
     window.take()
-    assert not window.changed
+    assert not window.is_changed()
     assert not window.is_due()
 
 
@@ -50,8 +50,40 @@ def test_what_was_taken_and_not_decoded_is_to_be_decoded_yet() -> None:
     window.hear(seconds(0.5))
     taken = window.take()
     window.put_back()
-    assert window.changed
+    assert window.is_changed()
     assert len(window.take()) == len(taken)
+
+
+def heard(text: str) -> GrowingWindow:
+    """A window whose first second was decoded as this."""
+    window = GrowingWindow(step_s=0.5, longest_s=20)
+    decoding(window, 1.0, Segment(text, 1.0))
+    return window
+
+
+@pytest.mark.parametrize(("silence_s", "changed"), [(0.0, True), (0.25, True), (0.27, False), (1.0, False)])
+def test_what_came_since_has_no_words_where_the_voice_ended_well_before_it(
+    silence_s: float, changed: bool
+) -> None:
+    window = heard("Go home.")
+    window.hear(seconds(0.2))
+    assert window.is_changed(silence_s) is changed
+
+
+def test_what_was_taken_and_not_decoded_has_words_though_silence_followed() -> None:
+    window = heard("Go home.")
+    window.hear(seconds(0.5))
+    window.take()
+    window.put_back()
+    window.hear(seconds(0.2))
+    assert window.is_changed(silence_s=0.3)
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"), [("Go home.", True), ("Shall I?", True), ("Go home,", False), ("", False)]
+)
+def test_what_ends_with_a_stop_ends_a_sentence(text: str, ends: bool) -> None:
+    assert heard(text).ends_a_sentence is ends
 
 
 def test_a_window_sounds_as_complete_as_its_last_piece() -> None:
