@@ -31,6 +31,8 @@ let doing = "listening";
 let key = "";
 let unsent = "";
 let server = {};
+/** The newest look at what is plugged in. */
+let devices = Promise.resolve();
 /** What a call holds while it lasts: levels, ears, the microphone, and how to stop listening to it. */
 let held = null;
 
@@ -39,6 +41,7 @@ let held = null;
 /** again: a call that dropped is taken up anew, with what was said so far. */
 async function connect(again, leaving) {
   held ??= await openSound();
+  leaving.throwIfAborted();
   const { ears, levels } = held;
   const call = new Call(
     (event) => receive(event, call),
@@ -97,7 +100,7 @@ function lineChanged(state, error) {
 
 function letGo() {
   held?.unsubscribe();
-  for (const track of held?.microphone.getTracks() ?? []) track.stop();
+  if (held) stop(held.microphone);
   held?.levels.close();
   held = null;
   meter.clear();
@@ -195,21 +198,33 @@ async function withKey(event) {
 }
 
 async function chooseMicrophone() {
-  if (!held || !line.call) return;
+  const opened = held;
+  if (!opened || !line.call) return;
   try {
     const stream = await openMicrophone($("microphone").value);
-    for (const track of held.microphone.getTracks()) track.stop();
-    held.microphone = stream;
-    await line.call.replaceMicrophone(stream);
-    await monitorMicrophone(held);
+    if (held !== opened) return stop(stream); // hung up meanwhile
+    stop(opened.microphone);
+    opened.microphone = stream;
+    await line.call?.replaceMicrophone(stream);
+    await monitorMicrophone(opened);
     if ($("problem").dataset.code === "microphone") hide();
   } catch (error) {
     show(error);
   }
 }
 
+function stop(stream) {
+  for (const track of stream.getTracks()) track.stop();
+}
+
+/** One after the other: who unplugs a microphone is told of it twice, and one is to be opened. */
+function devicesChanged() {
+  devices = devices.then(lookForDevices);
+  return devices;
+}
+
 /** Where the microphone was unplugged in the call, the one that there is instead, or again, is taken. */
-async function devicesChanged() {
+async function lookForDevices() {
   await showDevices();
   if (held?.microphone.getAudioTracks().some((track) => track.readyState === "ended")) await chooseMicrophone();
 }

@@ -43,6 +43,7 @@ navigator.mediaDevices.getUserMedia = async (wanted) => {
     if (window.unplugged) throw new DOMException("none", "NotFoundError");
     const stream = await open(wanted);
     window.microphones.push(stream.getAudioTracks()[0]);
+    await window.asked;
     return stream;
 };
 """
@@ -50,7 +51,10 @@ UNPLUG = """() => {
     const track = window.microphones.at(-1);
     track.stop();
     track.dispatchEvent(new Event("ended"));
+    navigator.mediaDevices.dispatchEvent(new Event("devicechange"));
 }"""
+ASK_FIRST = """() => { window.asked = new Promise((allow) => { window.allow = allow; }); }"""
+ALL_ENDED = """() => window.microphones.every((track) => track.readyState === "ended")"""
 TYPE_TWICE = """() => {
     for (const words of ["Could you help me?", "Are you there?"]) {
         document.getElementById("text").value = words;
@@ -349,7 +353,7 @@ async def test_a_microphone_that_is_unplugged_gives_way_to_another(voice: Path, 
         await talk(page, address)
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
         await page.evaluate(UNPLUG)
-        await page.wait_for_function("window.microphones.length === 2")
+        await page.wait_for_function("() => window.microphones.length === 2")
         await page.evaluate("window.unplugged = true")
         # as often as it takes: the page may not have put the new one in the place of the old one yet
         await page.wait_for_function(
@@ -363,6 +367,41 @@ async def test_a_microphone_that_is_unplugged_gives_way_to_another(voice: Path, 
             "ended", "ended", "live",
         ]  # fmt: skip
         await page.get_by_test_id("talk").click()
+
+
+async def test_who_hangs_up_while_he_is_asked_for_a_microphone_makes_no_call(
+    voice: Path, two_lines: Path
+) -> None:
+    async with served(two_lines) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        await page.add_init_script(COUNT_MICROPHONES)
+        await page.goto(f"http://{address}/")
+        await page.evaluate(ASK_FIRST)
+        await page.get_by_test_id("talk").click()
+        await page.wait_for_function("() => window.microphones.length === 1")
+        await page.get_by_test_id("talk").click()
+        await page.evaluate("window.allow()")
+        await expect(page.get_by_test_id("status")).to_have_text("Ready")
+        await page.wait_for_function(ALL_ENDED)
+        assert not [url for url in asked if "/v1/realtime" in url]
+
+
+async def test_a_microphone_that_comes_after_the_call_is_let_go(voice: Path, two_lines: Path) -> None:
+    async with served(two_lines) as address, chromium(voice) as browser:
+        page = await browser.new_page()
+        await page.add_init_script(COUNT_MICROPHONES)
+        await talk(page, address)
+        await expect(page.get_by_test_id("status")).to_have_text("Listening")
+        await page.evaluate(ASK_FIRST)
+        await page.evaluate(UNPLUG)
+        await page.wait_for_function("() => window.microphones.length === 2")
+        await page.get_by_test_id("talk").click()
+        await expect(page.get_by_test_id("status")).to_have_text("Ready")
+        await page.evaluate("window.allow()")
+        await page.wait_for_function(ALL_ENDED)
+        await expect(page.get_by_role("alert")).to_be_hidden()
 
 
 async def test_a_line_that_drops_is_taken_up_again_with_what_was_said(voice: Path, greeting: Path) -> None:
