@@ -14,6 +14,13 @@ _RETRY_S, _MAX_RETRY_S = 0.2, 3.2
 """The pause before the first further try; it doubles up to the second one."""
 _MAX_MESSAGE = 200
 """Characters of what the server says."""
+_WAITS = (
+    (httpx2.ConnectTimeout, "connect", "no connection"),
+    (httpx2.ReadTimeout, "read", "nothing came"),
+    (httpx2.WriteTimeout, "write", "it took nothing"),
+    (httpx2.PoolTimeout, "pool", "no connection was free"),
+)
+"""Errors that have no text: the limit of each in its request, and what was waited for."""
 
 
 @dataclass(eq=False)
@@ -89,5 +96,8 @@ def told(status: int, body: str) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """Why there was no answer; some errors have no text."""
+    """Why there was no answer: where time ran out, what was waited for, and how long."""
+    for kind, name, waited_for in _WAITS:
+        if isinstance(error, kind):
+            return f"{waited_for} within {error.request.extensions['timeout'][name]:g} s"
     return str(error) or type(error).__name__

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import copy_context
 from threading import Thread
 from typing import Any
@@ -23,7 +22,7 @@ async def in_a_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
     run.
     """
     if len(_running) >= MAX_THREADS:
-        raise ToolFailed(f"not done: {MAX_THREADS} tools are running, and none of them ends")
+        raise ToolFailed(f"not done: {MAX_THREADS} tools are running")
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Any] = loop.create_future()
     context = copy_context()
@@ -34,8 +33,10 @@ async def in_a_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
             result = context.run(function, **arguments)
         except BaseException as error:  # of others' code; whoever waits decides
             failure = error
-        with suppress(RuntimeError):  # the server has ended
+        try:
             loop.call_soon_threadsafe(end, result, failure)
+        except RuntimeError:  # the event loop has ended
+            _running.discard(thread)
 
     def end(result: Any, failure: BaseException | None) -> None:
         _running.discard(thread)
@@ -49,6 +50,6 @@ async def in_a_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
             done.set_exception(failure)
 
     thread = Thread(target=run, name=f"tool {getattr(function, '__name__', '')}", daemon=True)
+    thread.start()  # which fails where the system has no more threads
     _running.add(thread)
-    thread.start()
     return await done

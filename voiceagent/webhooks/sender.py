@@ -12,6 +12,7 @@ import httpx2
 import structlog
 from prometheus_client import CollectorRegistry, Counter
 
+from audio.hosted.server import reason_of
 from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.conversation.history import Item
 from voiceagent.session.call import new_id
@@ -115,7 +116,7 @@ class WebhookSender:
             try:
                 answer = await client.post(self._table.url, content=body, headers=headers)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                reason = f"{type(error).__name__}: {error}"
+                reason = reason_of(error)
             else:
                 if answer.is_success:
                     return True

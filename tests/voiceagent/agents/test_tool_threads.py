@@ -41,3 +41,16 @@ async def test_one_too_many_is_refused_and_the_next_runs_once_others_have_ended(
         while tool_threads._running:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert await in_a_thread(add, function=1, other=2) == 3
+
+
+async def test_a_tool_that_no_thread_could_be_had_for_takes_the_place_of_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", start)
+        with pytest.raises(RuntimeError, match="can't start"):
+            await in_a_thread(add, function=1, other=2)
+    assert not tool_threads._running

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
+from structlog.testing import capture_logs
 from webhook_receiver import receiving
 
 from llmcore.policies.circuit_breaker import Backoff
@@ -29,10 +30,10 @@ def sender(url: str, registry: CollectorRegistry | None = None, **keys: float) -
 
 
 @asynccontextmanager
-async def running(webhooks: WebhookSender) -> AsyncIterator[None]:
+async def running(webhooks: WebhookSender) -> AsyncIterator[WebhookSender]:
     task = asyncio.create_task(webhooks.run())
     try:
-        yield
+        yield webhooks
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -123,6 +124,17 @@ async def test_an_event_is_given_up_after_its_last_try() -> None:
             await receiver.until(4)
     assert [told["id"] for told in receiver.events][-1] == "evt_2"
     assert registry.get_sample_value("voiceagent_webhooks_total", {"outcome": "failed"}) == 1
+
+
+async def test_a_receiver_that_does_not_answer_is_told_in_words() -> None:
+    async with receiving(None) as receiver:
+        with capture_logs() as told:
+            async with running(sender(receiver.url, attempts=1, timeout_s=0.1)) as webhooks:
+                webhooks.send(event())
+                await webhooks._waiting.join()
+    assert [(line["event"], line["reason"]) for line in told] == [
+        ("webhook_failed", "nothing came within 0.1 s"),
+    ]
 
 
 async def test_a_queue_that_is_full_drops_and_counts() -> None:

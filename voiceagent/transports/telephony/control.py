@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import httpx2
 
+from audio.hosted.server import reason_of
+
 TIMEOUT_S = 10.0
 
 
@@ -54,7 +56,7 @@ async def send(request: RestRequest) -> None:
                 headers=dict(request.headers),
             )
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise ControlError(f"{request.method} {request.url}: {error or type(error).__name__}") from error
+        raise ControlError(f"{request.method} {request.url}: {reason_of(error)}") from error
     if not answer.is_success:
         why = " ".join(answer.text.split())[:200]
         raise ControlError(f"{request.method} {request.url}: HTTP {answer.status_code}: {why}")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import httpx
 import pytest
 from phone_server import phone_server
+from webhook_receiver import receiving
 
 from audio.pcm import AudioFormat
+from voiceagent.transports.telephony import control
 from voiceagent.transports.telephony.control import ControlError
 from voiceagent.transports.telephony.plivo import api as plivo_api
 from voiceagent.transports.telephony.plivo.api import PlivoControl
@@ -41,6 +43,13 @@ def test_plivo_transfers_only_where_it_knows_the_way_back():
     started = Started("id", AudioFormat.PCMU, AudioFormat.PCMU, "MA1")
     assert not PlivoControl(API, "token", None, started).transfers
     assert PlivoControl(API, "token", "https://h", started).transfers
+
+
+async def test_an_api_that_does_not_answer_is_told_in_words(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(control, "TIMEOUT_S", 0.1)
+    async with receiving(None) as api:
+        with pytest.raises(ControlError, match=r"POST http\S+: nothing came within 0\.1 s"):
+            await control.send(control.RestRequest("POST", api.url, json={}))
 
 
 async def test_plivo_is_not_asked_to_dial_what_its_way_back_would_refuse():
