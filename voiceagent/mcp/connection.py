@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
@@ -19,14 +20,20 @@ from mcp_types import (
     Tool,
     ToolListChangedNotification,
 )
+from pydantic import ValidationError
 
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
 from voiceagent.mcp.http import UNREACHABLE, http_client
 from voiceagent.mcp.policies.results import TooMuch, as_text, check_listed, cut
 from voiceagent.mcp.target import McpFailed, Target
+from voiceagent.telemetry.log import Personal
 
 log = structlog.get_logger()
+# it tells each line of a program that is no message with a traceback; `Connection` tells it in a line
+logging.getLogger("mcp.client.stdio").addFilter(
+    lambda record: not (record.exc_info and isinstance(record.exc_info[1], ValueError))
+)
 
 Answer = TypeVar("Answer")
 MAX_MESSAGE = 500
@@ -160,9 +167,13 @@ class Connection:
             ready.cancel()
 
     async def _note(self, message: IncomingMessage) -> None:
-        """What a server sends unasked, up to protocol 2025-11-25."""
+        """What a server sends unasked, up to protocol 2025-11-25, and a program's line that is no message."""
         if isinstance(message, ToolListChangedNotification):
             self._changed()
+        elif isinstance(message, ValidationError):
+            written = Personal(str(message.errors()[0]["input"])[:MAX_MESSAGE])
+            command, args = self._target.command, self._target.args
+            log.warning("mcp_line_unread", command=command, args=args, written=written)
 
     async def _hear_changes(self, client: Client) -> None:
         """From protocol 2026-07-28 on they come on a stream that is asked for; a server may have none."""

@@ -224,11 +224,11 @@ class EngineProcess:
 def main(descriptor: int) -> None:
     """Run as the engine's process on an inherited socket; does not return.
 
-    Ctrl-C and a service manager's SIGTERM reach the whole process group while the host may still be draining
-    its calls: only the socket says when to end.
+    Ctrl-C, a closed terminal and a service manager's SIGTERM reach the whole process group while the host may
+    still be draining its calls: only the socket says when to end.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     with suppress(HostGone):
         EngineProcess(socket.socket(fileno=descriptor)).serve()
     os._exit(0)  # engines' own threads and finalizers have nothing left to say

@@ -27,6 +27,7 @@ from voiceagent.server.descriptors import raise_limit
 from voiceagent.server.followed_call import Following
 from voiceagent.server.http import STOPPING, Http, heed_no_signals, stop_on_signals
 from voiceagent.server.kept_calls import keeping
+from voiceagent.server.last_tasks import until_all_end
 from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
@@ -224,6 +225,6 @@ def serve(config: Config) -> None:
     configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
-    uvloop.run(server.run(_announce))
+    uvloop.run(until_all_end(server.run(_announce)))
     for number in STOPPING:  # of which the event loop has let go: an end that went well is not killed
         signal.signal(number, signal.SIG_IGN)

@@ -28,8 +28,9 @@ from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.descriptors import Shortage, nearly_out
 from voiceagent.server.followed_call import Following
-from voiceagent.server.http import Http
+from voiceagent.server.http import STOPPING, Http
 from voiceagent.server.kept_calls import keeping
+from voiceagent.server.last_tasks import until_all_end
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import sharing
@@ -236,6 +237,6 @@ def main(link: int, connections: int, counts: int) -> None:
 
     Signals reach the whole process group, but only the supervisor knows when to end: its connection closes.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    uvloop.run(_work(link, connections, counts))
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
+    uvloop.run(until_all_end(_work(link, connections, counts)))

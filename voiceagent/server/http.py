@@ -27,8 +27,8 @@ CLOSE_S = 5.0
 """How long connections may take to close once their calls have ended."""
 DATE_S = 1.0
 """How often the date that answers carry is renewed."""
-STOPPING = (signal.SIGTERM, signal.SIGINT)
-"""Signals that stop a server."""
+STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""Signals that stop a server; the last one says that its terminal was closed."""
 
 
 class Http(uvicorn.Server):
@@ -98,19 +98,22 @@ def _for_hosts(app: ASGIApp) -> ASGIApp:
 
 
 def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
-    """Set by the first SIGTERM or SIGINT. A second one, or one while the server is `starting`, cancels the
-    task that asked for this: everything ends at once.
+    """Set by the first SIGTERM, SIGINT or SIGHUP. A second one, or one while the server is `starting`,
+    cancels the task that asked for this: everything ends at once. SIGHUP is never the second, as the kernel
+    and the shell send one each; it does nothing where it was ignored, as by nohup.
     """
     stopped = asyncio.Event()
     serving = asyncio.current_task()
 
-    def stop() -> None:
-        if serving is not None and (stopped.is_set() or starting()):
+    def stop(number: int) -> None:
+        second = stopped.is_set() and number != signal.SIGHUP
+        if serving is not None and (second or starting()):
             serving.cancel()
         stopped.set()
 
     for number in STOPPING:
-        asyncio.get_running_loop().add_signal_handler(number, stop)
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, stop, number)
     return stopped
 
 

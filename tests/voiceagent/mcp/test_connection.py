@@ -12,6 +12,7 @@ import mcp_servers
 import psutil
 import pytest
 from mcp_servers import mcp_server
+from structlog.testing import capture_logs
 
 from voiceagent.mcp.config import McpConfig
 from voiceagent.mcp.connection import Connection
@@ -125,6 +126,16 @@ async def test_a_program_that_dies_fails_the_call_and_is_started_again() -> None
         with pytest.raises(McpFailed, match="connection to it was lost"):
             await connection.call("die", {})
         assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+
+
+async def test_a_programs_line_that_is_no_message_is_told_in_one(caplog: pytest.LogCaptureFixture) -> None:
+    command = ("-c", 'echo looking it up; exec "$0" "$@"', STDIO.command, *STDIO.args)
+    with capture_logs() as told:
+        async with connected(Target(command="sh", args=command)) as connection:
+            assert await connection.list_tools()
+    (line,) = told
+    assert (line["event"], line["written"].value) == ("mcp_line_unread", "looking it up")
+    assert not caplog.records
 
 
 async def test_a_program_that_hangs_is_ended_and_started_again() -> None:
