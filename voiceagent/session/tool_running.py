@@ -132,6 +132,7 @@ class ToolRunner:
         # a task of its own: it may outlive the call, and is cancelled without what waits for it
         work = asyncio.ensure_future(offered.run(call.arguments))
         assert isinstance(work, asyncio.Task)
+        work.set_name(f"work of tool {call.name}")
         self._working[call.call_id] = tool, work
         # Waited for from outside: a tool that does not end when it is told to must not hold the call.
         await asyncio.wait({work}, timeout=tool.timeout_s)
