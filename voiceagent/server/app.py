@@ -24,10 +24,10 @@ from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
+from voiceagent.server.ending import STOPPING, heed_no_signals, stop_on_signals, until_all_end
 from voiceagent.server.followed_call import Following
-from voiceagent.server.http import STOPPING, Http, heed_no_signals, stop_on_signals
+from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping
-from voiceagent.server.last_tasks import until_all_end
 from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes

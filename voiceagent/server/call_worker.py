@@ -27,10 +27,10 @@ from voiceagent.processes.parent import Parent
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.descriptors import Shortage, nearly_out
+from voiceagent.server.ending import STOPPING, until_all_end
 from voiceagent.server.followed_call import Following
-from voiceagent.server.http import STOPPING, Http
+from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping
-from voiceagent.server.last_tasks import until_all_end
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import sharing

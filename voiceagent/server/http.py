@@ -1,13 +1,11 @@
-"""HTTP and WebSocket: uvicorn, for connections that it accepts itself and for those that are handed to it;
-and the signals that stop a server."""
+"""HTTP and WebSocket: uvicorn, for connections that it accepts itself and for those that are handed to it."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import uvicorn
@@ -27,8 +25,6 @@ CLOSE_S = 5.0
 """How long connections may take to close once their calls have ended."""
 DATE_S = 1.0
 """How often the date that answers carry is renewed."""
-STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that stop a server; the last one says that its terminal was closed."""
 
 
 class Http(uvicorn.Server):
@@ -95,31 +91,3 @@ def _for_hosts(app: ASGIApp) -> ASGIApp:
             await PlainTextResponse("the Host of the request is none", 400)(scope, receive, send)
 
     return checked
-
-
-def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
-    """Set by the first SIGTERM, SIGINT or SIGHUP. A second one, or one while the server is `starting`,
-    cancels the task that asked for this: everything ends at once. SIGHUP is never the second, as the kernel
-    and the shell send one each; it does nothing where it was ignored, as by nohup.
-    """
-    stopped = asyncio.Event()
-    serving = asyncio.current_task()
-
-    def stop(number: int) -> None:
-        second = stopped.is_set() and number != signal.SIGHUP
-        if serving is not None and (second or starting()):
-            serving.cancel()
-        stopped.set()
-
-    for number in STOPPING:
-        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
-            asyncio.get_running_loop().add_signal_handler(number, stop, number)
-    return stopped
-
-
-def heed_no_signals() -> None:
-    """From now on signals that stop a server do nothing, as long as its event loop is there: it ends already,
-    which takes a few seconds at most, and what is cut off there would be left behind.
-    """
-    for number in STOPPING:
-        asyncio.get_running_loop().add_signal_handler(number, lambda: None)

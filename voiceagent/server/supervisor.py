@@ -34,7 +34,7 @@ from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP, WorkerTask
 from voiceagent.server.descriptors import Door
 from voiceagent.server.desk import Desk
-from voiceagent.server.http import heed_no_signals, stop_on_signals
+from voiceagent.server.ending import heed_no_signals, stop_on_signals
 from voiceagent.server.load import load_report
 from voiceagent.server.lost_calls import LostCalls
 from voiceagent.server.parts import PartsMonitor

@@ -1,0 +1,75 @@
+"""How a process of the server ends: its signals, and what still runs then."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+import uvloop
+from structlog.testing import capture_logs
+
+from voiceagent.server import ending
+from voiceagent.server.ending import stop_on_signals, until_all_end
+
+HANDLED_S = 0.05
+"""How long a signal that does nothing may take to do so."""
+
+
+async def until_cancelled(ended: list[str]) -> None:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        ended.append("in good order")
+
+
+async def hold_on() -> None:
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(3600)
+
+
+def test_a_process_ends_though_a_task_holds_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ending, "CLOSE_S", 0.05)
+    ended: list[str] = []
+    begun: list[asyncio.Task[None]] = []
+
+    async def work() -> None:
+        begun.append(asyncio.create_task(until_cancelled(ended)))
+        begun.append(asyncio.create_task(hold_on(), name="tool look"))
+        await asyncio.sleep(0)
+
+    with capture_logs() as told:
+        uvloop.run(until_all_end(work()))
+    assert ended == ["in good order"]
+    assert [(line["event"], line["task"]) for line in told] == [("task_does_not_end", "tool look")]
+
+
+@pytest.fixture
+def hung_up() -> Iterator[list[int]]:
+    """SIGHUPs that no server heeded; they would end this process else."""
+    unheeded: list[int] = []
+    before = signal.signal(signal.SIGHUP, lambda number, _: unheeded.append(number))
+    yield unheeded
+    signal.signal(signal.SIGHUP, before)
+
+
+async def test_a_closed_terminal_stops_a_server_and_its_second_signal_cuts_no_call_off(
+    hung_up: list[int],
+) -> None:
+    stopped = stop_on_signals(lambda: False)
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGHUP)
+        await asyncio.sleep(HANDLED_S)
+    assert (stopped.is_set(), hung_up) == (True, [])
+
+
+async def test_a_closed_terminal_stops_no_server_that_nohup_started(hung_up: list[int]) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    stopped = stop_on_signals(lambda: False)
+    os.kill(os.getpid(), signal.SIGHUP)
+    await asyncio.sleep(HANDLED_S)
+    assert not stopped.is_set()
