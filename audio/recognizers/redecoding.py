@@ -208,7 +208,7 @@ def _decodes(window: GrowingWindow, flush: Flush | None) -> bool:
     """Whether what the window holds has to be decoded for what asks for its words."""
     if flush is None or flush.number:  # words on their way were not heard as a number
         return True
-    return window.is_changed(flush.silence_s if window.ends_a_sentence else 0.0)
+    return window.is_changed(flush.silence_s)
 
 
 @dataclass(slots=True)
@@ -231,7 +231,7 @@ class _Hurry:
 
     def __init__(self) -> None:
         self._abandoned = Event()
-        self._more = 0  # samples that came since
+        self._whole = self._more = 0  # samples of the utterance; those that came since
 
     def begin(self) -> Event:
         """What ends the next decoding."""
@@ -245,8 +245,9 @@ class _Hurry:
         async with aclosing(sound):
             async for item in sound:
                 if not isinstance(item, Flush):
+                    self._whole += len(item)
                     self._more += len(item)
-                elif self._more > wordless_samples(item.silence_s):
+                elif self._more > wordless_samples(item.silence_s, self._whole):
                     self._abandoned.set()
                 yield item
 

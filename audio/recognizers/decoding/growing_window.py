@@ -26,6 +26,8 @@ _KEPT_SILENCE_S = 1.0
 _BEHIND_VOICE_S = 0.06
 """A sound that ends so long behind its voice has all its words. Of 110 sentences, cut at eleven places 40 to
 250 ms behind it, 226 to 238 words are wrong, as many at the first as at the last."""
+_BRIEF_S = 2.0
+"""What is said in less is heard again: a word alone is easily misheard, and little sound is soon decoded."""
 _PROMPT_WORDS = 40
 _SENTENCE_ENDS = ".?!…"
 _WORD = re.compile(r"\d+|[^\W\d_]+")
@@ -68,11 +70,6 @@ class GrowingWindow:
         return self._text
 
     @property
-    def ends_a_sentence(self) -> bool:
-        """Whether what was decoded last does. Behind a comma more silence may be a stop."""
-        return self._text[-1:] in _SENTENCE_ENDS and self._text != ""
-
-    @property
     def confidence(self) -> float | None:
         """That of the least certain piece decoded last."""
         return self._confidence
@@ -88,8 +85,13 @@ class GrowingWindow:
         return self._agreement.stable
 
     def is_changed(self, silence_s: float = 0.0) -> bool:
-        """Whether sound came that was not decoded, and may have words, as so much at its end is silent."""
-        return self._new_samples > wordless_samples(silence_s)
+        """Whether sound came that was not decoded, and may have words or make a stop of a comma.
+
+        silence_s: so much at its end is silent.
+        """
+        ends = self._text.endswith(tuple(_SENTENCE_ENDS))
+        wordless = wordless_samples(silence_s, len(self._sound) + self._new_samples) if ends else 0
+        return self._new_samples > wordless
 
     def is_due(self, steps: float = 1.0) -> bool:
         """Whether so many steps of sound, at least one, came that were not decoded."""
@@ -143,8 +145,11 @@ class GrowingWindow:
         return len(texts) - 1 if not stable and length_s > _CUT_ANYWAY * self._longest_s else stable
 
 
-def wordless_samples(silence_s: float) -> int:
-    """How much of a sound can be left out at its end, which is silent for so long, and no word with it."""
+def wordless_samples(silence_s: float, whole: int) -> int:
+    """How much of a sound, `whole` samples, can be left out at its end, which is silent for so long, and no
+    word with it."""
+    if whole < _BRIEF_S * SAMPLE_RATE_HZ:
+        return 0
     return max(0, round((silence_s - _BEHIND_VOICE_S) * SAMPLE_RATE_HZ))
 
 

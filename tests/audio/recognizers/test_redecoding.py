@@ -49,8 +49,8 @@ class Utterance:
         self._sound: asyncio.Queue[Samples | Flush] = asyncio.Queue()
         self._hypotheses = recognizer.recognize(self._said())
 
-    def speaks(self) -> None:
-        self._sound.put_nowait(np.full(STEP, self._caller, np.int16))
+    def speaks(self, steps: int = 1) -> None:
+        self._sound.put_nowait(np.full(steps * STEP, self._caller, np.int16))
 
     def falls_silent(self, number: bool = False) -> None:
         self._sound.put_nowait(Flush(number))
@@ -180,7 +180,7 @@ async def test_words_on_their_way_that_were_heard_into_the_silence_are_the_settl
     model.ending = "."
     recognizer = await recognizer_of(model, workers=1)
     caller = Utterance(recognizer, 1)
-    caller.speaks()
+    caller.speaks(steps=7)
     on_its_way = caller.understood()
     await until_begun(model, 1)
     caller.has_been_silent()
@@ -198,7 +198,7 @@ async def test_behind_a_comma_the_silence_is_heard_as_it_may_make_it_a_stop(mode
     model.go_on.set()
     recognizer = await recognizer_of(model, workers=1)
     caller = Utterance(recognizer, 1)
-    caller.speaks()
+    caller.speaks(steps=7)
     assert not (await caller.understood()).settled
     caller.has_been_silent()
     assert (await caller.understood()).settled

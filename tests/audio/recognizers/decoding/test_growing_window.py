@@ -54,10 +54,10 @@ def test_what_was_taken_and_not_decoded_is_to_be_decoded_yet() -> None:
     assert len(window.take()) == len(taken)
 
 
-def heard(text: str) -> GrowingWindow:
-    """A window whose first second was decoded as this."""
+def heard(text: str, length_s: float = 2.0) -> GrowingWindow:
+    """A window so much of which was decoded, as this."""
     window = GrowingWindow(step_s=0.5, longest_s=20)
-    decoding(window, 1.0, Segment(text, 1.0))
+    decoding(window, length_s, Segment(text, length_s))
     return window
 
 
@@ -80,10 +80,18 @@ def test_what_was_taken_and_not_decoded_has_words_though_silence_followed() -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "ends"), [("Go home.", True), ("Shall I?", True), ("Go home,", False), ("", False)]
+    ("text", "changed"), [("Go home.", False), ("Shall I?", False), ("Go home,", True), ("", True)]
 )
-def test_what_ends_with_a_stop_ends_a_sentence(text: str, ends: bool) -> None:
-    assert heard(text).ends_a_sentence is ends
+def test_behind_what_ends_no_sentence_silence_may_change_the_words(text: str, changed: bool) -> None:
+    window = heard(text)
+    window.hear(seconds(0.2))
+    assert window.is_changed(silence_s=0.3) is changed
+
+
+def test_what_is_brief_is_heard_again() -> None:
+    window = heard("No.", length_s=1.5)
+    window.hear(seconds(0.2))
+    assert window.is_changed(silence_s=0.3)
 
 
 def test_a_window_sounds_as_complete_as_its_last_piece() -> None:
