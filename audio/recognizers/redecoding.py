@@ -226,7 +226,7 @@ class _Utterance:
 
 class _Hurry:
     """Abandons the decoding of words on their way as soon as settled ones are asked for of more than silence
-    behind them: these would wait behind it. Else they are what it is about to tell.
+    behind them, or of a number: these would wait behind it. Else they are what it is about to tell.
     """
 
     def __init__(self) -> None:
@@ -247,7 +247,7 @@ class _Hurry:
                 if not isinstance(item, Flush):
                     self._whole += len(item)
                     self._more += len(item)
-                elif self._more > wordless_samples(item.silence_s, self._whole):
+                elif item.number or self._more > wordless_samples(item.silence_s, self._whole):
                     self._abandoned.set()
                 yield item
 

@@ -89,9 +89,9 @@ class GrowingWindow:
 
         silence_s: so much at its end is silent.
         """
+        whole = len(self._sound) + sum(map(len, self._new))
         ends = self._text.endswith(tuple(_SENTENCE_ENDS))
-        wordless = wordless_samples(silence_s, len(self._sound) + self._new_samples) if ends else 0
-        return self._new_samples > wordless
+        return self._new_samples > (wordless_samples(silence_s, whole) if ends else 0)
 
     def is_due(self, steps: float = 1.0) -> bool:
         """Whether so many steps of sound, at least one, came that were not decoded."""

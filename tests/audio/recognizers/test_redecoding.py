@@ -158,6 +158,19 @@ async def test_words_on_their_way_are_abandoned_for_settled_ones_which_are_of_al
     await recognizer.close()
 
 
+async def test_words_on_their_way_are_abandoned_where_a_number_is_asked_for() -> None:
+    model = PatientModel()
+    recognizer = await recognizer_of(model, workers=1)
+    caller = Utterance(recognizer, 1)
+    caller.speaks()
+    first = caller.understood()
+    await until_begun(model, 1)
+    caller.falls_silent(number=True)
+    assert (await first).settled
+    assert model.abandoned == [STEP]
+    await recognizer.close()
+
+
 async def test_words_on_their_way_of_all_the_sound_are_the_settled_ones(model: HeldModel) -> None:
     recognizer = await recognizer_of(model, workers=1)
     caller = Utterance(recognizer, 1)
