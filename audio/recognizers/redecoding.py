@@ -118,7 +118,7 @@ class RedecodingRecognizer:
         self, model: DecodingModel, sound: AsyncIterator[Samples | Flush]
     ) -> AsyncGenerator[_Utterance, None]:
         """An utterance, which counts among the others while it lasts."""
-        hurry = _Hurry()
+        hurry = _Hurry(lambda: self._crowd > 1)
         pieces = hurry.watch(in_pieces(sound, _PIECE_SAMPLES))
         self._utterances += 1
         try:
@@ -226,10 +226,14 @@ class _Utterance:
 
 class _Hurry:
     """Abandons the decoding of words on their way as soon as settled ones are asked for of more than silence
-    behind them, or of a number: these would wait behind it. Else they are what it is about to tell.
+    behind them, or of a number: these would wait behind it. Else they are what it is about to tell; but where
+    callers share a worker that is slow, as its thread yields to others.
+
+    shared: whether they do.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, shared: Callable[[], bool]) -> None:
+        self._shared = shared
         self._abandoned = Event()
         self._whole = self._more = 0  # samples of the utterance; those that came since
 
@@ -247,8 +251,10 @@ class _Hurry:
                 if not isinstance(item, Flush):
                     self._whole += len(item)
                     self._more += len(item)
-                elif item.number or self._more > wordless_samples(item.silence_s, self._whole):
-                    self._abandoned.set()
+                else:
+                    silence_s = 0.0 if self._shared() else item.silence_s
+                    if item.number or self._more > wordless_samples(silence_s, self._whole):
+                        self._abandoned.set()
                 yield item
 
 

@@ -206,6 +206,23 @@ async def test_words_on_their_way_that_were_heard_into_the_silence_are_the_settl
     await recognizer.close()
 
 
+async def test_where_callers_share_a_worker_words_on_their_way_are_abandoned_though_silence_followed() -> (
+    None
+):
+    model = PatientModel()
+    recognizer = await recognizer_of(model, workers=1)
+    caller, other = Utterance(recognizer, 1), Utterance(recognizer, 2)
+    other.falls_silent()
+    assert (await other.understood()).settled
+    caller.speaks(steps=7)
+    first = caller.understood()
+    await until_begun(model, 1)
+    caller.has_been_silent()
+    assert (await first).settled
+    assert model.abandoned == [7 * STEP]
+    await recognizer.close()
+
+
 async def test_behind_a_comma_the_silence_is_heard_as_it_may_make_it_a_stop(model: HeldModel) -> None:
     model.ending = ","
     model.go_on.set()
