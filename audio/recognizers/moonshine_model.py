@@ -123,8 +123,8 @@ class LoadedModel:
         `draft` is read in one step, and what it tells is used wherever its beginning is the only one left:
         speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. As far as each of
         its tokens is clearly the likeliest still, nothing is searched for: of 60 orders that pause, settled
-        words take 8.4 steps behind the draft, not 13.2. flush: what asks for it; no draft knew of a number
-        that it expects.
+        words take 8.7 steps behind the draft, not 13.2, and of 110 sentences 230 words are wrong, not 228.
+        flush: what asks for it; no draft knew of a number that it expects.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         states = self.network.hear(sound)

@@ -24,8 +24,8 @@ _AGREEING = 3
 _CUT_ANYWAY = 1.3
 _KEPT_SILENCE_S = 1.0
 _BEHIND_VOICE_S = 0.06
-"""A sound that ends so long behind its voice has all its words. Of 110 sentences, cut at eleven places 40 to
-250 ms behind it, 226 to 238 words are wrong, as many at the first as at the last."""
+"""A sound that ends so long behind its voice has all its words. Of 110 sentences, cut at sixteen places from
+40 ms behind the fall in loudness to 250 ms behind the voice, 226 to 238 words are wrong, in no order."""
 _BRIEF_S = 2.0
 """What is said in less is heard again: a word alone is easily misheard, and little sound is soon decoded."""
 _PROMPT_WORDS = 40

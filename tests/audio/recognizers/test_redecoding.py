@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from threading import Event, get_native_id
 
 import numpy as np
@@ -66,6 +66,9 @@ class Utterance:
     async def _said(self) -> AsyncIterator[Samples | Flush]:
         while True:
             yield await self._sound.get()
+
+
+Then = Callable[[Utterance], None]
 
 
 async def recognizer_of(model: HeldModel, workers: int) -> RedecodingRecognizer:
@@ -158,46 +161,35 @@ async def test_words_on_their_way_are_abandoned_for_settled_ones_which_are_of_al
     await recognizer.close()
 
 
+async def first_told(caller: Utterance, model: HeldModel, steps: int, then: Then) -> asyncio.Task[Hypothesis]:
+    """What is told first of one who speaks, and does something else once that is decoded."""
+    caller.speaks(steps)
+    first = caller.understood()
+    await until_begun(model, 1)
+    then(caller)
+    await asyncio.sleep(0.02)
+    return first
+
+
 async def test_words_on_their_way_are_abandoned_where_a_number_is_asked_for() -> None:
     model = PatientModel()
     recognizer = await recognizer_of(model, workers=1)
-    caller = Utterance(recognizer, 1)
-    caller.speaks()
-    first = caller.understood()
-    await until_begun(model, 1)
-    caller.falls_silent(number=True)
+    first = await first_told(
+        Utterance(recognizer, 1), model, 1, lambda caller: caller.falls_silent(number=True)
+    )
     assert (await first).settled
     assert model.abandoned == [STEP]
     await recognizer.close()
 
 
-async def test_words_on_their_way_of_all_the_sound_are_the_settled_ones(model: HeldModel) -> None:
-    recognizer = await recognizer_of(model, workers=1)
-    caller = Utterance(recognizer, 1)
-    caller.speaks()
-    on_its_way = caller.understood()
-    await until_begun(model, 1)
-    caller.falls_silent()
-    await asyncio.sleep(0.02)
-    model.go_on.set()
-    assert not (await on_its_way).settled
-    hypothesis = await caller.understood()
-    assert (hypothesis.text, hypothesis.settled) == ("caller 1", True)
-    assert model.begun == [1]
-    await recognizer.close()
-
-
-async def test_words_on_their_way_that_were_heard_into_the_silence_are_the_settled_ones(
-    model: HeldModel,
+@pytest.mark.parametrize("then", [Utterance.falls_silent, Utterance.has_been_silent])
+async def test_words_on_their_way_of_all_that_was_said_are_the_settled_ones(
+    model: HeldModel, then: Then
 ) -> None:
     model.ending = "."
     recognizer = await recognizer_of(model, workers=1)
     caller = Utterance(recognizer, 1)
-    caller.speaks(steps=7)
-    on_its_way = caller.understood()
-    await until_begun(model, 1)
-    caller.has_been_silent()
-    await asyncio.sleep(0.02)
+    on_its_way = await first_told(caller, model, 7, then)
     model.go_on.set()
     assert not (await on_its_way).settled
     hypothesis = await caller.understood()
@@ -214,10 +206,7 @@ async def test_where_callers_share_a_worker_words_on_their_way_are_abandoned_tho
     caller, other = Utterance(recognizer, 1), Utterance(recognizer, 2)
     other.falls_silent()
     assert (await other.understood()).settled
-    caller.speaks(steps=7)
-    first = caller.understood()
-    await until_begun(model, 1)
-    caller.has_been_silent()
+    first = await first_told(caller, model, 7, Utterance.has_been_silent)
     assert (await first).settled
     assert model.abandoned == [7 * STEP]
     await recognizer.close()
