@@ -16,7 +16,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 MAX_NAME = 64
 """Longest name of a tool that models take."""
 NOT_LOGGED = {"logged": False}
-"""Marks a field of a dataclass that event logs leave out (`voiceagent.calls.codec`)."""
+"""Marks a field of a dataclass that event logs leave out (`voiceagent.calls.log.codec`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,12 @@ from voiceagent.llm.monitor import PromptMonitor
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.context import Source, TurnContext
 from voiceagent.session.prefilling import EndAsking, Prefilling
-from voiceagent.session.references import outcome, weak_callback
+from voiceagent.session.references import outcome, until_stopped, weak_callback
 from voiceagent.session.responding import Progress, ResponseWork
 from voiceagent.session.services import Services
 from voiceagent.session.summarising import Summarising
 from voiceagent.session.turn_stamps import TurnStamps
 
-CLOSE_S = 2.0
-"""How long what was stopped may take to stop as a call ends."""
 SHORT_FRAGMENT_CHARS = 24
 """Longest first fragment at the level of load shedding that makes them short: two or three words."""
 
@@ -141,8 +139,7 @@ class Answerer:
             self._stop(work)
         self._responses.clear()
         await self._summarising.close()
-        if self._stopping:  # an engine that does not stop must not hold the call
-            await asyncio.wait(self._stopping, timeout=CLOSE_S)
+        await until_stopped(self._stopping)
 
     def _with_context(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         return messages if self._context is None else self._context.so_far(messages)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +26,7 @@ from voiceagent.session.call import InputOverflow
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.echo import EchoPath
 from voiceagent.session.recognition import BEHIND_S, TurnRecognition
-from voiceagent.session.references import weak_callback
+from voiceagent.session.references import until_stopped, weak_callback
 from voiceagent.session.services import Hearing
 from voiceagent.session.turn_detection import TurnDetector
 from voiceagent.session.turn_judge import TurnJudge
@@ -35,8 +34,6 @@ from voiceagent.session.turn_judge import TurnJudge
 KEPT_S = float(MAX_TURN_S)
 """Sound kept: what the turn model hears; a turn's beginning before it was noticed lies well within it."""
 _KEPT_BYTES = round(KEPT_S * SAMPLE_RATE_HZ) * 2
-CLOSE_S = 2.0
-"""How long what was stopped may take to stop as a call ends."""
 
 
 class Listener:
@@ -290,5 +287,4 @@ class Listener:
         self._recognitions.clear()
         for task in tasks:
             task.cancel()
-        if tasks:  # an engine that does not stop must not hold the call
-            await asyncio.wait(tasks, timeout=CLOSE_S)
+        await until_stopped(tasks)

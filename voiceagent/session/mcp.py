@@ -12,6 +12,7 @@ from voiceagent.conversation.settings import AgentTool
 from voiceagent.mcp.pool import ConfiguredTool, McpPool
 from voiceagent.mcp.target import McpFailed
 from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
+from voiceagent.session.references import until_stopped
 
 NOT_HERE = "this server takes no MCP servers of its clients"
 
@@ -53,7 +54,7 @@ class McpInCall:
         """The call is over."""
         for task in self._listing:
             task.cancel()
-        await asyncio.gather(*self._listing, return_exceptions=True)
+        await until_stopped(self._listing)
 
     async def _list(self, item_id: str, server: McpServer) -> None:
         refusal = self.refusal(server)  # again: not every server was named by this client's own event

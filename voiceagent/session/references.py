@@ -7,12 +7,15 @@ that is rare, as it stops all calls for as long as it takes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from types import MethodType
 from typing import TypeVarTuple, cast
 from weakref import ref
 
 Arguments = TypeVarTuple("Arguments")
+
+CLOSE_S = 2.0
+"""How long what was cancelled may take to stop as a call ends."""
 
 
 def weak_callback(method: Callable[[*Arguments], None]) -> Callable[[*Arguments], None]:
@@ -37,3 +40,9 @@ def outcome(task: asyncio.Task[None]) -> BaseException | None:
         return task.exception()
     except asyncio.CancelledError:
         return None
+
+
+async def until_stopped(tasks: Collection[asyncio.Task[None]]) -> None:
+    """Wait until these cancelled tasks have stopped; one that does not must not hold the call."""
+    if tasks:
+        await asyncio.wait(tasks, timeout=CLOSE_S)

@@ -23,7 +23,7 @@ from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
-from voiceagent.session.turn_stamps import ToolTimes
+from voiceagent.session.tool_times import ToolTimes
 
 
 class Session(BaseCall):
@@ -53,7 +53,7 @@ class Session(BaseCall):
         )
         self._monitor = self._executor.monitor
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
-        self._tools = ToolTimes(services.measuring)
+        self._tool_times = ToolTimes(services.measuring)
         self._idle_timer = EventTimer(post)
         self._take_in(services)
 
@@ -114,7 +114,7 @@ class Session(BaseCall):
 
     def _take(self, event: ev.Event) -> None:
         self._stamps.event(event)
-        self._tools.event(event)
+        self._tool_times.event(event)
         # asked once a turn, and told as an event: a replay must come to the same decision
         if isinstance(event, ev.SpeechStarted):
             allowed = self._shedder.level < SheddingLevel.NO_PREEMPTIVE

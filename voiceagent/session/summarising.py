@@ -17,6 +17,7 @@ from llmcore.text.prompt import split_turns
 from voiceagent.conversation.commands import Summarise
 from voiceagent.conversation.config import HistoryConfig
 from voiceagent.conversation.events import Event, HistorySummarised
+from voiceagent.session.references import until_stopped
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 SummaryResult = Literal["model", "extract", "invented", "empty", "too_long", "failed", "stopped"]
@@ -63,7 +64,7 @@ class Summarising:
         """The call is over. Returns when nothing is in the making any more."""
         if self._task is not None:
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await until_stopped([self._task])
 
     async def _run(self, wanted: Summarise) -> None:
         static, _ = split_turns(wanted.prompt)

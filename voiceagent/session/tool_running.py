@@ -14,13 +14,11 @@ from voiceagent.conversation.mcp import McpError
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
 from voiceagent.session.call_monitor import CallMonitor
+from voiceagent.session.references import until_stopped
 from voiceagent.session.services import Measuring
 
 ToolSource = Literal["agent", "line", "mcp"]
 """Whose tools a call has: its agent's, its phone line's, and those of the configured MCP servers."""
-CLOSE_S = 2.0
-"""How long cancelled tools may take to end as a call ends."""
-
 
 _Outcome = tuple[ToolOutcome, ToolResult, str, McpError | None]
 _CANCELLED: _Outcome = (
@@ -97,8 +95,7 @@ class ToolRunner:
             if tool.cancellable:
                 work.cancel()
                 stopped.append(self._running[call_id])
-        if stopped:
-            await asyncio.wait(stopped, timeout=CLOSE_S)
+        await until_stopped(stopped)
 
     def _all(self) -> dict[str, OfferedTool]:
         """Of two with one name that of the earlier source counts."""

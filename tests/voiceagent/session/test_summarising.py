@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
 
 import pytest
 from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import Delta, LlmError, Message, Usage
+from llmcore.engine import Delta, LlmError, Message, Request, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Summarise
 from voiceagent.conversation.config import HistoryConfig
+from voiceagent.session import references
 from voiceagent.session.summarising import Summarising
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
@@ -140,3 +143,34 @@ async def test_the_end_of_the_call_ends_the_summary():
     assert desk.llm.running == 0
     assert desk.got.empty()
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "summarise"]
+
+
+class DeafLlm(ScriptedLlm):
+    """Does not stop when it is told to, before it is released."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.released = asyncio.Event()
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        self.running += 1
+        while self.running:
+            with suppress(asyncio.CancelledError):
+                await self.released.wait()
+                self.running = 0
+        yield Delta()
+
+
+async def test_a_summary_that_does_not_stop_does_not_hold_the_end_of_the_call(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(references, "CLOSE_S", 0.01)
+    desk = Desk(llm := DeafLlm())
+    desk.summarising.summarise(WANTED)
+    await turn_of_the_loop()
+    assert llm.running == 1
+    async with asyncio.timeout(20):
+        await desk.summarising.close()
+    assert llm.running == 1
+    llm.released.set()
+    await asyncio.wait([task for task in asyncio.all_tasks() if task.get_name() == "summarise"])
