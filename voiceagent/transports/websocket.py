@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+import structlog
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -11,6 +12,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voiceagent.transports.connection import Disconnected
 from voiceagent.transports.uvicorn_internals import EXTENSION, FastPath
+
+log = structlog.get_logger()
 
 MAX_REASON_BYTES = 120
 """Of a close frame's reason, for which the protocol has 123 (RFC 6455, section 5.5)."""
@@ -21,17 +24,28 @@ def address_of(connection: HTTPConnection) -> str:
     return connection.client.host if connection.client else ""
 
 
-def websocket_routes(path: str, serve: Callable[[WebSocket], Awaitable[None]]) -> list[BaseRoute]:
-    """The routes of a WebSocket: who asks there for a page is told what it is (RFC 9110, 15.5.22)."""
-    return [WebSocketRoute(path, serve), Route(path, _not_upgraded)]
+def websocket_routes(
+    path: str, serve: Callable[[WebSocket], Awaitable[None]], posts_to: str = ""
+) -> list[BaseRoute]:
+    """The routes of a WebSocket: who asks there for a page is told what it is (RFC 9110, 15.5.22).
 
+    posts_to: what posts are to be sent to, "" where nothing takes any; it stands behind the path.
+    """
 
-async def _not_upgraded(request: Request) -> Response:
-    text = (
-        f"{request.url.path} is a WebSocket, and the request does not ask for one: it has no Upgrade header, "
-        "which proxies leave out where they are not told to pass it on"
-    )
-    return PlainTextResponse(text, 426, {"upgrade": "websocket"})
+    async def not_upgraded(request: Request) -> Response:
+        place = request.url.path
+        if request.method == "POST":
+            text = f"{place} is a WebSocket, for the sound of calls; the webhook is {place}{posts_to}"
+            log.warning("posted_to_websocket", path=place, webhook=place + posts_to)
+            return PlainTextResponse(text, 405, {"allow": "GET"})
+        text = (
+            f"{place} is a WebSocket, and the request does not ask for one: it has no Upgrade header, "
+            "which proxies leave out where they are not told to pass it on"
+        )
+        return PlainTextResponse(text, 426, {"upgrade": "websocket", "connection": "upgrade"})
+
+    methods = ["GET", "POST"] if posts_to else ["GET"]
+    return [WebSocketRoute(path, serve), Route(path, not_upgraded, methods=methods)]
 
 
 class WebSocketWire:

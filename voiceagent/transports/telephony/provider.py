@@ -49,12 +49,15 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class PhoneLine:
-    """A provider's calls, over WebSocket. trusts: None lets everyone in who is no page of another site."""
+    """A provider's calls, over WebSocket. trusts: None lets everyone in who is no page of another site.
+    number_webhook: what stands behind the stream's path in the URL of the webhook that numbers have, if any.
+    """
 
     new_serializer: Callable[[], Serializer]
     control: Control = no_control
     trusts: Trust | None = None
     webhooks: tuple[BaseRoute, ...] = ()
+    number_webhook: str = ""
 
 
 @dataclass(frozen=True, slots=True)

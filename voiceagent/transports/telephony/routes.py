@@ -52,7 +52,7 @@ def telephony_routes(
         urls = (telephony.public_url, *([] if placement.own_url is None else [placement.own_url]))
         endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, held_to, placement.check_agent)
         for path in (f"/telephony/{name}", f"/telephony/{name}/{{agent}}"):
-            streams += websocket_routes(path, endpoint.serve)
+            streams += websocket_routes(path, endpoint.serve, line.number_webhook)
         webhooks += line.webhooks
     return [*webhooks, *streams]
 

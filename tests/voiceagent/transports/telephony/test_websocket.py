@@ -14,6 +14,7 @@ import pytest
 import twilio_line as line
 from phone_server import PhoneServer, phone_server
 from scripted_call import ScriptedCall
+from structlog.testing import capture_logs
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Origin
@@ -100,7 +101,28 @@ async def test_a_stream_that_a_proxy_made_a_plain_request_of_is_told_so(path: st
     async with phone_server(TWILIO) as server, httpx.AsyncClient(trust_env=False) as client:
         answer = await client.get(server.url(path).replace("ws://", "http://"))
         assert (answer.status_code, answer.headers["upgrade"]) == (426, "websocket")
+        assert answer.headers["connection"] == "upgrade"  # RFC 9110, 7.8: who sends the one sends the other
         assert f"/telephony/{path} is a WebSocket" in answer.text
+
+
+@pytest.mark.parametrize("path", ["twilio", "twilio/shop"])
+async def test_a_number_whose_webhook_is_the_streams_url_is_told_where_the_webhook_is(path: str) -> None:
+    async with phone_server(TWILIO) as server, httpx.AsyncClient(trust_env=False) as client:
+        with capture_logs() as told:
+            answer = await client.post(
+                server.url(path).replace("ws://", "http://"), data={"From": "+15550100"}
+            )
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+        assert f"the webhook is /telephony/{path}/voice" in answer.text
+        assert [(line["event"], line["webhook"]) for line in told] == [
+            ("posted_to_websocket", f"/telephony/{path}/voice")
+        ]
+
+
+async def test_a_line_that_has_no_webhook_of_numbers_names_none() -> None:
+    async with phone_server({"telnyx": {}}) as server, httpx.AsyncClient(trust_env=False) as client:
+        answer = await client.post(server.url("telnyx").replace("ws://", "http://"))
+        assert (answer.status_code, "webhook" in answer.text) == (405, False)
 
 
 async def test_a_url_that_ends_with_the_name_of_no_agent_is_refused_in_the_handshake() -> None:

@@ -20,6 +20,8 @@ from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 from voiceagent.transports.telephony.twilio.signature import is_genuine
 from voiceagent.transports.telephony.webhook import Form, Webhook
 
+VOICE = "/voice"
+"""Ends the path of the webhook; what stands before it is the stream's."""
 RETRY = "retry"
 """The parameter that says how often a call has lost its stream; its agent is told."""
 RETRIES = ("0", "1", "2")
@@ -43,7 +45,7 @@ class TwilioConfig(ProviderConfig):
         answer = partial(_connect, placement.next_call, token is not None)
         if token is None:
             voice = Webhook("Twilio", settings.public_url, None, answer, placement.check_agent)
-            return PhoneLine(TwilioSerializer, webhooks=_routes(voice))
+            return PhoneLine(TwilioSerializer, webhooks=_routes(voice), number_webhook=VOICE)
 
         def control(started: Started) -> CallControl:
             return TwilioControl(self.api_url, token, started)
@@ -55,11 +57,11 @@ class TwilioConfig(ProviderConfig):
             return signed(url, {}, headers)
 
         voice = Webhook("Twilio", settings.public_url, signed, answer, placement.check_agent)
-        return PhoneLine(TwilioSerializer, control, trusts, _routes(voice))
+        return PhoneLine(TwilioSerializer, control, trusts, _routes(voice), VOICE)
 
 
 def _routes(voice: Webhook) -> tuple[BaseRoute, ...]:
-    paths = ("/telephony/twilio/voice", "/telephony/twilio/{agent}/voice")
+    paths = (f"/telephony/twilio{VOICE}", f"/telephony/twilio/{{agent}}{VOICE}")
     return tuple(map(voice.route, paths))
 
 
@@ -72,7 +74,7 @@ def _connect(
     """
     parts = urlsplit(url)
     stream_url = websocket_url((next_call() or f"{parts.scheme}://{parts.netloc}") + parts.path)
-    stream_url = stream_url.removesuffix("/voice")
+    stream_url = stream_url.removesuffix(VOICE)
     parameters = {name.lower(): form[name][0] for name in ("From", "To") if name in form}
     parameters |= {name: form[name][0] for name in form if name.startswith("SipHeader_")}
     parameters |= dict(parse_qsl(parts.query))
