@@ -14,7 +14,7 @@ from rich.progress import Progress
 
 from audio.detection.smart_turn import TurnModelError
 from voiceagent.bench.people.calls import Calls, run_calls
-from voiceagent.bench.people.conditions import Condition, under
+from voiceagent.bench.people.conditions import Condition, said_again, under
 from voiceagent.bench.people.lossy_line import over_line
 from voiceagent.bench.people.material import Clip, Half, read_clips
 from voiceagent.bench.people.offline import Done, run_offline, run_silence_alone
@@ -47,16 +47,18 @@ class Plan:
     """What is measured.
 
     folders: of recordings, with a manifest each. half: of the split. kinds: none for all. conditions: what is
-    done to the sound. line: what WebRTC packets go over, or would by the clock of the sound. beside: measure
-    other ways to find a turn's end too, and other eagernesses. plot: a PNG file of the curves. calls: have
-    real calls, at the pace of real time; None for the clock of the sound. answer_s: what an answer takes to
-    its first sound, by that clock. peer: runs another server, which then takes the same calls.
+    done to the sound. times: how often each is said. line: what WebRTC packets go over, or would by the clock
+    of the sound. beside: measure other ways to find a turn's end too, and other eagernesses. plot: a PNG file
+    of the curves. calls: have real calls, at the pace of real time; None for the clock of the sound.
+    answer_s: what an answer takes to its first sound, by that clock. peer: runs another server, which then
+    takes the same calls.
     """
 
     folders: tuple[Path, ...]
     half: Half = "measure"
     kinds: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    times: int = 1
     line: Line = PERFECT
     beside: bool = False
     plot: Path | None = None
@@ -81,7 +83,7 @@ def bench_people(config: Config, plan: Plan, as_json: bool) -> None:
     """Measure and print. Raises CommandFailed, ConfigError."""
     configure_log(config.log.format, "error")
     recordings = read_clips(plan.folders, plan.half, plan.kinds, config.agent.language)
-    clips = [under(clip, plan.conditions) for clip in recordings]
+    clips = said_again([under(clip, plan.conditions) for clip in recordings], plan.times)
     if plan.calls is not None:
         results = _call(config, plan, plan.calls, clips)
     else:

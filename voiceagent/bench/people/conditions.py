@@ -30,6 +30,8 @@ _ROOM_BEGINS_S = 0.003
 _PAUSE_S = 0.1
 """A silence inside a recording is a pause that can be stretched from this length on."""
 _PAUSE_BELOW_PEAK_DB = 30.0
+LATER_S = 0.007
+"""How much later a recording begins each time: never a whole frame (20 ms), nor a window (32 ms)."""
 ALLOWED = "telephone, room, room=SECONDS (to 5), far, noise=DB, tempo=FACTOR (0.5 to 2), pause=SECONDS"
 
 
@@ -52,6 +54,27 @@ def under(clip: Clip, conditions: Sequence[Condition]) -> Clip:
     for condition in conditions:
         clip = _under(clip, condition)
     return clip
+
+
+def said_again(clips: Sequence[Clip], times: int) -> list[Clip]:
+    """Each recording so many times, each time `LATER_S` later: what is decided by a hair goes this way or
+    that by where frames and windows cut the sound. Raises CommandFailed.
+    """
+    if times < 1:
+        raise CommandFailed(f"--times is {times}; allowed: 1 or more")
+    return [_later(clip, number * LATER_S) for clip in clips for number in range(times)]
+
+
+def _later(clip: Clip, seconds: float) -> Clip:
+    if not seconds:
+        return clip
+    silence = np.zeros(round(seconds * FORMAT.rate_hz), np.int16)
+    return replace(
+        clip,
+        name=f"{clip.name} +{seconds * 1000:.0f} ms",
+        sound=np.concatenate([silence, clip.sound]),
+        voice_end_s=clip.voice_end_s + seconds,
+    )
 
 
 def _parse(text: str) -> Condition:

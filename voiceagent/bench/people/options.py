@@ -23,6 +23,12 @@ def add_people(people: argparse.ArgumentParser) -> None:
     people.add_argument("--kinds", default="", metavar="KIND,KIND", help="only these (all)")
     add_conditions(people)
     people.add_argument(
+        "--times",
+        type=int,
+        default=1,
+        help="say each recording so many times, each 7 ms later: frames cut it elsewhere (1)",
+    )
+    people.add_argument(
         "--answer-ms",
         type=float,
         default=0.0,
@@ -85,6 +91,7 @@ def _bench_people(options: argparse.Namespace) -> None:
         half=options.half,
         kinds=tuple(kind.strip() for kind in options.kinds.split(",") if kind.strip()),
         conditions=parse_conditions(options.conditions),
+        times=options.times,
         beside=options.beside,
         plot=options.plot,
         calls=Calls(options.over, options.calls, line) if options.over else None,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from voiceagent.bench.people.conditions import parse_conditions, under
+from voiceagent.bench.people.conditions import parse_conditions, said_again, under
 from voiceagent.bench.people.material import Clip
 from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
@@ -79,3 +79,17 @@ def test_the_longest_pause_is_stretched_and_the_end_moves_along():
 def test_a_condition_that_there_is_not_is_refused(text):
     with pytest.raises(CommandFailed, match="allowed: telephone, room"):
         parse_conditions(f"telephone,{text}")
+
+
+def test_what_is_said_again_begins_later_and_ends_as_much_later():
+    first, second, third = said_again([MIDDLE], 3)
+    assert first is MIDDLE
+    for clip, late_s in ((second, 0.007), (third, 0.014)):
+        assert np.array_equal(clip.sound[round(late_s * FORMAT.rate_hz) :], MIDDLE.sound)
+        assert clip.voice_end_s == pytest.approx(MIDDLE.voice_end_s + late_s)
+        assert clip.name != MIDDLE.name
+
+
+def test_nothing_is_said_less_than_once():
+    with pytest.raises(CommandFailed, match="--times is 0; allowed: 1 or more"):
+        said_again([MIDDLE], 0)

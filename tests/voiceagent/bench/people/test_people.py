@@ -68,6 +68,12 @@ def test_a_bench_of_people_counts_turns_waits_and_words_by_kind(config, people, 
     assert 0 < whole["wait p50 ms"] < 1_000
 
 
+def test_a_bench_of_people_says_each_recording_as_often_as_was_asked(config, people, capsys):
+    found = bench(capsys, people, "--config", config, "--kinds", "question", "--times", "3")
+    assert found["kinds"]["question"]["recordings"] == 3
+    assert found["kinds"]["question"]["words"] == 18
+
+
 @pytest.mark.parametrize("over", ["realtime", "webrtc"])
 def test_real_calls_come_to_the_same_as_virtual_ones(over, config, people, capsys):
     found = bench(capsys, people, "--config", config, "--over", over)
