@@ -13,7 +13,8 @@ from unittest.mock import patch
 import numpy as np
 
 import audio.detection.front_end
-from audio.detection.front_end import FrontEnd, Window
+from audio.detection.front_end import FrontEnd
+from audio.detection.front_end_stream import Window
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 from audio.endpoint import Endpointer
 from audio.pcm import Samples
@@ -57,7 +58,7 @@ def _called(
 async def _told(model: SileroVad, sounds: list[Samples], gated: bool) -> np.ndarray:
     """When the start in each of the sounds was told, seconds of its sound."""
     with patch.object(
-        audio.detection.front_end, "QUIET_ENERGY", audio.detection.front_end.QUIET_ENERGY if gated else 0.0
+        audio.detection.front_end, "MIN_ENERGY", audio.detection.front_end.MIN_ENERGY if gated else 0.0
     ):
         return np.array([await _first_start_s(model, sound) for sound in sounds])
 

@@ -21,7 +21,7 @@ from typing import cast
 
 import numpy as np
 
-from audio.detection.front_end import Window
+from audio.detection.front_end_stream import Window
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 from audio.detection.voice_end.examples import LABEL_S, spoken
 from audio.loudness import energies

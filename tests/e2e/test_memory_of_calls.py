@@ -19,7 +19,7 @@ from phone_lines import Twilio
 from rtc_caller import rtc_calling
 from websockets.asyncio.client import connect
 
-from audio.detection.front_end import FrontEndStream
+from audio.detection.front_end_stream import FrontEndStream
 from voiceagent.config.tables import load
 from voiceagent.conversation.machine import Conversation
 from voiceagent.server.app import Server

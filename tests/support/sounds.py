@@ -39,6 +39,13 @@ async def recognized(recognizer: Recognizer, sound: AsyncIterator[Samples | Flus
     return [hypothesis async for hypothesis in recognizer.recognize(sound)]
 
 
+def noise(seconds: float, level_db: float) -> Samples:
+    """White noise of so many dB of full scale, at 16 kHz."""
+    scale = 32_768 * 10 ** (level_db / 20)
+    samples = np.random.default_rng(7).normal(0, scale, round(seconds * SAMPLE_RATE_HZ))
+    return samples.clip(-32_768, 32_767).astype(np.int16)
+
+
 def voice_like(windows: int, seed: int = 0) -> Samples:
     """Syllables of a vowel that glides from "a" to "i": harmonics of a gliding pitch under three formants.
 

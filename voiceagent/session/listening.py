@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from audio.detection.front_end import Window
+from audio.detection.front_end_stream import Window
 from audio.detection.smart_turn import MAX_TURN_S
 from audio.interruption import reaches
 from audio.pcm import Samples

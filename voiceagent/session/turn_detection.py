@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from audio.detection.front_end import Window
+from audio.detection.front_end_stream import Window
 from audio.detection.vad import WINDOW_SAMPLES
 from audio.endpoint import EndpointConfig, Endpointer
-from audio.loudness import RISE_S, SURE, LoudnessFall, LoudnessRise, VoiceLevel
+from audio.loudness import RISE_S, LoudnessRise, VoiceLevel
+from audio.loudness_fall import SURE, LoudnessFall
 from audio.recognizers import SAMPLE_RATE_HZ
 from audio.speech_events import (
     SpeechEvent,
@@ -24,9 +25,13 @@ from voiceagent.conversation.settings import TurnDetection
 
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
 ENDED = 0.8
-"""How sure it is that a voice has ended before a pause is told while the model of speech still hears it."""
+"""How sure it is that a voice has ended before a pause is told while the model of speech still hears it
+(chosen in `audio/detection/voice_end/CARD.md`).
+"""
 HEARD_OUT_S = 0.07
-"""How long ago a voice must have ended by then: the "k" of "milk" comes after a silence, and is low."""
+"""How long ago a voice must have ended by then: the "k" of "milk" comes after a silence, and is low
+(the same card has what it costs, and what less would).
+"""
 OVER_AGENT_S = 0.5
 """How long after the agent's latest sound a voice may still be spoken over it."""
 

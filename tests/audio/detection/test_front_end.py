@@ -9,14 +9,8 @@ import pytest
 from recordings import recorded
 from sounds import voice_like
 
-from audio.detection.front_end import (
-    MAX_PENDING_S,
-    MAX_WINDOWS,
-    QUIET_WINDOWS,
-    FrontEnd,
-    FrontEndStream,
-    Window,
-)
+from audio.detection.front_end import MAX_WINDOWS, QUIET_WINDOWS, FrontEnd
+from audio.detection.front_end_stream import MAX_PENDING_S, FrontEndStream, Window
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 from audio.endpoint import EndpointConfig, Endpointer
 from audio.onnx.silero_graph import STATE

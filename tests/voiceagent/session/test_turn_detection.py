@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from audio.detection.front_end import Window
-from audio.loudness import LoudnessFall
+from audio.detection.front_end_stream import Window
+from audio.loudness_fall import LoudnessFall
 from audio.speech_events import SpeechEvent, SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.session.turn_detection import ENDED, WINDOW_S, TurnDetector
