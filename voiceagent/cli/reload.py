@@ -21,20 +21,26 @@ STOP_S = 10.0
 def serve_again(config: Path) -> None:
     """Serve with the arguments of this command, in a process that is replaced at every change, until SIGINT
     or SIGTERM. A server that ends by itself, for a mistake in a file, is started again at the next change.
+    SIGHUP has the server end as it does alone, once its calls are over, unless it is ignored, as by nohup.
     """
     program = "import sys; from voiceagent.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, *(word for word in sys.argv[1:] if word != "--reload")]
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background process is born ignoring the first
         signal.signal(number, signal.default_int_handler)
+    hung_up: list[int] = []
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda number, _: hung_up.append(number))
     server, seen = subprocess.Popen(command), changed_at(config.parent)
     try:
-        while True:
+        while not hung_up:
             time.sleep(LOOK_S)
             if (now := changed_at(config.parent)) != seen:
                 seen = now
                 print("voiceagent: a file changed; starting again", file=sys.stderr)
                 _stop(server)
                 server = subprocess.Popen(command)
+        server.send_signal(signal.SIGHUP)  # a terminal that closes sends it one too: the second does nothing
+        server.wait()
     except KeyboardInterrupt:
         _stop(server)
 

@@ -9,7 +9,9 @@ import signal
 import sys
 from pathlib import Path
 
+import httpx
 from fixed_config import write_config
+from websockets.asyncio.client import connect
 
 from voiceagent.cli.reload import changed_at
 
@@ -42,3 +44,31 @@ async def test_a_server_is_there_again_after_a_change_and_ends_where_a_shell_had
         await process.wait()
     ports = [re.search(rb"http://127.0.0.1:(\d+) ", line) for line in (first, again)]
     assert all(ports)
+
+
+async def test_a_closed_terminal_ends_no_call_of_a_server_that_is_started_again(tmp_path: Path) -> None:
+    program = Path(sys.executable).with_name("voiceagent")
+    process = await asyncio.create_subprocess_exec(
+        *(program, "serve", "--config", write_config(tmp_path, ""), "--port", "0", "--reload"),
+        stdout=asyncio.subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(60), httpx.AsyncClient(trust_env=False) as client:
+            ready = re.search(rb"127.0.0.1:\d+", await process.stdout.readline())
+            assert ready is not None
+            place = ready[0].decode()
+            async with connect(f"ws://{place}/v1/realtime?model=any") as call:
+                await call.recv()
+                process.send_signal(signal.SIGHUP)
+                while (await client.get(f"http://{place}/health")).json()["status"] != "draining":  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+                process.send_signal(signal.SIGHUP)  # the shell's
+                await (await call.ping())
+                assert process.returncode is None
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+            await process.wait()
