@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from call_settings import call_settings
@@ -95,6 +95,10 @@ class ScriptedCall:
 
     async def stopped(self) -> None:
         await self.gone.wait()
+
+    @property
+    def tools_at_work(self) -> Set[asyncio.Task[None]]:
+        return frozenset()
 
     async def close(self, reason: str) -> None:
         self.closed = self.closed or reason

@@ -6,9 +6,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Literal
 
+import structlog
+
 from llmcore.policies.admission import Refusal
 from voiceagent.access.slots import Slots
 from voiceagent.session.call import Call, CallRefused, Client, OpenCall
+
+log = structlog.get_logger()
 
 State = Literal["starting", "ready", "draining"]
 
@@ -42,6 +46,7 @@ class Calls:
         self._open: OpenCall | None = None
         self._calls: dict[str, Call] = {}
         self._monitoring: set[asyncio.Task[None]] = set()
+        self._tools: set[asyncio.Task[None]] = set()  # of calls that are over
         self._changed = asyncio.Event()
         self.state: State = "starting"
 
@@ -96,17 +101,27 @@ class Calls:
         return True
 
     async def drain(self, patience_s: float) -> None:
-        """Take no more calls; wait for those going on for `patience_s`, then end them."""
+        """Take no more calls; wait for those going on, and for tools that run on behind calls that are over,
+        for `patience_s`, then end the calls.
+        """
         self.state = "draining"
         try:
             async with asyncio.timeout(patience_s):
                 while self._calls:
                     self._changed.clear()
                     await self._changed.wait()
+                await self._written()
+                if self._tools:  # a booking is not to end in its middle
+                    log.info("waiting_for_tools", tools=sorted(tool.get_name() for tool in self._tools))
+                    await asyncio.wait(self._tools)
         except TimeoutError:
             calls = list(self._calls.values())
             await asyncio.gather(*(call.close("the server is shutting down") for call in calls))
-        if self._monitoring:  # a call that has just ended is still being written down
+        await self._written()
+
+    async def _written(self) -> None:
+        """A call that has just ended is still being written down."""
+        if self._monitoring:
             await asyncio.wait(self._monitoring, timeout=CLOSE_S)
 
     def _opener(self) -> OpenCall:
@@ -127,3 +142,6 @@ class Calls:
         self._count(len(self._calls))
         self._changed.set()
         await call.stopped()
+        for tool in call.tools_at_work:
+            self._tools.add(tool)
+            tool.add_done_callback(self._tools.discard)

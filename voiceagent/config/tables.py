@@ -59,7 +59,9 @@ class ServerConfig(AccessConfig):
     max_loop_lag_ms: float = Field(default=100.0, gt=0)
     """How late a process may be with what is due; beyond it new calls are refused with HTTP 503."""
     drain_s: Seconds = 3600.0
-    """After SIGTERM, how long running calls may go on before they are closed; it ends when none is left."""
+    """After SIGTERM, how long running calls may go on before they are closed, and tools behind calls that are
+    over; it ends when none is left.
+    """
     input_buffer_s: float = Field(default=10.0, gt=0)
     """How far ahead of real time a client may send the caller's sound; what comes earlier is refused."""
     max_message_bytes: int = Field(default=1_048_576, ge=4_096)

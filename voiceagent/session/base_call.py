@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 import structlog
@@ -186,8 +186,13 @@ class BaseCall(ABC):
             self._stopped.set()
 
     async def stopped(self) -> None:
-        """Wait until the call is closed, and all its work has stopped."""
+        """Wait until the call is closed, and all its work has stopped, but for `tools_at_work`."""
         await self._stopped.wait()
+
+    @property
+    def tools_at_work(self) -> Set[asyncio.Task[None]]:
+        """What runs the agent's tools that have not ended."""
+        return self._runner.at_work
 
     def _leave(self) -> None:
         """Keep what was played of the response that the call ends in; the recording ends there too."""

@@ -4,8 +4,9 @@ transport as a session sees it.
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Protocol
 from uuid import uuid4
 
@@ -99,7 +100,11 @@ class Call(Protocol):
         """Hang up: all work of the call stops. A second call does nothing."""
 
     async def stopped(self) -> None:
-        """Wait until the call is closed, and all its work has stopped."""
+        """Wait until the call is closed, and all its work has stopped, but for `tools_at_work`."""
+
+    @property
+    def tools_at_work(self) -> Set[asyncio.Task[None]]:
+        """What runs the agent's tools that have not ended: once the call is over, those that run on."""
 
 
 class Client(Protocol):

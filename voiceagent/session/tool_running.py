@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Literal, get_args
 
 import structlog
@@ -86,6 +86,11 @@ class ToolRunner:
             self._working[call_id][1].cancel()
         elif call_id in self._running:
             self._withdrawn.add(call_id)
+
+    @property
+    def at_work(self) -> Set[asyncio.Task[None]]:
+        """What runs the tools that have not ended: of a call that is over, those that run on."""
+        return frozenset(self._running.values())
 
     async def close(self) -> None:
         """The call is over: stop what may be cancelled. Returns when it has stopped; the rest runs on."""

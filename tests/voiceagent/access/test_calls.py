@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from voiceagent.access.calls import Calls
 from voiceagent.access.slots import LocalSlots
@@ -17,6 +18,7 @@ class FakeCall:
         self.over, self.written = asyncio.Event(), asyncio.Event()
         self.written.set()
         self.closed_for = ""
+        self.tools_at_work: set[asyncio.Task[None]] = set()
 
     async def ended(self) -> None:
         await self.over.wait()
@@ -111,6 +113,24 @@ async def test_a_drain_waits_for_a_call_that_is_still_written_down():
     await settle()
     assert not draining.done()
     call.written.set()
+    await draining
+
+
+async def test_a_drain_waits_for_a_tool_that_runs_on_behind_its_call_and_not_longer_than_it_may():
+    world = World().ready()
+    call, booked = world.open("1"), asyncio.Event()
+    booking = asyncio.create_task(booked.wait(), name="tool book")
+    call.tools_at_work.add(booking)
+    call.over.set()
+    await settle()
+    with capture_logs() as told:
+        draining = asyncio.create_task(world.calls.drain(patience_s=60))
+        await settle()
+    assert not draining.done()
+    assert told[-1]["tools"] == ["tool book"]
+    await world.calls.drain(patience_s=0)
+    assert not booking.done()
+    booked.set()
     await draining
 
 

@@ -65,7 +65,13 @@ async def test_a_tool_of_an_agent_that_handed_over_runs_on() -> None:
 async def test_a_tool_that_was_given_with_its_call_runs_on() -> None:
     booking = Booking(cancellable=False)
     booking.runner.run(ToolCall("call_1", "book", "{}"), booking.offered)
+    await booking.began.wait()
+    await booking.runner.close()
+    (task,) = booking.runner.at_work  # which a server that ends waits for
     assert await booking.outcome_after_call() == "done"
+    await asyncio.wait({task})
+    await asyncio.sleep(0)
+    assert not booking.runner.at_work
 
 
 async def test_a_tool_that_has_not_begun_when_its_call_ends_does_not_begin() -> None:
