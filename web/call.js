@@ -70,10 +70,12 @@ export class Call {
     await sender.replaceTrack(stream.getAudioTracks()[0]);
   }
 
-  /** End the call from this side. */
+  /** End the call from this side; the server is told once. */
   hangUp() {
     const request = { method: "POST", headers: this.#headers, keepalive: true };
-    if (this.#location) fetch(`${this.#location}/hangup`, request).catch(() => {});
+    const location = this.#location;
+    this.#location = null;
+    if (location) fetch(`${location}/hangup`, request).catch(() => {});
     this.#over(null);
   }
 

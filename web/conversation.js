@@ -5,6 +5,10 @@
 // whether the caller wrote it. Or the call of a tool: {id, role: "tool", text: "", cut: "", state, call, name,
 // args, output}; it is "listening" until its output is there, and args is what the model wrote.
 
+/** What a server counts for an event beside its own bytes, and how much a new session is told: a quarter of what
+ * the server takes at once unless `limits.max_bytes_per_s` is set, and more than a prompt of it holds. */
+const EVENT_BYTES = 4_096;
+const TOLD_BYTES = 1_000_000;
 const TRANSCRIPTION = "conversation.item.input_audio_transcription";
 
 /** The entries after an event of the Realtime API; the same list where the event says nothing of words. */
@@ -47,14 +51,22 @@ export function itemText(item) {
   return (item.content ?? []).map((part) => part.text ?? part.transcript ?? "").join("\n");
 }
 
-/** Items that tell a new session what was said so far, each under its old id: a lost call goes on where it was. */
+/** Items that tell a new session what was said so far, each under its old id: a lost call goes on where it was. Of
+ * a conversation that is too long for one go, the newest. */
 export function asItems(entries) {
-  return entries
+  const items = entries
     .filter((entry) => entry.text.trim() !== "")
     .map(({ id, role, text }) => {
       const type = role === "user" ? "input_text" : "output_text";
       return { id, type: "message", role, content: [{ type, text: text.trim() }] };
     });
+  let left = TOLD_BYTES;
+  const oldest = items.findLastIndex((item) => (left -= EVENT_BYTES + bytes(item)) < 0);
+  return items.slice(oldest + 1);
+}
+
+function bytes(item) {
+  return new TextEncoder().encode(JSON.stringify(item)).length;
 }
 
 function changed(entries, id, changes) {

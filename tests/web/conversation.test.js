@@ -76,6 +76,14 @@ test("what a new call was told is no news when it comes back", () => {
   assert.deepEqual(told.map(({ text }) => text), ["when"]);
 });
 
+test("of a conversation of hours a new call is told the newest, less than the server takes at once", () => {
+  const lines = Array.from({ length: 1500 }, (_, n) => ({ id: `n${n}`, role: "user", text: `line ${n}` }));
+  const items = asItems(lines);
+  const sent = items.reduce((sum, item) => sum + 4_096 + JSON.stringify(item).length, 0);
+  assert.ok(sent < 4 * 1_048_576 && items.length > 200);
+  assert.equal(items.at(-1).id, "n1499");
+});
+
 const called = (item) => ({ type: "conversation.item.added", item });
 const call = { id: "d", type: "function_call", call_id: "1", name: "order_taxi", arguments: '{"time":"six"}' };
 
