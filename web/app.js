@@ -2,7 +2,7 @@
 
 import { playoutEvent, share, statistics } from "./browser-share.js";
 import { Call, mintKey } from "./call.js";
-import { asItems, lastTyped, spoken, wasCut } from "./conversation.js";
+import { asItems, lastTyped, spoken, typedEvents, wasCut } from "./conversation.js";
 import { Ears } from "./ears.js";
 import { Line } from "./line.js";
 import { CallError, givenUp } from "./messages.js";
@@ -169,11 +169,8 @@ function press() {
 }
 
 function say(call) {
-  const content = [{ type: "input_text", text: unsent }];
+  for (const event of typedEvents(unsent)) call.send(event);
   unsent = "";
-  call.send({ type: "output_audio_buffer.clear" }); // who types interrupts, too
-  call.send({ type: "conversation.item.create", item: { type: "message", role: "user", content } });
-  call.send({ type: "response.create" });
 }
 
 function typed(event) {

@@ -69,6 +69,16 @@ function bytes(item) {
   return new TextEncoder().encode(JSON.stringify(item)).length;
 }
 
+/** Client events by which typed words are said: the agent stops for them, and answers. */
+export function typedEvents(text) {
+  const content = [{ type: "input_text", text }];
+  return [
+    { type: "output_audio_buffer.clear" }, // who types interrupts, too
+    { type: "conversation.item.create", item: { type: "message", role: "user", content } },
+    { type: "response.create" },
+  ];
+}
+
 function changed(entries, id, changes) {
   return entries.map((entry) => (entry.id === id ? { ...entry, ...changes } : entry));
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { argumentsText, asItems, lastTyped, spoken, wasCut } from "../../web/conversation.js";
+import { argumentsText, asItems, lastTyped, spoken, typedEvents, wasCut } from "../../web/conversation.js";
 
 const TRANSCRIPTION = "conversation.item.input_audio_transcription";
 const after = (...events) => events.reduce(spoken, []);
@@ -56,6 +56,13 @@ test("typed words are a line at once, and known as typed", () => {
   assert.equal(entries[0].text, "hello");
   assert.ok(lastTyped(entries));
   assert.ok(!lastTyped(after(speechStarted)));
+});
+
+test("typed words stop the agent before they are answered", () => {
+  const [clear, create, respond] = typedEvents("hello");
+  assert.equal(clear.type, "output_audio_buffer.clear");
+  assert.deepEqual(create.item, { type: "message", role: "user", content: typed.content });
+  assert.equal(respond.type, "response.create");
 });
 
 test("a new call is told what both sides said and heard, not what was cut", () => {

@@ -1,4 +1,4 @@
-"""The page's pure modules, tested by node's own test runner: each `*.test.js` beside this file."""
+"""The page's modules, tested by node's own test runner: each `*.test.js` beside this file."""
 
 from __future__ import annotations
 
