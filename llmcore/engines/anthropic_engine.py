@@ -33,6 +33,7 @@ from llmcore.engines.hosted_engine import (
     trace_headers,
 )
 from llmcore.policies.prefix_warmth import PrefixWarmth
+from llmcore.serving.patience import Patience
 
 log = logging.getLogger(__name__)
 
@@ -138,7 +139,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         """Have the prompt of `body` read up to its last breakpoint. Raises LlmError."""
         return await self.persist(
             lambda: self.within(
-                self.first_token_timeout_s,
+                Patience(self.first_token_timeout_s),
                 self.client.messages.create(
                     model=self.model, max_tokens=0, extra_body=self.extra_body, extra_headers=headers, **body
                 ),

@@ -17,6 +17,7 @@ import httpx2
 
 from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, RequestError, Usage
 from llmcore.policies.circuit_breaker import Backoff
+from llmcore.serving.patience import Patience
 from llmcore.text.whole_characters import WholeCharacters
 
 Result = TypeVar("Result")
@@ -202,13 +203,13 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 wait_s = self._backoff.wait_s(failures, self.jitter, asked_s)
             await self.sleep(wait_s)
 
-    async def within(self, limit_s: float, work: Awaitable[Result]) -> Result:
+    async def within(self, patience: Patience, work: Awaitable[Result]) -> Result:
         """Await `work`; whatever goes wrong becomes an AttemptFailed."""
         try:
-            async with asyncio.timeout(limit_s):
+            async with patience:
                 return await work
         except TimeoutError:
-            raise AttemptFailed(f"no answer within {limit_s:.3g} s") from None
+            raise AttemptFailed(f"no answer within {patience.limit_s:.3g} s") from None
         except (OSError, httpx2.HTTPError) as error:  # in mid-stream they come as they are
             raise AttemptFailed(f"the connection broke: {type(error).__name__} {error}") from error
         except ValueError as error:
@@ -240,14 +241,13 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
 
     async def _deltas(self, request: Request) -> AsyncGenerator[Delta, None]:
         """One try. Raises AttemptFailed, BrokenStream."""
-        clock = asyncio.get_running_loop().time
-        first_by_s = clock() + self.first_token_timeout_s
+        first = Patience(self.first_token_timeout_s)
         reader, characters = self.new_reader(), WholeCharacters()
-        async with await self.within(self.first_token_timeout_s, self.open_stream(request)) as events:
+        async with await self.within(first, self.open_stream(request)) as events:
             while True:
                 # one limit for all before the first token: role and keep-alive events must not extend it
-                limit_s = self.timeout_s if reader.started else first_by_s - clock()
-                event = await self.within(limit_s, anext(events, None))
+                patience = Patience(self.timeout_s) if reader.started else first
+                event = await self.within(patience, anext(events, None))
                 if event is None:
                     break
                 delta = reader.push(event)
@@ -259,7 +259,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
     async def _reach(self, limit_s: float) -> None:
         """A server without a list of models is reached as well."""
         try:
-            await self.within(limit_s, self.list_models())
+            await self.within(Patience(limit_s), self.list_models())
         except AttemptFailed as failure:
             # some servers have no list of models, but an answer shows that they are there
             if failure.status not in (404, 405):

@@ -12,6 +12,7 @@ from typing import Literal
 
 from llmcore.engine import BusyError, Delta, Llm, LlmError, Request, RequestError, Usage
 from llmcore.policies.circuit_breaker import CircuitBreaker
+from llmcore.serving.patience import Patience
 
 FallbackReason = Literal["error", "timeout", "busy", "circuit_open"]
 
@@ -144,7 +145,7 @@ class FallbackLlm:
             limit_s, awaited = self._time_outs.first_token_s + request.reading_s, "first token"
             while True:
                 try:
-                    async with asyncio.timeout(limit_s):
+                    async with Patience(limit_s):
                         delta = await anext(deltas, None)
                 except TimeoutError:
                     raise _TimedOut(f"the engine gave no {awaited} within {limit_s:.3g} s") from None

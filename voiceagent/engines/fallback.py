@@ -21,6 +21,7 @@ from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 from audio.resample import Resampler
 from audio.synthesizers import Speech, Synthesizer, SynthesizerError, WordTiming
 from llmcore.policies.circuit_breaker import CircuitBreaker
+from llmcore.serving.patience import Patience
 
 log = structlog.get_logger()
 
@@ -149,14 +150,14 @@ class _KeptUtterance:
         self._kept: list[Samples | Flush] = []
         self._flushes = 0  # that are not answered
         self._ended = False
-        self._patience: asyncio.Timeout | None = None
+        self._patience: Patience | None = None
 
     async def heard_by(self, recognizer: Recognizer) -> AsyncGenerator[Hypothesis, None]:
         """What an engine makes of all of it. Raises RecognizerError, TimeoutError."""
         async with aclosing(recognizer.recognize(self._sound())) as hypotheses:
             while True:
                 try:
-                    async with asyncio.timeout(None) as self._patience:
+                    async with Patience() as self._patience:
                         self._be_impatient()
                         hypothesis = await anext(hypotheses, None)
                 finally:
@@ -189,10 +190,8 @@ class _KeptUtterance:
                 return
 
     def _be_impatient(self) -> None:
-        if self._patience is None or self._patience.when() is not None or self.limit_s is None:
-            return
-        if self._flushes > 0:
-            self._patience.reschedule(asyncio.get_running_loop().time() + self.limit_s)
+        if self._patience is not None and self.limit_s is not None and self._flushes > 0:
+            self._patience.limit(self.limit_s)
 
 
 class FallbackSynthesizer(_WithFallback[Synthesizer]):
@@ -215,7 +214,7 @@ class FallbackSynthesizer(_WithFallback[Synthesizer]):
             known = begun = False
             try:
                 async with aclosing(self.primary.speak(text)) as speeches:
-                    async with asyncio.timeout(self._timeout_s):
+                    async with Patience(self._timeout_s):
                         speech = await anext(speeches, None)
                     known = begun = True
                     self._succeeded()

@@ -22,6 +22,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
+from llmcore.serving.patience import Patience
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
 from voiceagent.mcp.http import UNREACHABLE, http_client
@@ -65,7 +66,7 @@ class Connection:
         ended, and whoever asks next starts it again.
         """
         try:
-            async with asyncio.timeout(self._config.connect_s):
+            async with Patience(self._config.connect_s):
                 return await self._again_where_forgotten(self._list)
         except TimeoutError:
             if self._target.command:
@@ -147,7 +148,7 @@ class Connection:
         """A task of its own: what the SDK opens must be closed where it was opened."""
         try:
             async with AsyncExitStack() as stack:
-                async with asyncio.timeout(self._config.connect_s):
+                async with Patience(self._config.connect_s):
                     opened = _opened(self._target, self._config, self._note)
                     client = await stack.enter_async_context(opened)
                 ready.set_result(client)

@@ -10,6 +10,8 @@ from typing import Any
 from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.registry import Collector
 
+from llmcore.serving.patience import Patience
+
 ENGINE_PROCESS = "EngineCore"
 """What the names of an engine's processes begin with."""
 OURS = "llmcore.engines.vllm_internals.scheduler"
@@ -71,31 +73,24 @@ class RunningMetrics(Collector):
 
 RUNNING_METRICS = RunningMetrics()
 """Those of this process."""
-_LOOKS = 20
-"""In so many parts an engine is waited for; a pause of this process, however long, is at most one of them."""
 
 
 async def answers(engine: Any, within_s: float, take: Callable[[dict[str, Any]], None]) -> bool:
     """Whether the engine's loop turns: it answers between two steps of the model.
 
-    within_s: for how long it is waited for, while this process's own loop turns: an answer that came as a
-    suspended process slept is still to be read when it wakes.
     take: told what our scheduler reports, where the engine has that.
     """
     ours = str(engine.vllm_config.scheduler_config.scheduler_cls).startswith(OURS)
-    core = engine.engine_core
-    asked = asyncio.ensure_future(core.call_utility_async("llmcore_report") if ours else engine.is_sleeping())
     try:
-        for _ in range(_LOOKS):
-            if (await asyncio.wait([asked], timeout=within_s / _LOOKS))[0]:
-                break
-        else:
-            return False
-    finally:
-        asked.cancel()
-    # one that has died tells so by an exception, and by `errored`
-    if ours and asked.exception() is None:
-        take(asked.result())
+        async with Patience(within_s):
+            if ours:
+                take(await engine.engine_core.call_utility_async("llmcore_report"))
+            else:
+                await engine.is_sleeping()
+    except TimeoutError:
+        return False
+    except Exception:  # it has died, which `errored` tells
+        return True
     return True
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import aclosing
 from dataclasses import replace
 
@@ -69,6 +70,19 @@ async def test_a_long_prompt_may_be_read_for_as_long_as_it_takes():
     assert not asking.done()
     read.set()
     assert await asking == "the document says"
+
+
+async def test_a_pause_of_the_process_is_no_failure_of_the_engine():
+    answered = asyncio.Event()
+    both = world([answered, "hello"])
+    asking = [asyncio.create_task(both.ask()) for _ in range(2)]
+    await asyncio.sleep(0)
+    time.sleep(0.1)  # noqa: ASYNC251 - twice as long as a first token may take
+    for _ in range(3):
+        await asyncio.sleep(0)
+    answered.set()
+    assert await asyncio.gather(*asking) == ["hello"] * 2
+    assert (both.reasons, both.llm.trouble) == ([], "")
 
 
 async def test_without_a_fallback_the_failure_is_raised():

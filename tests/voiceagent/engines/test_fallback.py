@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -20,16 +22,20 @@ from voiceagent.engines.engines import Engines
 from voiceagent.engines.fallback import FallbackRecognizer, FallbackSynthesizer
 from voiceagent.engines.own import RecognizerEngine, SynthesizerEngine
 
+T = TypeVar("T")
 SOUND: Samples = np.full(8_000, 500, np.int16)
 
 
 @dataclass
 class Ears(RecognizerEngine):
-    """Tells how many samples it heard of each utterance. fails_after: flushes; silent: it answers none."""
+    """Tells how many samples it heard of each utterance. fails_after: flushes; silent: it answers none;
+    answers: not before that.
+    """
 
     name: str
     fails_after: int | None = None
     silent: bool = False
+    answers: asyncio.Event | None = None
     heard: list[int] = field(default_factory=list)
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
@@ -41,6 +47,8 @@ class Ears(RecognizerEngine):
                 continue
             if self.silent:
                 await asyncio.Event().wait()
+            if self.answers is not None:
+                await self.answers.wait()
             if self.fails_after == flushes:
                 raise RecognizerError(f"{self.name} is gone")
             flushes += 1
@@ -50,17 +58,20 @@ class Ears(RecognizerEngine):
 
 @dataclass
 class Voice(SynthesizerEngine):
-    """A tone of 0.1 s a word. fails_after: words; silent: no sound ever comes."""
+    """A tone of 0.1 s a word. fails_after: words; silent: no sound ever comes; answers: none before that."""
 
     rate_hz: int
     fails_after: int | None = None
     silent: bool = False
+    answers: asyncio.Event | None = None
     texts: list[str] = field(default_factory=list)
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         self.texts.append(text)
         if self.silent:
             await asyncio.Event().wait()
+        if self.answers is not None:
+            await self.answers.wait()
         for number, _ in enumerate(text.split()):
             if number == self.fails_after:
                 raise SynthesizerError("no voice")
@@ -124,6 +135,28 @@ async def test_the_second_hears_the_whole_utterance_where_the_first_breaks_off()
 async def test_the_second_hears_where_the_first_does_not_answer_in_time() -> None:
     both, _ = two_ears(Ears("first", silent=True))
     assert await words(both, SOUND, Flush()) == ["second 8000", "second 8000"]
+
+
+async def after_a_pause(asked: Coroutine[None, None, T], answers: asyncio.Event) -> T:
+    """What comes where the whole process stands still longer than an engine may need, which then answers."""
+    asking = asyncio.create_task(asked)
+    for _ in range(5):
+        await asyncio.sleep(0)  # until it waits
+    time.sleep(0.1)  # noqa: ASYNC251
+    for _ in range(3):
+        await asyncio.sleep(0)
+    answers.set()
+    return await asking
+
+
+async def test_a_pause_of_the_process_is_no_failure_of_the_first() -> None:
+    answers = asyncio.Event()
+    ears, _ = two_ears(Ears("first", answers=answers))
+    assert await after_a_pause(words(ears, SOUND, Flush()), answers) == ["first 8000"] * 2
+    answers = asyncio.Event()
+    voices, second = await two_voices(Voice(16_000, answers=answers))
+    assert await after_a_pause(sound_of(voices, "hello"), answers)
+    assert second.texts == []
 
 
 async def test_a_caller_who_rests_is_no_failure_of_the_first() -> None:

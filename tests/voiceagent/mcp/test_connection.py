@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
@@ -149,6 +150,18 @@ async def test_a_program_that_hangs_is_ended_and_started_again() -> None:
         connection._config = CONFIG
         assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"  # it knows of none
         await asyncio.to_thread(program.wait, 20)
+
+
+async def test_a_program_that_answered_while_the_server_was_suspended_goes_on() -> None:
+    async with connected(STDIO) as connection:
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        connection._config = CONFIG.model_copy(update={"connect_s": 1.0})
+        listing = asyncio.create_task(connection.list_tools())
+        for _ in range(10):
+            await asyncio.sleep(0)  # until it is asked
+        time.sleep(1.5)  # noqa: ASYNC251
+        assert await listing
+        assert await connection.call("order", {"what": "tea"}) == "2 ordered: tea"
 
 
 async def test_a_program_that_is_not_there_fails_in_words() -> None:
