@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-import uvloop
 from prometheus_client.metrics_core import Metric
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
@@ -24,7 +23,7 @@ from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
-from voiceagent.server.ending import STOPPING, heed_no_signals, stop_on_signals, until_all_end
+from voiceagent.server.ending import STOPPING, heed_no_signals, run_until_all_end, stop_on_signals
 from voiceagent.server.followed_call import Following
 from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping
@@ -225,6 +224,6 @@ def serve(config: Config) -> None:
     configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
-    uvloop.run(until_all_end(server.run(_announce)))
+    run_until_all_end(server.run(_announce))
     for number in STOPPING:  # of which the event loop has let go: an end that went well is not killed
         signal.signal(number, signal.SIG_IGN)

@@ -10,7 +10,6 @@ from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
 import structlog
-import uvloop
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
@@ -27,7 +26,7 @@ from voiceagent.processes.parent import Parent
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.descriptors import Shortage, nearly_out
-from voiceagent.server.ending import STOPPING, until_all_end
+from voiceagent.server.ending import STOPPING, run_until_all_end
 from voiceagent.server.followed_call import Following
 from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping
@@ -239,4 +238,4 @@ def main(link: int, connections: int, counts: int) -> None:
     """
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)
-    uvloop.run(until_all_end(_work(link, connections, counts)))
+    run_until_all_end(_work(link, connections, counts))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import structlog
+import uvloop
 
 log = structlog.get_logger()
 
@@ -17,10 +18,19 @@ CLOSE_S = 5.0
 """How long tasks may take to end once they are cancelled."""
 
 
-async def until_all_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work of a process, then cancel what runs beside it, such as tools of calls that are over. What
-    takes longer than `CLOSE_S` is told and left: an event loop that closes would wait for it without end.
+def run_until_all_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do the work of a process on an event loop of its own, then cancel what runs beside it, such as tools of
+    calls that are over. What takes longer than `CLOSE_S` is told and left; asyncio.run would wait for it
+    without end.
     """
+    loop = uvloop.new_event_loop()
+    try:
+        loop.run_until_complete(_until_all_end(work))
+    finally:
+        loop.close()
+
+
+async def _until_all_end(work: Coroutine[Any, Any, None]) -> None:
     try:
         await work
     finally:
@@ -31,7 +41,9 @@ async def until_all_end(work: Coroutine[Any, Any, None]) -> None:
             _, hanging = await asyncio.wait(left, timeout=CLOSE_S)
             for task in hanging:
                 log.warning("task_does_not_end", task=task.get_name())
-                asyncio.tasks._unregister_task(task)
+        loop = asyncio.get_running_loop()
+        await loop.shutdown_asyncgens()
+        await loop.shutdown_default_executor()
 
 
 def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-import uvloop
 from structlog.testing import capture_logs
 
 from voiceagent.server import ending
-from voiceagent.server.ending import stop_on_signals, until_all_end
+from voiceagent.server.ending import run_until_all_end, stop_on_signals
 
 HANDLED_S = 0.05
 """How long a signal that does nothing may take to do so."""
@@ -43,7 +42,7 @@ def test_a_process_ends_though_a_task_holds_on(monkeypatch: pytest.MonkeyPatch) 
         await asyncio.sleep(0)
 
     with capture_logs() as told:
-        uvloop.run(until_all_end(work()))
+        run_until_all_end(work())
     assert ended == ["in good order"]
     assert [(line["event"], line["task"]) for line in told] == [("task_does_not_end", "tool look")]
 
