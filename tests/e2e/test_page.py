@@ -6,21 +6,14 @@ import asyncio
 import json
 import re
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
+from called_page import REFUSE_THE_MICROPHONE, is_heard, page_of, said, talk, type_words
 from chromium import chromium
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Route, expect
 from served import calls_at, served
-
-from audio.pcm import Samples
-from audio.synthesizers.espeak import EspeakSynthesizer
-from audio.wav import write_wav
-from voiceagent.engines.hosted import hosted
-from voiceagent.transports.local_call import FORMAT, speak
 
 ROOT = Path(__file__).parents[2]
 DEMO = ROOT / "configs/demo.toml"
@@ -29,13 +22,6 @@ SCREENSHOTS = ROOT / "build/screenshots"
 QUESTION = "What is your best room?"
 SOME_WORDS = re.compile(r"\w+ \w+")
 INTERRUPTION = "Do you have a swimming pool?"
-INTO_THE_RESPONSE_S = 3.0
-"""From the question's end to the interruption: the answer lasts about seven."""
-LOUD = 0.01
-"""Root mean square of full scale: far above what a codec makes of silence, far below a voice."""
-REFUSE_THE_MICROPHONE = """
-navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("no", "NotAllowedError"); };
-"""
 COUNT_MICROPHONES = """
 const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
 window.microphones = [];
@@ -61,40 +47,8 @@ TYPE_TWICE = """() => {
         document.getElementById("text-form").requestSubmit();
     }
 }"""
-LOUDEST = """async () => {
-    const context = new AudioContext();
-    const analyser = context.createAnalyser();
-    context.createMediaStreamSource(document.querySelector("audio").srcObject).connect(analyser);
-    const samples = new Float32Array(analyser.fftSize);
-    let loudest = 0;
-    for (let reading = 0; reading < 20; reading += 1) {
-        await new Promise((done) => setTimeout(done, 50));
-        analyser.getFloatTimeDomainData(samples);
-        loudest = Math.max(loudest, Math.hypot(...samples) / Math.sqrt(samples.length));
-    }
-    await context.close();
-    return loudest;
-}"""
-
 expect.set_options(timeout=30_000)
 pytestmark = pytest.mark.timeout(300)  # a browser and a server start for each test
-
-
-def silence(seconds: float) -> Samples:
-    return np.zeros(round(seconds * FORMAT.rate_hz), np.int16)
-
-
-async def said(texts: Sequence[str], path: Path) -> Path:
-    """A caller who says this, and after each waits until he is in the middle of its answer."""
-    synthesizer = hosted(EspeakSynthesizer)
-    await synthesizer.start()
-    try:
-        voices = [await speak(synthesizer, text) for text in texts]
-    finally:
-        await synthesizer.close()
-    parts = [part for voice in voices for part in (silence(INTO_THE_RESPONSE_S), voice)]
-    write_wav(path, np.concatenate([*parts, silence(1.0)]), FORMAT.rate_hz)
-    return path
 
 
 @pytest.fixture
@@ -142,23 +96,20 @@ def kill_the_server(config: Path) -> None:
             process.kill()
 
 
-async def talk(page: Page, address: str) -> None:
-    await page.goto(f"http://{address}/")
-    await page.get_by_test_id("talk").click()
-
-
 async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) -> None:
     async with served(DEMO) as address, chromium(voice) as browser:
-        page = await browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="dark")
+        page = await browser.new_page(
+            base_url=f"http://{address}", viewport={"width": 1280, "height": 800}, color_scheme="dark"
+        )
         faults: list[str] = []
         page.on("pageerror", lambda error: faults.append(str(error)))
-        await talk(page, address)
+        await talk(page)
         words, status = page.get_by_test_id("transcript"), page.get_by_test_id("status")
 
         # Which words the recognizer makes of a synthetic voice, and the model answers, is their affair.
         await expect(words.locator(".user p").first).to_have_text(SOME_WORDS)
         await expect(status).to_have_text("Agent speaks")
-        assert await page.evaluate(LOUDEST) > LOUD, "the response is heard in the page"
+        assert await is_heard(page)
 
         cut = words.locator(".assistant", has=page.locator("del")).first
         heard = await cut.locator("p").evaluate("p => p.firstChild.textContent")
@@ -191,28 +142,26 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) 
 
 async def test_the_tool_that_a_spoken_wish_calls_is_shown_with_its_result(tmp_path: Path) -> None:
     wish = await said(["Please wake me at half past six."], tmp_path / "wish.wav")
-    async with served(DEMO) as address, chromium(wish) as browser:
-        page = await browser.new_page()
-        await talk(page, address)
+    async with page_of(DEMO, wish) as page:
+        await talk(page)
         words = page.get_by_test_id("transcript")
         await expect(words.locator(".tool code")).to_have_text(re.compile(r"^wake_up_call\(.*half past six"))
         await expect(words.locator(".tool .note")).to_contain_text("a wake-up call at half past six")
         await expect(words.locator(".assistant").last).to_contain_text("half past six")
-        await page.get_by_test_id("talk").click()
 
 
 async def test_two_calls_go_on_at_once_and_a_third_is_refused(voice: Path, two_lines: Path) -> None:
     async with served(two_lines) as address, chromium(voice) as browser:
-        first, second, third = [await browser.new_page() for _ in range(3)]
+        first, second, third = [await browser.new_page(base_url=f"http://{address}") for _ in range(3)]
         for page in (first, second):
-            await talk(page, address)
+            await talk(page)
         for page in (first, second):
             await expect(page.get_by_test_id("transcript").locator(".assistant").first).to_contain_text(
                 "help"
             )
-            assert await page.evaluate(LOUDEST) > LOUD
+            assert await is_heard(page)
         assert await calls_at(address) == 2
-        await talk(third, address)
+        await talk(third)
         await expect(third.get_by_role("alert")).to_contain_text("The server is full")
         await expect(third.get_by_test_id("status")).to_have_text("Ready")
         for page in (first, second):
@@ -220,25 +169,19 @@ async def test_two_calls_go_on_at_once_and_a_third_is_refused(voice: Path, two_l
 
 
 async def test_without_a_microphone_typed_words_are_answered_by_voice(voice: Path, two_lines: Path) -> None:
-    async with served(two_lines) as address, chromium(voice) as browser:
-        page = await browser.new_page()
-        await page.add_init_script(REFUSE_THE_MICROPHONE)
-        await page.goto(f"http://{address}/")
-        await page.get_by_test_id("text-input").fill("Could you help me?")
-        await page.keyboard.press("Enter")
+    async with page_of(two_lines, voice, REFUSE_THE_MICROPHONE) as page:
+        await page.goto("/")
+        await type_words(page, "Could you help me?")
         await expect(page.get_by_role("alert")).to_contain_text("The microphone is blocked")
         words = page.get_by_test_id("transcript")
         await expect(words.locator(".user")).to_contain_text("Could you help me?")
         await expect(words.locator(".assistant")).to_contain_text("help")
-        assert await page.evaluate(LOUDEST) > LOUD
-        await page.get_by_test_id("talk").click()
+        assert await is_heard(page)
 
 
 async def test_words_typed_right_behind_others_are_answered(voice: Path, two_lines: Path) -> None:
-    async with served(two_lines) as address, chromium(voice) as browser:
-        page = await browser.new_page()
-        await page.add_init_script(REFUSE_THE_MICROPHONE)
-        await talk(page, address)
+    async with page_of(two_lines, voice, REFUSE_THE_MICROPHONE) as page:
+        await talk(page)
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
         await page.evaluate(TYPE_TWICE)
         lines = page.get_by_test_id("transcript").locator("li")
@@ -246,7 +189,6 @@ async def test_words_typed_right_behind_others_are_answered(voice: Path, two_lin
         await expect(page.locator(".entry.user")).to_have_count(2)
         await expect(lines.nth(1)).to_contain_text("Are you there?")  # the answer to the first had not begun
         await expect(page.get_by_role("alert")).not_to_contain_text("The server objects")
-        await page.get_by_test_id("talk").click()
 
 
 async def test_on_plain_http_from_elsewhere_typed_words_are_answered_by_voice(
@@ -256,45 +198,38 @@ async def test_on_plain_http_from_elsewhere_typed_words_are_answered_by_voice(
         page = await browser.new_page()
         await page.goto(f"http://elsewhere.test:{address.rpartition(':')[2]}/")
         assert not await page.evaluate("window.isSecureContext")
-        await page.get_by_test_id("text-input").fill("Could you help me?")
-        await page.keyboard.press("Enter")
+        await type_words(page, "Could you help me?")
         await expect(page.get_by_role("alert")).to_contain_text("This address cannot use the microphone")
         words = page.get_by_test_id("transcript")
         await expect(words.locator(".assistant")).to_contain_text("help")
-        assert await page.evaluate(LOUDEST) > LOUD
+        assert await is_heard(page)
         await page.get_by_test_id("talk").click()
 
 
 async def test_the_words_are_a_list_whose_lines_are_read_aloud_when_they_are_whole(
     voice: Path, two_lines: Path
 ) -> None:
-    async with served(two_lines) as address, chromium(voice) as browser:
-        page = await browser.new_page()
-        await page.add_init_script(REFUSE_THE_MICROPHONE)
-        await page.goto(f"http://{address}/")
-        await page.get_by_test_id("text-input").fill("Could you help me?")
-        await page.keyboard.press("Enter")
+    async with page_of(two_lines, voice, REFUSE_THE_MICROPHONE) as page:
+        await page.goto("/")
+        await type_words(page, "Could you help me?")
         lines = page.get_by_role("log", name="What was said").get_by_role("listitem")
         await expect(lines.first).to_contain_text("Could you help me?")
         await expect(lines.nth(1)).to_have_attribute("aria-busy", "true")
         await expect(lines.nth(1)).to_have_attribute("aria-busy", "false")
-        await page.get_by_test_id("talk").click()
 
 
 async def test_a_call_waits_for_no_loudspeaker(voice: Path, two_lines: Path) -> None:
     """Where there is none Firefox never says that its sound has started."""
-    async with served(two_lines) as address, chromium(voice) as browser:
-        page = await browser.new_page()
-        await page.add_init_script("AudioContext.prototype.resume = () => new Promise(() => {})")
-        await talk(page, address)
+    async with page_of(
+        two_lines, voice, "AudioContext.prototype.resume = () => new Promise(() => {})"
+    ) as page:
+        await talk(page)
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
-        await page.get_by_test_id("talk").click()
 
 
 async def test_the_page_asks_for_a_short_lived_key(voice: Path, with_key: Path) -> None:
-    async with served(with_key) as address, chromium(voice) as browser:
-        page = await browser.new_page()
-        await talk(page, address)
+    async with page_of(with_key, voice) as page:
+        await talk(page)
         await expect(page.get_by_role("alert")).to_contain_text("This server wants a key")
         await page.get_by_label("Key").fill("secret")
         async with page.expect_request("**/v1/realtime/calls") as calling:
@@ -302,13 +237,11 @@ async def test_the_page_asks_for_a_short_lived_key(voice: Path, with_key: Path) 
         assert (await (await calling.value).header_value("authorization") or "").startswith("Bearer ek_")
         await expect(page.get_by_test_id("status")).not_to_have_text("Ready")
         await expect(page.get_by_test_id("transcript").locator(".user").first).to_be_visible()
-        await page.get_by_test_id("talk").click()
 
 
 async def test_a_key_that_is_wrong_is_said_to_be(voice: Path, with_key: Path) -> None:
-    async with served(with_key) as address, chromium(voice) as browser:
-        page = await browser.new_page()
-        await talk(page, address)
+    async with page_of(with_key, voice) as page:
+        await talk(page)
         await page.get_by_label("Key").fill("guess")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("alert")).to_contain_text("The server does not take this key")
@@ -321,8 +254,7 @@ async def test_a_key_that_is_wrong_is_said_to_be(voice: Path, with_key: Path) ->
 
 
 async def test_who_hangs_up_while_nobody_answers_is_not_waited_for(voice: Path, two_lines: Path) -> None:
-    async with served(two_lines) as address, chromium(voice) as browser:
-        page = await browser.new_page()
+    async with page_of(two_lines, voice) as page:
         asked = asyncio.Event()
 
         async def keep(route: Route) -> None:
@@ -331,11 +263,10 @@ async def test_who_hangs_up_while_nobody_answers_is_not_waited_for(voice: Path, 
             await route.fulfill(response=answer)
 
         await page.route("**/v1/realtime/calls", keep)
-        await talk(page, address)
+        await talk(page)
         await expect(page.get_by_test_id("status")).to_have_text("Connecting…")
         for words in ("Are you", "there?"):
-            await page.get_by_test_id("text-input").fill(words)
-            await page.keyboard.press("Enter")
+            await type_words(page, words)
         await page.get_by_test_id("talk").click()
         await expect(page.get_by_test_id("status")).to_have_text("Ready")
         async with page.expect_response("**/hangup"):
@@ -343,14 +274,11 @@ async def test_who_hangs_up_while_nobody_answers_is_not_waited_for(voice: Path, 
         await page.get_by_test_id("talk").click()
         words_said = page.get_by_test_id("transcript").locator(".user")
         await expect(words_said).to_have_text(re.compile(r"Are you\s+there\?"))
-        await page.get_by_test_id("talk").click()
 
 
 async def test_a_microphone_that_is_unplugged_gives_way_to_another(voice: Path, two_lines: Path) -> None:
-    async with served(two_lines) as address, chromium(voice) as browser:
-        page = await browser.new_page()
-        await page.add_init_script(COUNT_MICROPHONES)
-        await talk(page, address)
+    async with page_of(two_lines, voice, COUNT_MICROPHONES) as page:
+        await talk(page)
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
         await page.evaluate(UNPLUG)
         await page.wait_for_function("() => window.microphones.length === 2")
@@ -366,18 +294,15 @@ async def test_a_microphone_that_is_unplugged_gives_way_to_another(voice: Path, 
         assert await page.evaluate("window.microphones.map((track) => track.readyState)") == [
             "ended", "ended", "live",
         ]  # fmt: skip
-        await page.get_by_test_id("talk").click()
 
 
 async def test_who_hangs_up_while_he_is_asked_for_a_microphone_makes_no_call(
     voice: Path, two_lines: Path
 ) -> None:
-    async with served(two_lines) as address, chromium(voice) as browser:
-        page = await browser.new_page()
+    async with page_of(two_lines, voice, COUNT_MICROPHONES) as page:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
-        await page.add_init_script(COUNT_MICROPHONES)
-        await page.goto(f"http://{address}/")
+        await page.goto("/")
         await page.evaluate(ASK_FIRST)
         await page.get_by_test_id("talk").click()
         await page.wait_for_function("() => window.microphones.length === 1")
@@ -389,10 +314,8 @@ async def test_who_hangs_up_while_he_is_asked_for_a_microphone_makes_no_call(
 
 
 async def test_a_microphone_that_comes_after_the_call_is_let_go(voice: Path, two_lines: Path) -> None:
-    async with served(two_lines) as address, chromium(voice) as browser:
-        page = await browser.new_page()
-        await page.add_init_script(COUNT_MICROPHONES)
-        await talk(page, address)
+    async with page_of(two_lines, voice, COUNT_MICROPHONES) as page:
+        await talk(page)
         await expect(page.get_by_test_id("status")).to_have_text("Listening")
         await page.evaluate(ASK_FIRST)
         await page.evaluate(UNPLUG)
@@ -409,7 +332,8 @@ async def test_a_line_that_drops_is_taken_up_again_with_what_was_said(voice: Pat
         page = await browser.new_page()
         words, status = page.get_by_test_id("transcript"), page.get_by_test_id("status")
         async with served(greeting) as address:
-            await talk(page, address)
+            await page.goto(f"http://{address}/")
+            await page.get_by_test_id("talk").click()
             await expect(words.locator(".assistant").first).to_contain_text("Good evening.")
             await expect(words.locator(".assistant", has_text="help").first).to_be_visible()
             kill_the_server(greeting)
@@ -418,8 +342,7 @@ async def test_a_line_that_drops_is_taken_up_again_with_what_was_said(voice: Pat
         async with served(greeting, port=int(address.rpartition(":")[2])):
             await expect(status).to_have_text("Listening")
             await expect(words.locator(".assistant", has_text="help").first).to_be_visible()
-            await page.get_by_test_id("text-input").fill("Are you there?")
-            await page.keyboard.press("Enter")
+            await type_words(page, "Are you there?")
             await expect(words.locator(".user", has_text="Are you there?")).to_have_count(1)
             await expect(words.locator("li").last).to_contain_text("Sure")
             await expect(words.locator(".assistant", has_text="Good evening.")).to_have_count(1)
