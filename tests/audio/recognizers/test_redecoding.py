@@ -91,17 +91,27 @@ async def until_begun(model: HeldModel, count: int) -> None:
     await asyncio.sleep(0.02)
 
 
-async def test_who_has_fallen_silent_waits_behind_nobody_who_still_speaks(model: HeldModel) -> None:
-    recognizer = await recognizer_of(model, workers=1)
-    one, other, silent = (Utterance(recognizer, caller) for caller in (1, 2, 3))
-    partials = []
-    for speaking in (one, other):
-        speaking.speaks()
-        partials.append(speaking.understood())
+Partial = asyncio.Task[Hypothesis]
+
+
+async def two_speak_and_a_third_falls_silent(
+    recognizer: RedecodingRecognizer, model: HeldModel
+) -> tuple[list[Utterance], list[Partial], Partial]:
+    """Callers 1 and 2, what is made of their words so far, and of all that caller 3 said."""
+    speaking, partials = [Utterance(recognizer, caller) for caller in (1, 2)], []
+    for utterance in speaking:
+        utterance.speaks()
+        partials.append(utterance.understood())
         await until_begun(model, 1)
+    silent = Utterance(recognizer, 3)
     silent.speaks()
     silent.falls_silent()
-    settled = silent.understood()
+    return speaking, partials, silent.understood()
+
+
+async def test_who_has_fallen_silent_waits_behind_nobody_who_still_speaks(model: HeldModel) -> None:
+    recognizer = await recognizer_of(model, workers=1)
+    (_, other), partials, settled = await two_speak_and_a_third_falls_silent(recognizer, model)
     await asyncio.sleep(0.02)
     model.go_on.set()
     assert (await settled).text == "caller 3"
@@ -113,15 +123,7 @@ async def test_who_has_fallen_silent_waits_behind_nobody_who_still_speaks(model:
 
 async def test_of_several_workers_one_is_kept_for_those_who_have_fallen_silent(model: HeldModel) -> None:
     recognizer = await recognizer_of(model, workers=2)
-    one, other, silent = (Utterance(recognizer, caller) for caller in (1, 2, 3))
-    partials = []
-    for speaking in (one, other):
-        speaking.speaks()
-        partials.append(speaking.understood())
-        await until_begun(model, 1)
-    silent.speaks()
-    silent.falls_silent()
-    settled = silent.understood()
+    (_, other), partials, settled = await two_speak_and_a_third_falls_silent(recognizer, model)
     await until_begun(model, 2)
     assert model.begun == [1, 3]
     model.go_on.set()

@@ -11,6 +11,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from refused_messages import refusal
 from scripted_call import ScriptedCall
 
 from audio.pcm import AudioFormat
@@ -21,7 +22,6 @@ from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketSe
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     Media,
-    ProtocolError,
     Stopped,
     Unknown,
 )
@@ -70,12 +70,7 @@ def test_the_agents_sound_and_the_hang_up_are_framed():
     ],
 )
 def test_what_is_wrong_is_named(before, message, said):
-    serializer = AudioSocketSerializer()
-    if before:
-        serializer.decode(before)
-    with pytest.raises(ProtocolError) as refused:
-        serializer.decode(message)
-    assert said in str(refused.value)
+    assert said in refusal(AudioSocketSerializer(), message, before)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ import json
 
 import numpy as np
 import pytest
+from refused_messages import refusal
 
 from audio.pcm import AudioFormat
 from voiceagent.transports.telephony.stream.serializer import (
@@ -17,7 +18,6 @@ from voiceagent.transports.telephony.stream.serializer import (
     LineError,
     MarkPlayed,
     Media,
-    ProtocolError,
     Started,
     Stopped,
     Unknown,
@@ -124,9 +124,4 @@ def test_what_is_sent_has_no_stream_id():
     ],
 )
 def test_what_is_wrong_is_named(before, message, said):
-    serializer = TelnyxSerializer()
-    if before:
-        serializer.decode(before)
-    with pytest.raises(ProtocolError) as refused:
-        serializer.decode(message)
-    assert said in str(refused.value)
+    assert said in refusal(TelnyxSerializer(), message, before)
