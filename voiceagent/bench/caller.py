@@ -212,9 +212,7 @@ class Caller:
 
     def _decide(self, now_s: float) -> None:
         """Begin to speak when it is time, give up an answer that does not come."""
-        # An agent that is silent while it is spoken over may only be held.
-        held = self._turn.interrupting and now_s <= self._turn.voice_to_s
-        if self._agent.speaking and now_s > self._agent.played_out_s + QUIET_S and not held:
+        if self._agent.speaking and self._is_quiet(now_s):
             self._agent.speaking = False
             self._finished_speaking()
         if self._saying is not None:
@@ -236,9 +234,16 @@ class Caller:
         if now_s > turn.waits_from_s + LATE_S:
             self._unanswered = False
 
+    def _is_quiet(self, now_s: float) -> bool:
+        """Whether the agent has been silent for long; one that is spoken over may only be held."""
+        held = self._turn.interrupting and now_s <= self._turn.voice_to_s
+        return now_s > self._agent.played_out_s + QUIET_S and not held
+
     def _has_finished(self, now_s: float) -> bool:
         """Whether the agent's sound that comes now is another response, the caller's words being over."""
         played_out_s = self._agent.played_out_s
+        if self._is_quiet(now_s):  # a frame that is late itself has not told
+            return True
         return played_out_s > self._turn.voice_to_s and now_s > played_out_s + NEXT_RESPONSE_S
 
     def _finished_speaking(self) -> None:

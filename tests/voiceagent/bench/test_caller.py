@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from voiceagent.bench.caller import FRAME_S, LATE_S, NEXT_RESPONSE_S, PATIENCE_S, Caller, Saying
+from voiceagent.bench.caller import FRAME_S, LATE_S, NEXT_RESPONSE_S, PATIENCE_S, QUIET_S, Caller, Saying
 from voiceagent.bench.tally import Tally
 
 TONE = np.full(480, 8_000, np.int16)
@@ -190,6 +190,18 @@ def test_an_agent_that_has_finished_first_answers_an_interruption_then():
     line.wait(500 * FRAME_S - 0.4 + NEXT_RESPONSE_S + FRAME_S)
     line.hear(SILENT, TONE)
     assert line.tally.ignored == line.tally.turns == 1
+    line.wait(PATIENCE_S + 2.0)
+    assert line.tally.missed == 0
+
+
+def test_an_answer_that_comes_before_a_late_frame_is_that_to_the_interruption():
+    line = Line(chance=0.0, turns=2, saying=replace(WORDS, frames=(b"voice",) * 100, voice_to_s=1.95))
+    line.speak()
+    line.hear(*[TONE] * 120)  # they are played out while he speaks over them
+    line.speak()
+    line.now_s += QUIET_S  # in which no frame was sent
+    line.hear(TONE)
+    assert line.tally.ignored == 1
     line.wait(PATIENCE_S + 2.0)
     assert line.tally.missed == 0
 
