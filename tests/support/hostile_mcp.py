@@ -32,6 +32,8 @@ async def take(request: Request) -> Response:
         return StreamingResponse(_flood(), media_type="text/event-stream")
     body = await request.json()
     if "id" not in body:
+        if kind == "deaf" and body["method"] == "notifications/cancelled":
+            await asyncio.Event().wait()
         return Response(status_code=202)
     return await _answer(kind, body)
 
@@ -52,7 +54,9 @@ async def _answer(kind: str, body: dict[str, Any]) -> Response:
             await asyncio.Event().wait()
         case "tools/list", _:
             return result(body["id"], tools=[TOOL])
-        case "tools/call", "hangs":
+        case "tools/call", "deaf" if body["params"]["name"] == "weather":
+            return result(body["id"], content=[{"type": "text", "text": "sunny"}])
+        case "tools/call", "hangs" | "deaf":
             await asyncio.Event().wait()
         case "tools/call", "megabytes":
             return result(body["id"], content=[{"type": "text", "text": "x" * 20_000_000}])

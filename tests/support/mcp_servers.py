@@ -9,6 +9,7 @@ import asyncio
 import os
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -48,6 +49,13 @@ async def hang() -> str:
     """Never ends."""
     await asyncio.Event().wait()
     return ""
+
+
+@shop.tool()
+async def count(seconds: float) -> str:
+    """Takes so long, and hears nothing meanwhile."""
+    time.sleep(seconds)  # noqa: ASYNC251  as programs do that are badly written
+    return "counted"
 
 
 @shop.tool()
@@ -109,8 +117,25 @@ class OfOldProtocols:
         await self._app(scope, again, send)
 
 
+class WithoutWords:
+    """Says no more of a session that it has forgotten than that the request is a bad one."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_bad(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 404:
+                message["status"] = 400
+            await send(message)
+
+        await self._app(scope, receive, send_bad)
+
+
 def main() -> None:
-    """Serve until killed: the shop, `crowd`, which has too many tools, or `old`, whose protocol is 2025's."""
+    """Serve until killed: the shop, `crowd`, which has too many tools, `old`, whose protocol is 2025's, or
+    `bad_request`, which is old and answers 400 where others answer 404.
+    """
     kind = sys.argv[1]
     if kind == "stdio":
         shop.run("stdio")
@@ -123,8 +148,10 @@ def main() -> None:
     app = served.streamable_http_app()
     app.router.routes.append(Route("/elsewhere", elsewhere, methods=["GET", "POST"]))
     app.router.routes.append(Route("/admin", admin, methods=["GET", "POST"]))
-    if kind == "old":
+    if kind in ("old", "bad_request"):
         app.add_middleware(OfOldProtocols)
+    if kind == "bad_request":
+        app.add_middleware(WithoutWords)
     uvicorn.run(app, fd=int(sys.argv[2]), log_level="critical")
 
 

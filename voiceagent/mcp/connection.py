@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import structlog
@@ -25,7 +26,7 @@ from pydantic import ValidationError
 from llmcore.serving.patience import Patience
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
-from voiceagent.mcp.http import UNREACHABLE, http_client
+from voiceagent.mcp.http import FORGOTTEN, UNREACHABLE, http_client
 from voiceagent.mcp.policies.results import TooMuch, as_text, check_listed, cut
 from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.telemetry.log import Personal
@@ -44,8 +45,7 @@ LISTEN_AGAIN_S = (5.0, 300.0)
 MAX_PAGES = 100
 """Pages of a list of tools: a server may always say that there are more."""
 _LOST = "Connection closed"
-_FORGOTTEN = "Session terminated"
-"""What the SDK says where the server has gone, and where it does not know the session any more."""
+"""What the SDK says where the server has gone."""
 
 
 class Connection:
@@ -60,19 +60,29 @@ class Connection:
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[Client] | None = None
         self._closing = asyncio.Event()
+        self._asked: set[asyncio.Future[None]] = set()
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
-        """All tools of the server. Raises TooMuch, TimeoutError. A program that is silent then hangs: it is
-        ended, and whoever asks next starts it again.
+        """All tools of the server. Raises TooMuch, TimeoutError. A program that is silent then, and is not
+        busy with what it was asked before, hangs: it is ended, and whoever asks next starts it again.
         """
+        listing = asyncio.create_task(self._again_where_forgotten(self._list), name="MCP list")
         try:
+            if self._target.command:
+                await _first_of(listing, self._asked)
             async with Patience(self._config.connect_s):
-                return await self._again_where_forgotten(self._list)
+                return await listing
         except TimeoutError:
             if self._target.command:
                 log.warning("mcp_program_hangs", command=self._target.command, args=self._target.args)
                 self._closing.set()
             raise
+        except McpFailed:
+            if self._target.url and not self._asked:
+                self._closing.set()  # there are servers that say 400 of a session they do not know any more
+            raise
+        finally:
+            listing.cancel()
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Call a tool: what it gave, as text. It waits for as long as the tool takes."""
@@ -80,7 +90,8 @@ class Connection:
         async def call(client: Client) -> CallToolResult:
             return await client.call_tool(name, dict(arguments))
 
-        result = await self._again_where_forgotten(call)
+        with self._asking():
+            result = await self._again_where_forgotten(call)
         content = [block.model_dump(mode="json") for block in result.content]
         text = as_text(content, result.structured_content, self._config.max_result_characters)
         if result.is_error:
@@ -93,7 +104,8 @@ class Connection:
         async def read(client: Client) -> ReadResourceResult:
             return await client.read_resource(uri)
 
-        result = await self._again_where_forgotten(read)
+        with self._asking():
+            result = await self._again_where_forgotten(read)
         texts = [part.text for part in result.contents if isinstance(part, TextResourceContents)]
         return tuple(cut(text, self._config.max_result_characters) for text in texts)
 
@@ -104,6 +116,17 @@ class Connection:
         if task is not None:
             await asyncio.wait([task])
 
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Somebody waits for an answer, for the length of the block."""
+        answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._asked.add(answered)
+        try:
+            yield
+        finally:
+            self._asked.discard(answered)
+            answered.set_result(None)
+
     async def _again_where_forgotten(self, ask: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Ask the server; where it was started anew and has not taken what was asked, ask again."""
         for attempt in (1, 2):
@@ -111,9 +134,9 @@ class Connection:
             try:
                 return await ask(client)
             except MCPError as error:
-                if error.message in (_LOST, _FORGOTTEN):
+                if error.message in (_LOST, FORGOTTEN):
                     self._closing.set()
-                if error.message == _FORGOTTEN and attempt == 1:
+                if error.message == FORGOTTEN and attempt == 1:
                     continue
                 raise _failed(error) from error
             except (TooMuch, asyncio.CancelledError):
@@ -185,8 +208,11 @@ class Connection:
                     async for _ in changes:
                         self._changed()
                         again_s = LISTEN_AGAIN_S[0]
-            except (ListenNotSupportedError, MCPError):
+            except ListenNotSupportedError:
                 return
+            except MCPError as error:
+                if not _by_http(error):
+                    return
             except (SubscriptionLost, TimeoutError):
                 pass
             await asyncio.sleep(again_s)
@@ -234,9 +260,19 @@ def _failed(error: BaseException) -> McpFailed:
     if not isinstance(error, MCPError):
         return McpFailed(McpError("http_error", f"it cannot be reached ({type(error).__name__})", 502))
     message = cut(error.message, MAX_MESSAGE)
-    if error.message in (_LOST, _FORGOTTEN):
+    if error.message in (_LOST, FORGOTTEN):
         message = "the connection to it was lost; what it was to do may have been done"
     if error.code == UNREACHABLE:
         return McpFailed(McpError("http_error", message, 502))
-    kind_is_http = 100 <= error.code < 600
-    return McpFailed(McpError("http_error" if kind_is_http else "protocol_error", message, error.code))
+    return McpFailed(McpError("http_error" if _by_http(error) else "protocol_error", message, error.code))
+
+
+def _by_http(error: MCPError) -> bool:
+    """Whether the server was not reached, or answered by a status of HTTP."""
+    return error.code == UNREACHABLE or 100 <= error.code < 600
+
+
+async def _first_of(listing: asyncio.Task[Any], asked: AbstractSet[asyncio.Future[None]]) -> None:
+    """Until there is a list, or all has been answered that was asked before it."""
+    answered = asyncio.gather(*asked)
+    await asyncio.wait([listing, answered], return_when=asyncio.FIRST_COMPLETED)

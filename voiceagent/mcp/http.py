@@ -11,26 +11,33 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 
 import httpx2
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from voiceagent.mcp.policies.reach import NotAllowed, Reach, check_addresses
 
+SESSION = "mcp-session-id"
 UNREACHABLE = -32_090
 """Code of the errors that are made here, of those that JSON-RPC leaves to implementations."""
+FORGOTTEN = "Session terminated"
+"""Told of a session that the server does not know any more: by the SDK, but for servers that say why."""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends requests. reach: where to; None for a server that the configuration names."""
+    """Sends requests. reach: where to; None for a server that the configuration names. notified_s: how long a
+    message may take that asks for nothing: the SDK sends no other beside it.
+    """
 
-    def __init__(self, reach: Reach | None, max_bytes: int) -> None:
+    def __init__(self, reach: Reach | None, max_bytes: int, notified_s: float) -> None:
         self._reach = reach
         self._max_bytes = max_bytes
+        self._notified_s = notified_s
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """One request; redirects come here too, as requests of their own."""
         try:
-            response = await self._inner.handle_async_request(await self._addressed(request))
+            async with asyncio.timeout(None if await _asks(request) else self._notified_s):
+                response = await self._inner.handle_async_request(await self._addressed(request))
         except NotAllowed as refused:
             return _failure(UNREACHABLE, str(refused))
         except (httpx2.TransportError, OSError) as error:
@@ -38,6 +45,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if response.status_code in (401, 403, 429) or response.status_code >= 500:
             await response.aclose()
             return _failure(response.status_code, f"it answered with HTTP {response.status_code}")
+        if response.status_code == 404 and SESSION in request.headers:
+            await response.aclose()
+            return _failure(404, FORGOTTEN)
         if request.method == "GET":  # its events come as long as the connection lasts
             return response
         assert isinstance(response.stream, httpx2.AsyncByteStream)
@@ -71,8 +81,13 @@ def http_client(
 ) -> httpx2.AsyncClient:
     """A client for one server. An answer may take as long as the tool; whoever waits gives up."""
     timeout = httpx2.Timeout(None, connect=connect_s)
-    transport = GuardedTransport(reach, max_bytes)
+    transport = GuardedTransport(reach, max_bytes, connect_s)
     return httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport, trust_env=False)
+
+
+async def _asks(request: httpx2.Request) -> bool:
+    """Whether it has an answer, which takes what it takes: no notification, nor an answer to the server."""
+    return request.method != "POST" or {"id", "method"} <= from_json(await request.aread()).keys()
 
 
 class _Bounded(httpx2.AsyncByteStream):

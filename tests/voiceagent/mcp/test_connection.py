@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import mcp_servers
 import psutil
 import pytest
+from hostile_mcp import hostile_mcp
 from mcp_servers import mcp_server
 from structlog.testing import capture_logs
 
@@ -121,6 +122,59 @@ async def test_a_server_that_dies_fails_the_call_and_comes_back() -> None:
         await connection.close()
 
 
+async def test_a_session_that_the_server_has_forgotten_is_begun_anew() -> None:
+    async with mcp_server("old") as (address, _):
+        connection = Connection(Target(f"{address}/mcp"), CONFIG)
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+    async with mcp_server("old", urlsplit(address).port or 0):
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        await connection.close()
+
+
+async def test_where_a_forgotten_session_is_a_bad_request_a_failed_list_has_it_begun_anew() -> None:
+    async with mcp_server("bad_request") as (address, _):
+        connection = Connection(Target(f"{address}/mcp"), CONFIG)
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+    async with mcp_server("bad_request", urlsplit(address).port or 0):
+        for ask in (connection.call("order", {"what": "tea"}), connection.list_tools()):
+            with pytest.raises(McpFailed, match="Session not found"):
+                await ask
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        await connection.close()
+
+
+async def test_a_server_that_was_away_for_long_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voiceagent.mcp.connection.LISTEN_AGAIN_S", (0.2, 0.2))
+    changed = asyncio.Event()
+    async with mcp_server() as (address, _):
+        connection = Connection(Target(f"{address}/mcp"), CONFIG, changed.set)
+        await connection.list_tools()
+    for _ in range(2):  # nobody answers
+        changed.clear()
+        async with asyncio.timeout(20):
+            await changed.wait()
+    async with mcp_server(port=urlsplit(address).port or 0):
+        await connection.list_tools()
+        await asyncio.sleep(1.0)  # until its stream is open, of which nobody is told
+        changed.clear()
+        assert await connection.call("restock", {}) == "done"
+        async with asyncio.timeout(20):
+            await changed.wait()
+        await connection.close()
+
+
+async def test_a_server_that_takes_no_notification_is_asked_all_the_same() -> None:
+    config = McpConfig(connect_s=2.0)
+    async with hostile_mcp() as address, connected(Target(f"{address}/deaf"), config) as connection:
+        hanging = asyncio.create_task(connection.call("hang", {}))
+        assert await connection.call("weather", {}) == "sunny"
+        hanging.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await hanging
+        async with asyncio.timeout(20):
+            assert await connection.call("weather", {}) == "sunny"
+
+
 async def test_a_program_that_dies_fails_the_call_and_is_started_again() -> None:
     async with connected(STDIO) as connection:
         assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
@@ -161,6 +215,17 @@ async def test_a_program_that_answered_while_the_server_was_suspended_goes_on() 
             await asyncio.sleep(0)  # until it is asked
         time.sleep(1.5)  # noqa: ASYNC251
         assert await listing
+        assert await connection.call("order", {"what": "tea"}) == "2 ordered: tea"
+
+
+async def test_a_program_that_is_busy_with_a_tool_is_not_taken_for_hanging() -> None:
+    async with connected(STDIO) as connection:
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        connection._config = CONFIG.model_copy(update={"connect_s": 0.5})
+        busy = asyncio.create_task(connection.call("count", {"seconds": 2.0}))
+        await asyncio.sleep(0)  # it is asked first
+        assert await connection.list_tools()
+        assert await busy == "counted"
         assert await connection.call("order", {"what": "tea"}) == "2 ordered: tea"
 
 
