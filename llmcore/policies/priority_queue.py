@@ -14,19 +14,11 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from llmcore.engine import Message, PriorityClass, Request, Usage
+from llmcore.policies.reading_speed import ReadingSpeed
 
 _RANKS = {"turn": 0, "late": 1, "long": 2, "preemptive": 3, "prefill": 4, "summary": 5}
 KNOWN_PREFIXES = 4096
 """Beginnings of prompts that are remembered as computed."""
-MIN_TOKENS = 16
-"""Reading fewer tells nothing of how fast the engine reads."""
-WEIGHT = 0.2
-"""The weight of the newest measurement in a running mean."""
-LONG_SHARE = 0.25
-"""The part of the engine's reading that a long prompt gets at least while turns keep coming."""
-RATE_TOKENS = 4000.0
-"""Tokens that were read lately and tell the rate; a short prompt, most of whose time is not reading, tells
-less of it than a long one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +59,7 @@ class PriorityQueue:
         self._waiting: list[Ticket] = []
         self._reading: list[Ticket] = []
         self._known: OrderedDict[int, None] = OrderedDict()
-        self._tokens_per_character = 0.25
-        self._prefill_tokens_s = 2_000.0
-        self._rate = _ReadingRate()
-        self._reading_s = 0.05
-        self._turn_tokens = 50.0
+        self._speed = ReadingSpeed()
 
     @property
     def waiting(self) -> int:
@@ -81,7 +69,7 @@ class PriorityQueue:
     def add(self, request: Request, now_s: float) -> Ticket:
         """A request has come; it waits until `admit` returns it."""
         prefixes, characters = self._unknown(request.messages)
-        ticket = Ticket(request, round(characters * self._tokens_per_character), now_s, prefixes=prefixes)
+        ticket = Ticket(request, self._speed.tokens(characters), now_s, prefixes=prefixes)
         self._waiting.append(ticket)
         return ticket
 
@@ -122,7 +110,7 @@ class PriorityQueue:
 
     def reading_s(self, ticket: Ticket) -> float:
         """How long its prompt may be read in an engine that keeps reading turns beside it."""
-        return ticket.new_tokens / (LONG_SHARE * self._rate.tokens_s)
+        return self._speed.seconds_beside_turns(ticket.new_tokens)
 
     def first_token(self, ticket: Ticket, now_s: float) -> None:
         """A prompt has been read: its slot is free. Later calls for the same one do nothing.
@@ -133,32 +121,25 @@ class PriorityQueue:
             return
         self._reading.remove(ticket)
         self._know(ticket.prefixes)
-        took_s = max(now_s - ticket.admitted_s, 1e-4)
-        if not self._is_long(ticket):
-            self._reading_s = _mean(self._reading_s, took_s)
-        if self.priority_class(ticket) == "turn":
-            self._turn_tokens = _mean(self._turn_tokens, ticket.new_tokens)
-        if ticket.new_tokens >= MIN_TOKENS:
-            # half of it, as others were read for a part of the time only
-            beside = sum(other.new_tokens for other in self._reading)
-            read = ticket.new_tokens + beside / 2
-            self._prefill_tokens_s = _mean(self._prefill_tokens_s, read / took_s)
-            # A prompt that yields also waits: it tells only that the engine reads no slower than that.
-            if self.priority_class(ticket) == "turn" or read / took_s > self._rate.tokens_s:
-                self._rate.observe(read, took_s)
+        self._speed.observe(
+            ticket.new_tokens,
+            now_s - ticket.admitted_s,
+            beside=sum(other.new_tokens for other in self._reading),
+            turn=self.priority_class(ticket) == "turn",
+            long=self._is_long(ticket),
+        )
 
     def remove(self, ticket: Ticket, usage: Usage | None) -> None:
         """A request is over, or was given up; usage: where it came to its end."""
         for tickets in (self._waiting, self._reading):
             if ticket in tickets:
                 tickets.remove(ticket)
-        characters = _characters(ticket.request.messages)
-        if usage is not None and usage.prompt_tokens and characters:
-            self._tokens_per_character = _mean(self._tokens_per_character, usage.prompt_tokens / characters)
+        if usage is not None:
+            self._speed.counted(_characters(ticket.request.messages), usage.prompt_tokens)
 
     def unloaded_ttft_s(self) -> float:
         """`predicted_ttft_s` if nobody else wanted anything: what no measure against load can shorten."""
-        return self._turn_tokens / self._prefill_tokens_s
+        return self._speed.seconds(self._speed.turn_tokens)
 
     def predicted_ttft_s(self) -> float:
         """When a turn like the latest would have its first token if it came now: the wait for a slot, and
@@ -167,15 +148,15 @@ class PriorityQueue:
         turns = [ticket for ticket in self._waiting if ticket.request.priority_class == "turn"]
         # only turns: all others wait behind one that comes now
         missing = len(self._reading) + len(turns) + 1 - self._limits.max_running
-        wait_s = max(0, missing) * self._reading_s / self._limits.max_running
+        wait_s = max(0, missing) * self._speed.slot_s / self._limits.max_running
         before = sum(t.new_tokens for t in (*turns, *self._reading) if not self._is_long(t))
-        return wait_s + before / self._prefill_tokens_s + self.unloaded_ttft_s()
+        return wait_s + self._speed.seconds(before) + self.unloaded_ttft_s()
 
     def _urgency(self, ticket: Ticket, now_s: float) -> tuple[int, int, float, float]:
         request = ticket.request
         due_s = request.due_s if request.due_s is not None else ticket.arrived_s
         priority_class = self.priority_class(ticket)
-        begun_s = now_s + ticket.new_tokens / self._prefill_tokens_s
+        begun_s = now_s + self._speed.seconds(ticket.new_tokens)
         late = priority_class == "turn" and request.due_s is not None and begun_s > due_s
         rank = _RANKS["late" if late else priority_class]
         return rank, self._held(ticket.request.caller), due_s, ticket.arrived_s
@@ -229,24 +210,3 @@ def _is_preemptive(ticket: Ticket, caller: str) -> bool:
 
 def _of_turn(request: Request, due_s: float) -> Request:
     return replace(request, priority_class="turn", due_s=due_s)
-
-
-class _ReadingRate:
-    """Tokens a second that the engine reads, in the mean of the latest tokens and not of the requests."""
-
-    def __init__(self) -> None:
-        self._tokens, self._took_s = RATE_TOKENS / 8, RATE_TOKENS / 8 / 2_000
-
-    @property
-    def tokens_s(self) -> float:
-        return self._tokens / self._took_s
-
-    def observe(self, tokens: float, took_s: float) -> None:
-        """The engine has read this many tokens in that time."""
-        kept = max(0.0, 1 - tokens / RATE_TOKENS)
-        self._tokens = kept * self._tokens + tokens
-        self._took_s = kept * self._took_s + took_s
-
-
-def _mean(before: float, newest: float) -> float:
-    return (1 - WEIGHT) * before + WEIGHT * newest

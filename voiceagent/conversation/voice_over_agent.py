@@ -89,12 +89,12 @@ class VoiceOverAgent:
             return []
         turn.level_db = level_db
         now = self._policy.nearness(level_db, levels, turn.resumes)
-        late = turn.length is Length.CONFIRMED  # the agent was silent for it before
-        if now is before or (late and now is Nearness.LOW):
+        silenced = turn.length is Length.CONFIRMED  # the agent was silent for it before
+        if now is before or (silenced and now is Nearness.LOW):
             return []
         turn.nearness = now
         response = self._responses.active
-        if late:  # his telephone lowered him for longer than was thought
+        if silenced:  # his telephone lowered him for longer than was thought
             levels.others_db = None
         by_length = interruption.confirmed_by_length(turn, response)
         if by_length or self._policy.confirmed_by_words(turn, response):

@@ -51,7 +51,7 @@ SILENCES: dict[Eagerness, Silences] = {
     "medium": Silences(0.16, 0.45, 1.5),
     "high": Silences(0.08, 0.2, 0.8),
 }
-"""What the eagerness of the Realtime API's `semantic_vad` means here."""
+"""What the eagerness of the Realtime API's `semantic_vad` means here (chosen and measured in `CARD.md`)."""
 DICTATED = Silences(0.3, 0.8, 1.8)
 """Where something is dictated, whatever the eagerness: groups of a number have pauses of 1.5 s between them,
 and cutting one costs more than waiting.
@@ -60,11 +60,11 @@ MOMENT_S = 6.0
 """How long a caller who asks for a moment is waited for, whatever the eagerness; then the agent answers him.
 Pipecat's turn completion waits for 10 s, but the sound of a pause is kept for 8 here.
 """
-PAUSE_S = 0.5
+GOES_ON_S = 0.5
 """How much longer a pause within a turn goes on in the mean, however long it has been, from 0.16 to 1.2 s:
 the lengths of pauses fall off exponentially (52 pauses of people, of those to tune on).
 """
-ASKING_PAUSE_S = 0.2
+ASKING_GOES_ON_S = 0.2
 """The same for pauses in what asks or answers, where nothing is left open: 0.07 to 0.28 s in 68 of them."""
 
 
@@ -137,5 +137,5 @@ def silence_s(probability: float, silences: Silences, asks: float = 0.0, opened:
         return certain_s if probability > 0.5 else silences.open_s
     log_odds = math.log(probability / (1 - probability))
     # behind words that seem whole, who asks may think of more for as long as others
-    pause_s = PAUSE_S if log_odds > 0.0 else PAUSE_S + (ASKING_PAUSE_S - PAUSE_S) * asks
-    return min(max(silences.even_s - pause_s * log_odds, certain_s), silences.open_s)
+    goes_on_s = GOES_ON_S if log_odds > 0.0 else GOES_ON_S + (ASKING_GOES_ON_S - GOES_ON_S) * asks
+    return min(max(silences.even_s - goes_on_s * log_odds, certain_s), silences.open_s)
