@@ -1,4 +1,4 @@
-"""The command line. A command imports what it needs when it runs, so that `--help` answers at once."""
+"""The command line: what it is asked is run, and what goes wrong becomes its exit status."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
-from pathlib import Path
 
 from voiceagent.bench.commands import add_bench, add_soak
 from voiceagent.bench.gate.options import add_gate
-from voiceagent.cli.installation import command_of, stranger_found
+from voiceagent.cli.commands import (
+    add_adapt,
+    add_calibrate,
+    add_check,
+    add_engines,
+    add_init,
+    add_llm,
+    add_new,
+    add_plan,
+    add_serve,
+    add_talk,
+    add_transcribe,
+)
+from voiceagent.cli.installation import stranger_found
 from voiceagent.cli.kept import add_calls, add_replay
-from voiceagent.config import add_command, add_config, default_config, shipped_configs
+from voiceagent.config import add_command
 from voiceagent.demo import CT2_WEIGHTS, MATERIAL
 from voiceagent.processes.threads import hold_threads
 
@@ -48,148 +59,29 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    _add_serve(add_command(commands, "serve", "take calls until SIGTERM"))
-    _add_init(add_command(commands, "init", "write a configuration to begin with"))
-    _add_check(add_command(commands, "check", "what a configuration misses on this machine"))
-    _add_talk(add_command(commands, "talk", "call the agent, from recordings, a text or in writing"))
-    _add_transcribe(add_command(commands, "transcribe", "what the recognizer makes of recordings"))
+    add_serve(add_command(commands, "serve", "take calls until SIGTERM"))
+    add_init(add_command(commands, "init", "write a configuration to begin with"))
+    add_check(add_command(commands, "check", "what a configuration misses on this machine"))
+    add_talk(add_command(commands, "talk", "call the agent, from recordings, a text or in writing"))
+    add_transcribe(add_command(commands, "transcribe", "what the recognizer makes of recordings"))
     help_ = "whether the LLM tells the end of turns, and the lines of the configuration for that"
-    _add_calibrate(add_command(commands, "calibrate", help_))
-    _add_adapt(add_command(commands, "adapt", "teach Moonshine the voices and lines of your callers"))
-    _add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
-    engines = add_command(commands, "engines", "what can be chosen for each stage, and what it needs")
-    engines.set_defaults(command=_engines)
+    add_calibrate(add_command(commands, "calibrate", help_))
+    add_adapt(add_command(commands, "adapt", "teach Moonshine the voices and lines of your callers"))
+    add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
+    add_engines(add_command(commands, "engines", "what can be chosen for each stage, and what it needs"))
     add_calls(add_command(commands, "calls", "the calls that are kept"))
     add_replay(add_command(commands, "replay", "run kept calls again: the same must come out"))
     gate = add_command(commands, "gate", "whether the LLM still answers rightly and in time")
     add_gate(gate, MATERIAL, CT2_WEIGHTS)
     soak = add_command(commands, "soak", "call a server for hours, with faults and bad clients")
     add_soak(soak, MATERIAL)
-    _add_llm(add_command(commands, "llm", "serve the LLM alone, as a replica that gateways name"))
-    _add_plan(add_command(commands, "plan", "what so many calls at once need: GPUs, cores, bandwidth"))
+    add_llm(add_command(commands, "llm", "serve the LLM alone, as a replica that gateways name"))
+    add_plan(add_command(commands, "plan", "what so many calls at once need: GPUs, cores, bandwidth"))
     add_bench(
         add_command(commands, "bench", "measure turns, interruptions, calls, people, replicas, the LLM"),
         MATERIAL,
     )
     return parser
-
-
-def _add_serve(serve: argparse.ArgumentParser) -> None:
-    add_config(serve)
-    serve.add_argument("--host", help="address to listen on, instead of the configuration's")
-    serve.add_argument("--port", type=int, help="port to listen on, instead of the configuration's")
-    serve.add_argument(
-        "--max-calls", type=int, metavar="N", help="calls at once, instead of the configuration's"
-    )
-    serve.add_argument(
-        "--workers", type=int, metavar="N", help="processes that take calls, instead of the configuration's"
-    )
-    serve.add_argument(
-        "--reload", action="store_true", help="start again when a file beside the configuration changes"
-    )
-    serve.set_defaults(command=_serve)
-
-
-def _add_init(init: argparse.ArgumentParser) -> None:
-    init.add_argument("kind", nargs="?", default="demo", help=f"which: {', '.join(shipped_configs())} (demo)")
-    init.add_argument(
-        "--to", type=Path, default=Path("voiceagent.toml"), metavar="FILE", help="where to (voiceagent.toml)"
-    )
-    init.set_defaults(command=_init)
-
-
-def _add_check(check: argparse.ArgumentParser) -> None:
-    _add_positional_config(check)
-    check.add_argument(
-        "--start", action="store_true", help="load its engines too, and say how long each took"
-    )
-    check.set_defaults(command=_check)
-
-
-def _add_calibrate(calibrate: argparse.ArgumentParser) -> None:
-    _add_positional_config(calibrate)
-    what = 'turns of your callers, a line {"agent": "...", "parts": ["...", "..."]} each; else those shipped'
-    calibrate.add_argument("--turns", type=Path, metavar="FILE.jsonl", help=what)
-    calibrate.set_defaults(command=_calibrate)
-
-
-def _add_positional_config(parser: argparse.ArgumentParser) -> None:
-    what = "the configuration, a TOML file (voiceagent.toml, where it is here, or the demo's)"
-    parser.add_argument("config", type=Path, nargs="?", default=default_config(), metavar="CONFIG", help=what)
-
-
-def _add_talk(talk: argparse.ArgumentParser) -> None:
-    talk.add_argument("questions", nargs="*", type=Path, metavar="question.wav", help="what the caller says")
-    talk.add_argument("--say", action="append", metavar="TEXT", help="spoken by the synthesizer for him")
-    talk.add_argument("--text", action="append", metavar="TEXT", help="what the caller types, with --url")
-    talk.add_argument("--mic", action="store_true", help="speak and listen yourself, with --url")
-    talk.add_argument("--url", default="", help="of a running server, instead of engines of its own")
-    talk.add_argument(
-        "--over",
-        choices=("realtime", "twilio"),
-        default="realtime",
-        help="its API (realtime), or its phone line",
-    )
-    talk.add_argument("--model", default="voiceagent", help="names the agent there (voiceagent)")
-    talk.add_argument("--key-env", metavar="VARIABLE", help="environment variable with an API key of it")
-    add_config(talk)
-    talk.add_argument("--out", type=Path, metavar="response.wav", help="write the agent's sound here")
-    talk.add_argument("--json", action="store_true", help="print JSON, for machines")
-    talk.set_defaults(command=_talk)
-
-
-def _add_transcribe(transcribe: argparse.ArgumentParser) -> None:
-    transcribe.add_argument("recordings", nargs="+", type=Path, metavar="speech.wav", help="WAV files")
-    add_config(transcribe)
-    transcribe.add_argument("--json", action="store_true", help="print JSON, for machines")
-    transcribe.set_defaults(command=_transcribe)
-
-
-def _add_adapt(adapt: argparse.ArgumentParser) -> None:
-    what = "a table: a WAV file, a tab and its words a line"
-    adapt.add_argument("recordings", type=Path, metavar="TABLE", help=what)
-    out = "the file that is written, for recognizer.adapter (adapter.npz)"
-    adapt.add_argument("--out", type=Path, default=Path("adapter.npz"), metavar="FILE", help=out)
-    adapt.add_argument(
-        "--model", type=Path, metavar="FOLDER", help="with a tiny Moonshine; left out, the installed one"
-    )
-    adapt.add_argument(
-        "--share",
-        type=float,
-        default=0.4,
-        metavar="PART",
-        help="of what is learned that is used (0.4); with more, others are heard worse",
-    )
-    adapt.add_argument(
-        "--epochs", type=int, default=1, metavar="N", help="how often each recording is learned from (1)"
-    )
-    adapt.set_defaults(command=_adapt)
-
-
-def _add_plan(plan: argparse.ArgumentParser) -> None:
-    from voiceagent.cli.plan import GPUS, MODELS
-
-    plan.add_argument("--calls", type=int, required=True, metavar="N", help="at once")
-    plan.add_argument("--model", choices=tuple(MODELS), default="llama-3.1-8b", help="the LLM (llama-3.1-8b)")
-    plan.add_argument("--gpu", choices=tuple(GPUS), default="h100", help="of a replica (h100)")
-    plan.add_argument("--fp8", action="store_true", help="weights and KV cache in FP8 instead of BF16")
-    plan.add_argument("--gpu-hour", type=float, metavar="PRICE", help="of a GPU, for the cost")
-    plan.add_argument("--core-hour", type=float, metavar="PRICE", help="of a core, for the cost")
-    plan.set_defaults(command=_plan)
-
-
-def _add_llm(llm: argparse.ArgumentParser) -> None:
-    add_config(llm)
-    llm.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
-    llm.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
-    llm.set_defaults(command=_llm)
-
-
-def _add_new(new: argparse.ArgumentParser) -> None:
-    new.add_argument(
-        "name", help="of its module, such as my_agent: the files are NAME.py, NAME.toml and test_NAME.py"
-    )
-    new.set_defaults(command=_new)
 
 
 class _ShowVersion(argparse.Action):
@@ -198,113 +90,3 @@ class _ShowVersion(argparse.Action):
 
         print(f"voiceagent {__version__}")
         parser.exit()
-
-
-def _serve(options: argparse.Namespace) -> None:
-    from voiceagent.cli.reload import serve_again
-    from voiceagent.config.tables import load
-    from voiceagent.server.app import serve
-
-    if options.reload:
-        serve_again(options.config)
-        return
-    given = {key: getattr(options, key) for key in ("host", "port", "max_calls", "workers")}
-    serve(load(options.config, **given))
-
-
-def _check(options: argparse.Namespace) -> None:
-    from voiceagent.cli.check import check
-    from voiceagent.config.tables import load
-
-    check(load(options.config), start=options.start)
-
-
-def _calibrate(options: argparse.Namespace) -> None:
-    from voiceagent.cli.calibrate import calibrate_llm
-    from voiceagent.config.tables import load
-
-    calibrate_llm(load(options.config), options.turns)
-
-
-def _talk(options: argparse.Namespace) -> None:
-    from voiceagent.cli.talk import Asked, talk, talk_aloud
-    from voiceagent.config.tables import load
-    from voiceagent.validation.errors import CommandFailed
-
-    key = os.environ.get(options.key_env, "") if options.key_env else ""
-    if options.key_env and not key:
-        raise CommandFailed(f"--key-env {options.key_env}: this environment variable is not set")
-    say, text = options.say or (), options.text or ()
-    asked = Asked(options.questions, say, text, options.url, options.model, key, options.over)
-    if options.mic:
-        talk_aloud(asked)
-        return
-    talk(load(options.config), asked, options.out, as_json=options.json)
-
-
-def _llm(options: argparse.Namespace) -> None:
-    from voiceagent.config.tables import load
-    from voiceagent.server.llm_replica import serve_llm
-
-    serve_llm(load(options.config), options.host, options.port)
-
-
-def _plan(options: argparse.Namespace) -> None:
-    from voiceagent.cli.plan import print_plan
-
-    price = options.gpu_hour, options.core_hour
-    print_plan(options.calls, options.model, options.gpu, options.fp8, *price)
-
-
-def _transcribe(options: argparse.Namespace) -> None:
-    from voiceagent.cli.transcribe import transcribe
-    from voiceagent.config.tables import load
-
-    transcribe(load(options.config), options.recordings, as_json=options.json)
-
-
-def _adapt(options: argparse.Namespace) -> None:
-    from audio.recognizers import RecognizerError
-    from voiceagent.validation.errors import CommandFailed
-
-    if missing := [name for name in ("torch", "tqdm") if find_spec(name) is None]:
-        raise CommandFailed(f"adapt needs {' and '.join(missing)}: pip install 'voiceagent-server[train]'")
-    from audio.adaptation.adapt import adapt
-
-    try:
-        adapt(options.recordings, options.out, options.model, options.share, options.epochs)
-    except (OSError, ValueError, RecognizerError) as error:
-        raise CommandFailed(f"adapt: {error}") from error
-
-
-def _init(options: argparse.Namespace) -> None:
-    from voiceagent.cli.new_agent import init
-
-    init(options.kind, options.to)
-    print(f"{options.to}: {command_of('voiceagent')} serve --config {options.to}")
-
-
-def _new(options: argparse.Namespace) -> None:
-    from voiceagent.cli.new_agent import new_agent
-
-    agent, config, test = new_agent(options.name, Path.cwd())
-    first = "" if find_spec("pytest") else f"{command_of('pip')} install pytest; "
-    print(f"{agent.name}: the agent\n{config.name}: {command_of('voiceagent')} serve --config {config.name}")
-    print(f"{test.name}: {first}{command_of('python')} -m pytest {test.name}")
-
-
-def _engines(_: argparse.Namespace) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    from voiceagent.engines.catalogue import KNOWN_ENGINES
-
-    table = Table("stage", "engine", "installed", "needs", "licence")
-    for known in KNOWN_ENGINES:
-        installed = "yes" if known.installed() else "no"
-        table.add_row(known.stage, known.name, installed, known.needs, known.licence)
-    Console().print(table)
-    for known in KNOWN_ENGINES:  # not in the table, which would cut what is to be copied
-        if not known.installed():
-            print(f"{known.stage} {known.name}: {known.install}")
-    print("Any other engine is named as package.module:Class, with its keyword arguments as keys beside it.")
