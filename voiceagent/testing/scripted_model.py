@@ -28,11 +28,15 @@ class Calls:
         return f"Calls({self.tool!r}{given})"
 
 
+Step = str | Calls | Sequence[Calls]
+"""What the model answers in one response: words, the call of a tool, or calls of several, side by side."""
+
+
 class ScriptedModel:
-    """Answers as it is told, one response a step: words, or calls of tools. Then "Okay." to everything."""
+    """Answers as it is told, one response a step. Then "Okay." to everything."""
 
     def __init__(self) -> None:
-        self.steps: deque[str | Calls] = deque()
+        self.steps: deque[Step] = deque()
         self.requests: list[Request] = []
 
     async def start(self) -> None:
@@ -42,13 +46,10 @@ class ScriptedModel:
         """Nothing to release."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The next step; steps that call tools, one after the other, are one response."""
+        """The next step."""
         self.requests.append(request)
-        calls: list[Calls] = []
-        while self.steps and isinstance(step := self.steps[0], Calls):
-            self.steps.popleft()
-            calls.append(step)
-        for delta in _response(calls, str(self.steps.popleft()) if self.steps and not calls else _ELSE):
+        step = self.steps.popleft() if self.steps else _ELSE
+        for delta in _response(step):
             yield delta
 
     async def prefill(self, request: Request) -> None:
@@ -70,16 +71,16 @@ class RehearsedModel:
         """The step at which the call is."""
         turn, done = _place(request.messages)
         steps = self._script[turn][done:] if 0 <= turn < len(self._script) else []
-        step = steps[0] if steps else _ELSE
-        for delta in _response([step] if isinstance(step, Calls) else [], str(step)):
+        for delta in _response(steps[0] if steps else _ELSE):
             yield delta
 
 
-def _response(calls: Sequence[Calls], words: str) -> list[Delta]:
-    """The calls, or the words where there are none."""
+def _response(step: Step) -> list[Delta]:
+    if isinstance(step, str):
+        return [Delta(step), Delta(finish_reason="stop", usage=Usage())]
+    calls = [step] if isinstance(step, Calls) else step
     ids = [ToolCall(new_id("call"), call.tool, json.dumps(call.arguments)) for call in calls]
-    said = Delta(tool_calls=tuple(ids)) if calls else Delta(words)
-    return [said, Delta(finish_reason="tool_calls" if calls else "stop", usage=Usage())]
+    return [Delta(tool_calls=tuple(ids)), Delta(finish_reason="tool_calls", usage=Usage())]
 
 
 def _place(messages: Sequence[Message]) -> tuple[int, int]:

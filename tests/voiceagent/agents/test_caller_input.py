@@ -158,7 +158,7 @@ async def test_a_caller_who_has_hung_up_is_asked_for_nothing_any_more() -> None:
 
 async def test_two_tools_do_not_ask_at_once() -> None:
     async with TestCall(Bank) as call:
-        call.model_will(Calls("ask_pin"), Calls("ask_account"))
+        call.model_will([Calls("ask_pin"), Calls("ask_account")])
         await call.says("let me in")
         assert call.expect_tool("ask_account").startswith("not done: something else is asked")
 

@@ -152,10 +152,19 @@ async def test_instructions_follow_the_state_of_the_call() -> None:
 
 async def test_calls_of_one_response_run_side_by_side() -> None:
     async with TestCall(Shop) as call:
-        call.model_will(Calls("add", pizza="tuna"), Calls("add", pizza="salami"), "Both.")
+        call.model_will([Calls("add", pizza="tuna"), Calls("add", pizza="salami")], "Both.")
         await call.says("a tuna and a salami")
         assert [name for name, _, answer in call.tools if answer] == ["add", "add"]
         assert len(call.model.requests) == 2
+
+
+async def test_a_call_behind_another_is_made_when_the_model_knows_what_that_gave() -> None:
+    async with TestCall(Shop) as call:
+        call.model_will(Calls("add", pizza="tuna"), Calls("add", pizza="salami"), "Both.")
+        await call.says("a tuna and a salami")
+    _, knows_the_first, knows_both = call.model.requests
+    assert [message.role for message in knows_the_first.messages].count("tool") == 1
+    assert [message.role for message in knows_both.messages].count("tool") == 2
 
 
 async def test_what_an_agent_has_the_model_say_follows_its_guidance() -> None:
