@@ -14,6 +14,8 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
+from llmcore.serving.patience import Patience
+
 log = structlog.get_logger()
 
 PATIENCE_S = 0.25
@@ -51,7 +53,7 @@ class RedisLink:
         if self.trouble and time.monotonic() < self._asked_from_s:
             return otherwise
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with Patience(PATIENCE_S):
                 answer = await request(self._redis)
         except (RedisError, OSError, TimeoutError) as error:
             self._lose(error)

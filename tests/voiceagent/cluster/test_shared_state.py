@@ -171,6 +171,21 @@ async def test_a_redis_that_comes_back_empty_learns_everything_again(redis: Redi
         await until(lambda: not one.calls)
 
 
+async def test_a_redis_that_answered_while_this_process_was_suspended_is_not_lost(
+    redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = RedisLink(redis.url, None, CollectorRegistry())
+    assert await link.ask(lambda asked: asked.ping(), otherwise=False)
+    monkeypatch.setattr(redis_link, "PATIENCE_S", 1.0)
+    asking = asyncio.create_task(link.ask(lambda asked: asked.blpop("nothing", 0.5), otherwise=("", "lost")))
+    for _ in range(10):
+        await asyncio.sleep(0)  # until it is asked
+    time.sleep(1.5)  # noqa: ASYNC251
+    assert await asking is None
+    assert not link.trouble
+    await link.close()
+
+
 async def test_what_a_killed_gateway_wrote_ends_by_itself(
     redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
