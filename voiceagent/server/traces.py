@@ -15,11 +15,16 @@ from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.attributes import MadeWith
 from voiceagent.telemetry.otlp.trace.spans import Span
+from voiceagent.upstream.messages import UPSTREAM_HZ
 from voiceagent.validation.errors import problem
 
 if TYPE_CHECKING:
     from voiceagent.telemetry.otlp.exporter import Exporter
     from voiceagent.telemetry.otlp.traced_call import TracedCall
+
+
+UPSTREAM = "upstream"
+"""What hears and speaks in calls whose core is another server."""
 
 
 def new_exporter(config: Config, metrics: Metrics) -> Exporter | None:
@@ -47,6 +52,8 @@ def tracer(
         config.synthesizer.engine,
         services.speaking.synthesizer.rate_hz,
     )
+    if config.upstream.url is not None:  # the engines, which it may have beside it, make none of its calls
+        made_with = MadeWith(UPSTREAM, UPSTREAM, config.upstream.model, UPSTREAM, UPSTREAM_HZ)
     otlp, clock = config.otlp, services.measuring.clock
     tracing = Tracing(made_with, otlp.sample, otlp.content, clock, send)
     return lambda call_id: TracedCall(call_id, tracing)

@@ -99,8 +99,15 @@ class CallTrace:
     # ---- the caller's turns
 
     def _recognition_begins(self, command: do.StartRecognition) -> None:
-        began_us = self._now_us - max(0, _microseconds(self._received_s - command.at_s))
-        self._turns[command.item_id] = TracedTurn(command.item_id, began_us, self._now_us, spoken=True)
+        self._spoken(command.item_id, self._now_us - max(0, _microseconds(self._received_s - command.at_s)))
+
+    def _speech_begins(self, command: notify.NotifySpeechStarted) -> None:
+        """Of what an upstream hears this comes first; its positions are those of its connection."""
+        if command.item_id not in self._turns:
+            self._spoken(command.item_id, self._now_us)
+
+    def _spoken(self, key: str, began_us: int) -> None:
+        self._turns[key] = TracedTurn(key, began_us, self._now_us, spoken=True)
         while len(self._turns) > REMEMBERED_TURNS:
             self._end_turn(next(iter(self._turns)))
 
@@ -119,7 +126,10 @@ class CallTrace:
 
     def _said(self, command: notify.NotifyTranscript) -> None:
         turn = self._turns.get(command.item_id)
-        if turn is not None and command.final and self._content:
+        if turn is None or not command.final:
+            return
+        turn.settled_us = turn.settled_us or self._now_us  # an upstream tells its words so alone
+        if self._content:
             turn.told[f"{CONTENT}said"] = command.text
 
     def _end_turn(self, key: str) -> None:
@@ -256,6 +266,7 @@ class CallTrace:
 
 _TAKEN: dict[type[Any], Callable[[CallTrace, Any], None]] = {
     do.StartRecognition: CallTrace._recognition_begins,
+    notify.NotifySpeechStarted: CallTrace._speech_begins,
     ev.TranscriptChanged: CallTrace._transcribed,
     ev.RecognitionFailed: CallTrace._recognition_failed,
     notify.NotifyInputCommitted: CallTrace._committed,

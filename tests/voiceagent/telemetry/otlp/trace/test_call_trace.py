@@ -6,7 +6,7 @@ from call_settings import call_settings, turn_detection
 from call_world import CallWorld, of
 from conversation_moves import CALLS, SCRIPTS, run
 from hypothesis import given, settings
-from traced_world import TracedWorld
+from traced_world import MADE_WITH, TracedWorld
 
 from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.conversation import commands as do
@@ -14,7 +14,9 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.settings import AgentTool
-from voiceagent.telemetry.otlp.trace.traceparent import TraceContext, parse
+from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
+from voiceagent.telemetry.otlp.trace.spans import CallSpans
+from voiceagent.telemetry.otlp.trace.traceparent import TraceContext, new_trace, parse
 
 CALLERS = TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
 
@@ -38,6 +40,26 @@ def test_a_turn_has_stt_chat_and_tts_below_it():
     assert turn.parent_id == call.span_id
     assert {span.parent_id for span in traced.spans[:3]} == {turn.span_id}
     assert {span.attributes["gen_ai.conversation.id"] for span in traced.spans} == {"call_1"}
+
+
+def test_a_turn_that_an_upstream_hears_begins_with_the_callers_voice():
+    spans = CallSpans("call_1", new_trace("call_1", 1.0), offset_ns=0)
+    trace = CallTrace(spans, MADE_WITH, 100.0)
+    told: list[do.Command] = [
+        notify.NotifySpeechStarted("item_1", 0.4),
+        notify.NotifySpeechStopped("item_1", 1.2),
+        notify.NotifyInputCommitted("item_1", None),
+        notify.NotifyResponseStarted("resp_1", "audio"),
+        notify.NotifyTranscript("item_1", "is there a pool", True),
+    ]
+    for after_s, command in enumerate(told, 1):
+        trace.took(ev.UpstreamTold("told"), 9.0 + after_s, [command], 100.0 + after_s)
+    trace.ended("the caller hung up", 110.0)
+    made = {span.name: span for span in spans.take()}
+    assert made["turn"].attributes["voiceagent.turn.id"] == "item_1"
+    assert made["turn"].start_ns == made["speech_to_text"].start_ns == 101 * 10**9
+    assert made["speech_to_text"].end_ns == 105 * 10**9
+    assert made["speech_to_text"].parent_id == made["turn"].span_id
 
 
 def test_a_chat_tells_what_the_conventions_have_names_for():
