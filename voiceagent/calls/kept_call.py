@@ -6,6 +6,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -281,7 +282,8 @@ def compress(log: Path, failed: Callable[[OSError], None]) -> None:
         log.unlink()
     except OSError as error:
         failed(error)
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # a folder that cannot be written to keeps what is in it
+            unfinished.unlink(missing_ok=True)
 
 
 def call_folder(folder: Path, call_id: str, started_at: float) -> Path:

@@ -24,7 +24,7 @@ from voiceagent.calls.log.entries import Header
 from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import CallSummary, summarise
 from voiceagent.calls.places import PlaceError, move_away, read_log_at, remove_at, size_at
-from voiceagent.calls.retention import Retention, expired
+from voiceagent.calls.retention import Retention, SetClock, expired
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, StoreError
 
@@ -86,7 +86,8 @@ class Librarian:
         self._failure = ""
         self._working_from_s = math.inf
         self._prepared = False
-        self._clear_at_s = 0.0
+        self._clear_at_s = -math.inf
+        self._clock = SetClock()
         self._wake = threading.Event()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="calls on record", daemon=True)
@@ -143,7 +144,7 @@ class Librarian:
             self._wake.wait(CLEAR_S)
 
     def _work(self) -> None:
-        if not self._prepared:
+        if not self._prepared or self._store.file_gone():
             self._folder.mkdir(parents=True, exist_ok=True)
             self._store.upgrade()
             self._find_lost()
@@ -160,9 +161,13 @@ class Librarian:
                 log.error("call_not_on_record", exc_info=error)
                 self._losses.failed(error)
         self._working_from_s = math.inf
-        if time.time() >= self._clear_at_s:
-            self._clear()
-            self._clear_at_s = time.time() + CLEAR_S
+        if time.monotonic() >= self._clear_at_s:
+            now = time.time()  # for all that follows: it may be set meanwhile
+            if self._clock.set_forward(now, time.monotonic()):
+                log.warning("clock_set_forward", calls_deleted="an hour later, where it stays so")
+            else:
+                self._clear(now)
+            self._clear_at_s = time.monotonic() + CLEAR_S
 
     def _do(self, job: _Job) -> None:
         match job:
@@ -218,10 +223,10 @@ class Librarian:
         os.close(lock)
         return True
 
-    def _clear(self) -> None:
+    def _clear(self, now: float) -> None:
         here = (str(self._folder), self._storage or str(self._folder))  # others have a folder of their own
         calls = [call for call in self._store.newest() if call.place.startswith(here)]
-        for call in expired(calls, self._retention, time.time()):
+        for call in expired(calls, self._retention, now):
             delete_call(self._store, call.call_id, call.place)
             log.info("kept_call_deleted", call=call.call_id)
         for day in self._folder.glob("*-*-*"):

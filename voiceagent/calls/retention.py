@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 DAY_S = 86_400.0
+STEP_S = 60.0
+"""A clock that is kept right goes no further in an hour, or in the time in which calls are looked through."""
 
 
 class Retention(NamedTuple):
@@ -29,6 +31,20 @@ class Kept(Protocol):
     @property
     def size_bytes(self) -> int:
         """Of its files."""
+
+
+class SetClock:
+    """Whether to believe the clock by which calls are old: one that was set forward may be set back, and what
+    was deleted meanwhile is gone. All times are seconds.
+    """
+
+    def __init__(self) -> None:
+        self._ahead_s: float | None = None
+
+    def set_forward(self, now: float, monotonic_s: float) -> bool:
+        """Whether it has gone more than `STEP_S` further than time has since it was asked before."""
+        before_s, self._ahead_s = self._ahead_s, now - monotonic_s
+        return before_s is not None and self._ahead_s - before_s > STEP_S
 
 
 K = TypeVar("K", bound=Kept)

@@ -58,12 +58,23 @@ class CallStore:
             self._engine = sa.create_engine(parsed, connect_args=waiting, pool_pre_ping=True)
         except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
             raise StoreError(f"{url!r} is no database that can be used here: {error}") from error
+        self._file: Path | None = None
         if parsed.get_backend_name() == "sqlite":
+            self._file = Path(parsed.database or "")
             sa.event.listen(self._engine, "connect", _prepare_sqlite)
 
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+    def file_gone(self) -> bool:
+        """Whether the file of an SQLite is not there, or not any more: what is written into one that was
+        removed nobody can read. The next to connect makes a new one, without tables.
+        """
+        gone = self._file is not None and not self._file.exists()
+        if gone:
+            self._engine.dispose()
+        return gone
 
     def upgrade(self) -> None:
         """Bring the database to the newest tables."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,14 @@ LOST = "worker_died"
 log = structlog.get_logger()
 
 
+@dataclass(frozen=True, slots=True)
+class _Began:
+    """What was told of a call's beginning, and when: monotonic seconds, as the clock may be set meanwhile."""
+
+    event: WebhookEvent
+    at_s: float
+
+
 class LostCalls:
     """Calls by worker. kept: the folder in which calls are kept, None where none are. send: takes spans that
     have ended. webhooks: posts the workers' events, None where nobody is told.
@@ -41,7 +49,7 @@ class LostCalls:
         self._kept = kept
         self._send = send
         self._webhooks = webhooks
-        self._began: dict[int, dict[str, WebhookEvent]] = {}
+        self._began: dict[int, dict[str, _Began]] = {}
         self._calls: dict[int, dict[str, CallProgress]] = {}
         self._writing: set[asyncio.Task[None]] = set()
 
@@ -61,7 +69,7 @@ class LostCalls:
     def _post(self, worker: int, event: WebhookEvent) -> None:
         began, call_id = self._began.setdefault(worker, {}), event.data["call_id"]
         if event.kind == BEGAN:
-            began[call_id] = event
+            began[call_id] = _Began(event, time.monotonic())
         else:
             began.pop(call_id, None)
         if self._webhooks is not None:
@@ -84,7 +92,7 @@ class LostCalls:
         told = self._began.pop(worker, {})
         if self._kept is None:
             for began in told.values():
-                self._tell(began, why, time.time())
+                self._tell(began, why, at_s)
         else:
             call_ids = dict.fromkeys([*(call.call_id for call in calls), *told])
             ending = self._end_logs(self._kept, call_ids, told, why, at_s)
@@ -98,11 +106,10 @@ class LostCalls:
         await asyncio.gather(*self._writing)
 
     async def _end_logs(
-        self, folder: Path, call_ids: Iterable[str], told: Mapping[str, WebhookEvent], why: str, at_s: float
+        self, folder: Path, call_ids: Iterable[str], told: Mapping[str, _Began], why: str, at_s: float
     ) -> None:
         from voiceagent.calls.lost import end_lost_log  # noqa: PLC0415  it brings the extra `calls`
 
-        lost_s = time.time()
         for call_id in call_ids:
             items: list[Item] = []
             try:
@@ -112,11 +119,11 @@ class LostCalls:
             except Exception as error:  # of a disk or of ours: it must not keep an end from being told
                 log.error("call_log_not_ended", call=call_id, error=f"{type(error).__name__}: {error}")
             if call_id in told:
-                self._tell(told[call_id], why, lost_s, items)
+                self._tell(told[call_id], why, at_s, items)
 
-    def _tell(self, began: WebhookEvent, why: str, at_s: float, items: Sequence[Item] = ()) -> None:
+    def _tell(self, began: _Began, why: str, at_s: float, items: Sequence[Item] = ()) -> None:
         if self._webhooks is not None:
-            self._webhooks.lost(began, why, at_s, items)
+            self._webhooks.lost(began.event, why, at_s - began.at_s, items)
 
 
 def _said_in(data: bytes) -> list[Item]:

@@ -31,6 +31,7 @@ BACKOFF = Backoff(base_s=1.0, max_s=60.0)
 class WebhookSender:
     """Posts the events of one process. They may come twice, and in another order than they happened.
 
+    clock: Unix seconds. monotonic: seconds of a clock that nobody sets, by which calls last.
     hand_over: gives an event to another process that posts it; whether there is one.
     """
 
@@ -40,12 +41,14 @@ class WebhookSender:
         secret: bytes,
         registry: CollectorRegistry,
         clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
         backoff: Backoff = BACKOFF,
         hand_over: Callable[[WebhookEvent], bool] = lambda event: False,
     ) -> None:
         self._table = table
         self._secret = secret
         self._clock = clock
+        self._monotonic = monotonic
         self._backoff = backoff
         self._hand_over = hand_over
         self._waiting: asyncio.Queue[WebhookEvent] = asyncio.Queue(table.max_waiting)
@@ -58,7 +61,7 @@ class WebhookSender:
 
     def call(self, call_id: str) -> CallEvents:
         """What tells of one call."""
-        return CallEvents(call_id, self.send, self._clock)
+        return CallEvents(call_id, self.send, self._clock, self._monotonic)
 
     def send(self, event: WebhookEvent) -> None:
         """Have an event posted."""
@@ -70,19 +73,20 @@ class WebhookSender:
             self._events.labels("dropped").inc()
             log.warning("webhook_dropped", event_id=event.event_id, reason="webhooks.max_waiting events wait")
 
-    def lost(self, began: WebhookEvent, reason: str, at_s: float, items: Sequence[Item] = ()) -> None:
-        """Have it posted that the call that began with this event was lost with its process, and why. at_s:
-        by the clock, when. items: what is known of what was said.
+    def lost(self, began: WebhookEvent, reason: str, seconds: float, items: Sequence[Item] = ()) -> None:
+        """Have it posted that the call that began with this event was lost with its process, and why.
+
+        seconds: how long it lasted. items: what is known of what was said.
         """
         data = {
             "call_id": began.data["call_id"],
             "reason": reason,
-            "seconds": round(at_s - began.created_at, 1),
+            "seconds": round(seconds, 1),
             "parameters": began.data["parameters"],
             "transcript": as_transcript(items),
             "lost": True,
         }
-        self.send(WebhookEvent(new_id("evt"), ENDED, int(at_s), data))
+        self.send(WebhookEvent(new_id("evt"), ENDED, int(self._clock()), data))
 
     async def run(self) -> None:
         """Post until cancelled; what waits then is given `CLOSE_S`."""
@@ -131,23 +135,28 @@ class CallEvents:
     """Tells that a call began and ended: a `CallObserver`. send: takes the events."""
 
     def __init__(
-        self, call_id: str, send: Callable[[WebhookEvent], None], clock: Callable[[], float]
+        self,
+        call_id: str,
+        send: Callable[[WebhookEvent], None],
+        clock: Callable[[], float],
+        monotonic: Callable[[], float],
     ) -> None:
         self._call_id = call_id
         self._send = send
         self._clock = clock
+        self._monotonic = monotonic
         self._began_s: float | None = None
         self._parameters: dict[str, str] = {}
 
     def began(self, agent: str, model: str, parameters: Mapping[str, str]) -> None:
         """The client is there."""
-        self._began_s, self._parameters = self._clock(), dict(parameters)
+        self._began_s, self._parameters = self._monotonic(), dict(parameters)
         self._tell(BEGAN, agent=agent, model=model, parameters=self._parameters)
 
     def ended(self, reason: str, items: Sequence[Item]) -> None:
         """The call is over; of one that never began nothing is told."""
         if self._began_s is not None:
-            seconds = round(self._clock() - self._began_s, 1)
+            seconds = round(self._monotonic() - self._began_s, 1)
             known, said = self._parameters, as_transcript(items)
             self._tell(ENDED, reason=reason, seconds=seconds, parameters=known, transcript=said)
 

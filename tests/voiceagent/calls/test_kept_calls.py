@@ -10,11 +10,13 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import fsspec
 import pytest
 from kept_folder import begin, keep_calls, keep_one, store_of, until
 from postgres_server import postgres_server
+from structlog.testing import capture_logs
 
 from voiceagent.calls import librarian
 from voiceagent.calls.librarian import WRITTEN_S, delete_call
@@ -175,6 +177,43 @@ def test_calls_that_are_too_old_are_deleted_with_all_that_was_theirs(tmp_path: P
     assert {path.name for path in tmp_path.iterdir()} <= {"calls.db", "calls.db-wal", "calls.db-shm"}
     traces = [path for path in tmp_path.iterdir() if call.call_id.encode() in path.read_bytes()]
     assert not traces
+
+
+def test_no_call_is_deleted_as_soon_as_the_clock_is_set_forward(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    ahead_s, looks = [0.0], []
+
+    def clock() -> float:
+        looks.append(ahead_s[0])
+        return time.time() + ahead_s[0]
+
+    times = SimpleNamespace(time=clock, monotonic=time.monotonic, sleep=time.sleep)
+    monkeypatch.setattr(librarian, "time", times)
+    monkeypatch.setattr(librarian, "CLEAR_S", 0.05)
+    keep_one(tmp_path)
+    looks.clear()
+    with capture_logs() as told:
+        kept = keep_calls(tmp_path, keep_days=30)
+        until(lambda: looks)
+        ahead_s[0] = 40 * 86_400.0
+        until(lambda: not store_of(tmp_path).newest())
+        kept.close()
+    assert [line["event"] for line in told] == ["clock_set_forward", "kept_call_deleted"]
+
+
+def test_calls_are_on_record_again_where_the_folder_was_removed_meanwhile(tmp_path: Path):
+    kept = keep_calls(tmp_path / "kept")
+    begin(kept, "call_1").ended("done", ())
+    until(lambda: list((tmp_path / "kept").rglob("log.jsonl.zst")))
+    until(lambda: [call.state for call in store_of(tmp_path / "kept").newest()] == ["ended"])
+    shutil.rmtree(tmp_path / "kept")
+    begin(kept, "call_2").ended("done", ())
+    until((tmp_path / "kept" / "calls.db").exists)
+    kept.close()
+    assert [(call.call_id, call.state) for call in store_of(tmp_path / "kept").newest()] == [
+        ("call_2", "ended")
+    ]
 
 
 def test_the_store_of_a_folder_that_is_gone_begins_anew(tmp_path: Path):

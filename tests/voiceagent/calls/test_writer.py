@@ -18,7 +18,7 @@ from call_settings import call_settings
 from call_world import POLICY, RATE_HZ, CallWorld
 
 from voiceagent.calls.files import open_locked
-from voiceagent.calls.kept_call import MAX_FACT, MAX_WAITING, KeptCall, Losses
+from voiceagent.calls.kept_call import MAX_FACT, MAX_WAITING, KeptCall, Losses, compress
 from voiceagent.calls.log.entries import Fact
 from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.log.summary import summarise
@@ -241,3 +241,12 @@ def test_a_process_that_is_killed_leaves_all_but_the_last_second(tmp_path: Path)
         assert recording.getnframes() / 24_000 >= (last - 50) / 50
         sound = np.frombuffer(recording.readframes(recording.getnframes()), "<i2").reshape(-1, 2)
     assert (sound[:, 0] == 1000).all()
+
+
+def test_a_log_that_cannot_be_put_away_in_its_folder_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text("{}\n")
+    (tmp_path / "log.jsonl.part").mkdir()  # neither written nor removed, as all in a folder that is read-only
+    failed: list[OSError] = []
+    compress(tmp_path / "log.jsonl", failed.append)
+    assert len(failed) == 1
+    assert (tmp_path / "log.jsonl").read_text() == "{}\n"

@@ -26,10 +26,12 @@ class Webhooks(WebhookSender):
         super().__init__(table, bytes(32), CollectorRegistry())
         self.sent: list[tuple[str, str]] = []
         self.transcripts: list[Any] = []
+        self.seconds: list[float] = []
 
     def send(self, event: WebhookEvent) -> None:
         self.sent.append((event.kind, event.data["call_id"]))
         if "transcript" in event.data:
+            self.seconds.append(event.data["seconds"])
             self.transcripts.append(event.data["transcript"])
 
 
@@ -58,6 +60,14 @@ def test_who_was_told_that_a_call_began_is_told_that_it_ended_with_its_worker(
     lost_calls.lost(0, "killed")
     lost_calls.lost(0, "killed again")
     assert webhooks.sent == [("call.ended", "lost")]
+
+
+def test_a_lost_call_lasted_as_long_as_it_did_though_the_clock_was_set(
+    lost_calls: LostCalls, webhooks: Webhooks
+) -> None:
+    lost_calls.told(0, told("began", "lost"))  # by a clock that said 1970 then
+    lost_calls.lost(0, "killed")
+    assert webhooks.seconds == [0.0]
 
 
 def test_what_a_worker_tells_is_posted_whether_it_lives_or_not(

@@ -17,7 +17,7 @@ from voiceagent.conversation.history import MessageItem
 from voiceagent.validation.errors import ConfigError
 from voiceagent.webhooks.config import WebhooksConfig
 from voiceagent.webhooks.message import WebhookEvent
-from voiceagent.webhooks.sender import WebhookSender
+from voiceagent.webhooks.sender import CallEvents, WebhookSender
 
 SECRET = bytes(32)
 
@@ -25,7 +25,7 @@ SECRET = bytes(32)
 def sender(url: str, registry: CollectorRegistry | None = None, **keys: float) -> WebhookSender:
     table = WebhooksConfig(url=url, secret_env="SECRET", **keys)  # type: ignore[arg-type]
     return WebhookSender(
-        table, SECRET, registry or CollectorRegistry(), lambda: 1000.0, Backoff(0.001, 0.001)
+        table, SECRET, registry or CollectorRegistry(), lambda: 1000.0, backoff=Backoff(0.001, 0.001)
     )
 
 
@@ -41,6 +41,15 @@ async def running(webhooks: WebhookSender) -> AsyncIterator[WebhookSender]:
 
 def event(event_id: str = "evt_1") -> WebhookEvent:
     return WebhookEvent(event_id, "call.began", 1000, {})
+
+
+def test_a_clock_that_is_set_back_makes_no_call_shorter() -> None:
+    wall, monotonic, told = iter((4600.0, 1000.0)), iter((7.0, 72.0)), []
+    call = CallEvents("call_1", told.append, lambda: next(wall), lambda: next(monotonic))
+    call.began("Orders", "gpt", {})
+    call.ended("the caller left", ())
+    assert [(event.kind, event.created_at) for event in told] == [("call.began", 4600), ("call.ended", 1000)]
+    assert told[1].data["seconds"] == 65.0
 
 
 async def test_a_call_is_told_of_when_it_begins_and_ends() -> None:
@@ -75,7 +84,7 @@ async def test_of_a_call_that_was_lost_with_its_process_it_is_told_why() -> None
     async with receiving() as receiver:
         webhooks = sender(receiver.url)
         async with running(webhooks):
-            webhooks.lost(began, "worker 0 was lost", at_s=1000.0)
+            webhooks.lost(began, "worker 0 was lost", seconds=10.0)
             await receiver.until(1)
     [ended] = receiver.events
     assert ended["type"] == "call.ended"
