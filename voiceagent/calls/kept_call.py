@@ -36,6 +36,7 @@ from voiceagent.conversation.events import Event, SettingsChanged
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.keeping import KeepsNothing
 
 MAX_WAITING = 1_000
 """Pieces of sound and events of one call that wait for the writer: five seconds; what comes then is lost."""
@@ -75,8 +76,8 @@ class _Stopped:
 _Told = Frame | _Stopped | Entry
 
 
-class KeptCall:
-    """What a session tells: a `Keeping`. clock: monotonic seconds. waiting: what the writer takes."""
+class KeptCall(KeepsNothing):
+    """What a session tells, but for what traces want. clock: monotonic seconds. waiting: for the writer."""
 
     def __init__(self, clock: Callable[[], float], losses: Losses) -> None:
         self.waiting: deque[_Told] = deque()
@@ -84,16 +85,6 @@ class KeptCall:
         self._losses = losses
         self._number = 0
         self._missed: dict[str, int] = {}  # samples for which there was no room, by response
-
-    def joined_trace(self, traceparent: str) -> None:
-        """Nothing: a log has no part in a trace."""
-
-    def traceparent(self, of: str) -> str:
-        """There is none."""
-        return ""
-
-    def tool_began(self, call_id: str) -> None:
-        """Nothing."""
 
     def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
         """See `Keeping`. At most `MAX_FACTS` are kept, of `MAX_FACT` characters each."""

@@ -11,7 +11,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.history import Item, MessageItem
-from voiceagent.session.keeping import NotKept
+from voiceagent.session.keeping import KeepsNothing
 from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.webhooks.message import WebhookEvent
 
@@ -81,7 +81,7 @@ def _decided(now: CallProgress, command: Command) -> CallProgress:
             return now
 
 
-class FollowedCall(NotKept):
+class FollowedCall(KeepsNothing):
     """A `Keeping` that tells whenever a call stands elsewhere. tell: takes it at once and does not wait.
     traced: its trace, which is told everything before this is.
     """

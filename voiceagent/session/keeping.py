@@ -58,8 +58,8 @@ class Keeping(Protocol):
         """The call is over; nothing is told after that. history: what was said and heard."""
 
 
-class NotKept:
-    """Nobody keeps the call, or traces it."""
+class KeepsNothing:
+    """To whom nothing of a call matters; a subclass takes what does."""
 
     def joined_trace(self, traceparent: str) -> None:
         """Nothing."""
@@ -101,6 +101,10 @@ class NotKept:
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:
         """Nothing."""
+
+
+class NotKept(KeepsNothing):
+    """Nobody keeps the call, or traces it, or follows it: what a log would need need not be made."""
 
 
 class KeptAndTraced:

@@ -31,6 +31,7 @@ from voiceagent.conversation.events import CallerGone
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
+from voiceagent.server.followed_call import CallOver, CallProgress, FollowedCall
 from voiceagent.session.call import InputOverflow
 from voiceagent.session.keeping import Keeping
 from voiceagent.telemetry.metrics import Metrics
@@ -203,6 +204,20 @@ async def test_the_answer_that_the_caller_hangs_up_in_is_kept_with_its_wait(
     gone = [told for told in kept.waiting if isinstance(told, Record)][-1]
     assert isinstance(gone.event, CallerGone)
     assert (gone.event.response_id, list(gone.commands)) == (report.response_id, [])
+
+
+async def test_where_a_call_stands_is_told_though_nobody_keeps_or_traces_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, told = MadeUpstream(), list[CallProgress | CallOver]()
+    followed = FollowedCall("call_1", told.append, None)
+    async with calling(made, monkeypatch, Shop, keeping=followed) as (_, client, _):
+        await made.until("session.update")
+        made.hears("A tuna, please.")
+        made.say("One tuna.")
+        await client.until(lambda: client.frames)
+    progress = [one for one in told if isinstance(one, CallProgress)]
+    assert (1, "the answer is made") in [(one.turn, one.doing) for one in progress]
 
 
 async def test_an_answer_that_made_no_sound_before_the_caller_hung_up_is_counted_but_not_kept(
