@@ -48,7 +48,22 @@ def hosted(engine: Any, /, workers: int = 1, **arguments: Any) -> HostedRecogniz
     return shell(engine, arguments, workers)
 
 
-class HostedRecognizer:
+class _Hosted:
+    """A blocking engine in processes of its own. host: these."""
+
+    def __init__(self, host: EngineHost) -> None:
+        self.host = host
+
+    async def start(self) -> None:
+        """Start the processes and load the model. Raises the error of the engine's kind."""
+        await self.host.start()
+
+    async def close(self) -> None:
+        """End the processes."""
+        await self.host.close()
+
+
+class HostedRecognizer(_Hosted):
     """A blocking recognizer in processes of its own."""
 
     def __init__(
@@ -58,38 +73,22 @@ class HostedRecognizer:
         workers: int = 1,
         supervision: Supervision = _SUPERVISION,
     ) -> None:
-        self._host = EngineHost(
-            HostedEngine(
-                name=_name(engine),
-                engine=_path(engine),
-                arguments=arguments,
-                error=RecognizerError,
-                windows=_RECOGNIZER_WINDOWS,
-                replaceable=_is_partial,
-            ),
-            workers,
-            supervision,
+        hosted_engine = HostedEngine(
+            name=_name(engine),
+            engine=_path(engine),
+            arguments=arguments,
+            error=RecognizerError,
+            windows=_RECOGNIZER_WINDOWS,
+            replaceable=_is_partial,
         )
-
-    @property
-    def host(self) -> EngineHost:
-        """Its processes."""
-        return self._host
-
-    async def start(self) -> None:
-        """Start the processes and load the model. Raises RecognizerError."""
-        await self._host.start()
-
-    async def close(self) -> None:
-        """End the processes."""
-        await self._host.close()
+        super().__init__(EngineHost(hosted_engine, workers, supervision))
 
     def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
-        return self._host.stream(in_pieces(sound, _TURN_SAMPLES))
+        return self.host.stream(in_pieces(sound, _TURN_SAMPLES))
 
 
-class HostedSynthesizer:
+class HostedSynthesizer(_Hosted):
     """A blocking synthesizer in processes of its own. rate_hz: of its sound, known once it has started."""
 
     def __init__(
@@ -103,35 +102,23 @@ class HostedSynthesizer:
             raise TypeError(f"{engine.__name__} has no turn_characters: see BlockingSynthesizer")
         self.rate_hz = 0
         self._turn_characters = engine.turn_characters
-        self._host = EngineHost(
-            HostedEngine(
-                name=_name(engine),
-                engine=_path(engine),
-                arguments=arguments,
-                error=SynthesizerError,
-                facts=("rate_hz",),
-            ),
-            workers,
-            supervision,
+        hosted_engine = HostedEngine(
+            name=_name(engine),
+            engine=_path(engine),
+            arguments=arguments,
+            error=SynthesizerError,
+            facts=("rate_hz",),
         )
-
-    @property
-    def host(self) -> EngineHost:
-        """Its processes."""
-        return self._host
+        super().__init__(EngineHost(hosted_engine, workers, supervision))
 
     async def start(self) -> None:
         """Start the processes and load the voice. Raises SynthesizerError."""
-        await self._host.start()
-        self.rate_hz = self._host.facts["rate_hz"]
-
-    async def close(self) -> None:
-        """End the processes."""
-        await self._host.close()
+        await super().start()
+        self.rate_hz = self.host.facts["rate_hz"]
 
     def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         """Speak one fragment, chunk by chunk. Raises SynthesizerError."""
-        return self._host.stream(self._turns(text))
+        return self.host.stream(self._turns(text))
 
     async def _turns(self, text: str) -> AsyncGenerator[Piece, None]:
         for piece in pieces(text, self._turn_characters):

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import structlog
 from prometheus_client import CollectorRegistry, Counter
@@ -206,28 +206,30 @@ def build_recognizer(config: Config, metrics: Metrics) -> Recognizer:
 
     metrics: where it is counted when the fallback is wanted.
     """
-    recognizer = cast("Recognizer", _built(config, "recognizer", config.recognizer))
-    if config.recognizer_fallback is None:
-        return recognizer
-    other = cast(
-        "Recognizer", _built(config, "recognizer", config.recognizer_fallback, "recognizer_fallback")
-    )
-    breaker, timeout_s = config.resilience.to_breaker(), config.resilience.speech_timeout_s
-    count = _counting(metrics.speech_failures, "recognizer")
-    return FallbackRecognizer("recognizer", recognizer, other, breaker, timeout_s, count=count)
+    tables = config.recognizer, config.recognizer_fallback
+    return cast("Recognizer", _with_fallback(config, metrics, "recognizer", *tables, FallbackRecognizer))
 
 
 def build_synthesizer(config: Config, metrics: Metrics) -> Synthesizer:
     """The same for the synthesizer."""
-    synthesizer = cast("Synthesizer", _built(config, "synthesizer", config.synthesizer))
-    if config.synthesizer_fallback is None:
-        return synthesizer
-    other = cast(
-        "Synthesizer", _built(config, "synthesizer", config.synthesizer_fallback, "synthesizer_fallback")
-    )
+    tables = config.synthesizer, config.synthesizer_fallback
+    return cast("Synthesizer", _with_fallback(config, metrics, "synthesizer", *tables, FallbackSynthesizer))
+
+
+def _with_fallback(
+    config: Config,
+    metrics: Metrics,
+    stage: Stage,
+    table: EngineConfig,
+    fallback: EngineConfig | None,
+    both: type[FallbackRecognizer | FallbackSynthesizer],
+) -> object:
+    primary: Any = _built(config, stage, table)
+    if fallback is None:
+        return primary
+    other: Any = _built(config, stage, fallback, f"{stage}_fallback")
     breaker, timeout_s = config.resilience.to_breaker(), config.resilience.speech_timeout_s
-    count = _counting(metrics.speech_failures, "synthesizer")
-    return FallbackSynthesizer("synthesizer", synthesizer, other, breaker, timeout_s, count=count)
+    return both(stage, primary, other, breaker, timeout_s, count=_counting(metrics.speech_failures, stage))
 
 
 def _built(config: Config, stage: Stage, table: EngineConfig, name: str = "") -> object:
