@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import structlog
+from httpx2 import StreamError
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.session import IncomingMessage, MessageHandlerFnT
 from mcp.client.streamable_http import streamable_http_client
@@ -32,10 +33,12 @@ from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.telemetry.log import Personal
 
 log = structlog.get_logger()
-# it tells each line of a program that is no message with a traceback; `Connection` tells it in a line
-logging.getLogger("mcp.client.stdio").addFilter(
-    lambda record: not (record.exc_info and isinstance(record.exc_info[1], ValueError))
-)
+# they tell what is no message with a traceback that has its words; whoever asked is told why,
+# and `Connection` tells of a program's line
+for _sdk in ("mcp.client.stdio", "mcp.client.streamable_http"):
+    logging.getLogger(_sdk).addFilter(
+        lambda record: not (record.exc_info and isinstance(record.exc_info[1], ValueError | StreamError))
+    )
 
 Answer = TypeVar("Answer")
 MAX_MESSAGE = 500

@@ -80,7 +80,7 @@ async def test_a_tool_that_fails_says_why_in_words() -> None:
             assert failed.value.error.kind == "tool_execution_error"
 
 
-async def test_an_answer_of_megabytes_fails_alone() -> None:
+async def test_an_answer_of_megabytes_fails_alone(caplog: pytest.LogCaptureFixture) -> None:
     async with mcp_server() as (address, _), connected(Target(f"{address}/mcp")) as connection:
         order = asyncio.create_task(connection.call("order", {"what": "tea"}))
         with pytest.raises(McpFailed) as failed:
@@ -88,6 +88,7 @@ async def test_an_answer_of_megabytes_fails_alone() -> None:
         assert failed.value.error.kind == "protocol_error"
         assert await order == "1 ordered: tea"
         assert await connection.call("order", {"what": "tea"}) == "2 ordered: tea"
+    assert not caplog.records
 
 
 async def test_a_long_result_is_cut_and_says_so() -> None:
