@@ -14,7 +14,7 @@ from audio.resample import Resampler, resample
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import Item, MessageItem
+from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
@@ -215,10 +215,7 @@ class UpstreamCall(BaseCall):
         if self._agent is not None:
             self._agent.told(command)
         if isinstance(command, do.ResponseConcluded):
-            spoken = (item for item in reversed(self.items) if isinstance(item, MessageItem))
-            said = next((item for item in spoken if item.role == "assistant"), None)
-            if said is not None:
-                self._keeping.played(said)
+            self._keeping.played(self._conversation.heard.popleft())
 
     def _notify(self, notification: do.Command) -> None:
         match notification:
@@ -253,6 +250,8 @@ class UpstreamCall(BaseCall):
         self._ids.made = []
         reports = self._times.hung_up(self._conversation.usages)
         self._keep(lambda: gone, self._conversation.handle(gone))
+        for said in self._conversation.heard:  # of which no command tells any more
+            self._keeping.played(said)
         for report in reports:
             self._services.measuring.metrics.observe(report, self.call_id)
         return reports

@@ -43,6 +43,7 @@ class UpstreamConversation:
         self._limits = limits
         self._new_id = new_id
         self._responses, self._beside = Responses(self.history), BesideResponses()
+        self.heard = self._responses.heard
         self._asking = Asking()
         self._started = self._connected = self._speaking = self._claimed = False
 

@@ -78,13 +78,15 @@ class Cut:
 class Responses:
     """Those of a call that are not over, the one that is played first. history: of the call.
 
-    running: the calls of the agent's tools that have no result yet.
+    running: the calls of the agent's tools that have no result yet. heard: for each `ResponseConcluded` what
+    was heard of it, also where the history has it no more; whoever carries that out takes it.
     """
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._all: deque[Response] = deque()
         self.running: set[str] = set()
+        self.heard: deque[MessageItem] = deque()
         self._told = ""  # of whose end the client knows, though it is still played
 
     def __bool__(self) -> bool:
@@ -215,9 +217,10 @@ class Responses:
 
     def _keep(self, item_id: str, text: str, cut: bool) -> list[Wanted]:
         """The history has what was heard of a response."""
+        said = MessageItem(item_id, "assistant", text, True, "incomplete" if cut else "completed")
         if item_id in self._history:
-            said = MessageItem(item_id, "assistant", text, True, "incomplete" if cut else "completed")
             self._history.put(said)
+        self.heard.append(said)
         return [do.ResponseConcluded(text, cut)]
 
     def _next(self) -> list[Wanted]:

@@ -24,9 +24,14 @@ from audio.pcm import AudioFormat
 from voiceagent.agents import Agent, tool
 from voiceagent.agents.running import RunningAgent
 from voiceagent.calls.kept_call import KeptCall, Losses
-from voiceagent.calls.log.entries import Record
+from voiceagent.calls.log.entries import HeardText, Record
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.client_requests import InputCommitted, ResponseRequested, SettingsChanged
+from voiceagent.conversation.client_requests import (
+    InputCommitted,
+    ItemDeleted,
+    ResponseRequested,
+    SettingsChanged,
+)
 from voiceagent.conversation.events import CallerGone
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
@@ -185,6 +190,28 @@ async def test_what_the_caller_cut_short_is_truncated_at_the_upstream(
         [(_, heard)] = texts(call)
         assert "one two three four five six seven eight nine ten".startswith(heard)
         assert len(heard) < 30
+
+
+@pytest.mark.parametrize("hangs_up", [False, True])
+async def test_what_was_heard_of_an_item_that_is_deleted_while_it_plays_is_kept(
+    monkeypatch: pytest.MonkeyPatch, hangs_up: bool
+) -> None:
+    made, kept = MadeUpstream(), KeptCall(time.monotonic, Losses())
+    async with calling(made, monkeypatch, keeping=kept) as (call, client, _):
+        await made.until("session.update")
+        first = made.say("One tuna.")
+        await client.until(lambda: client.of(notify.NotifyResponseEnded))
+        await until_quiet(call)
+        before = len(client.frames)
+        second = made.say("one two three four five six seven eight nine ten", pieces=20)
+        await client.until(lambda: len(client.frames) > before + 40)
+        await until_told(call)
+        call.handle(ItemDeleted(second))
+        if not hangs_up:
+            await until_quiet(call)
+    heard = {entry.item_id: entry.text for entry in kept.waiting if isinstance(entry, HeardText)}
+    assert heard[first] == "One tuna."
+    assert heard[second].startswith("one" if hangs_up else "one two three four five six seven eight nine ten")
 
 
 async def test_the_answer_that_the_caller_hangs_up_in_is_kept_with_its_wait(
