@@ -13,7 +13,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MIN_DEPTH_S = 0.02
+"""How long a packet waits for those before it where all came in order: as long as a packet of sound lasts."""
 MAX_DEPTH_S = 0.12
+"""The longest that one waits: what is later is taken to be lost. The caller is answered as much later."""
 _MARGIN_S = 0.005
 """Added to the lateness of a packet that came too late: the next one may be a little later still."""
 _SHRINK = 1 / 1500

@@ -21,13 +21,14 @@ RATE_HZ = 24_000
 """What is encoded, unless set otherwise. Opus knows 8, 12, 16, 24 and 48 kHz, at either end."""
 _BITRATE = 64_000
 """Where Opus' transform sounds better than its speech coder with 32 kb/s, in the whole band of 24 kHz, and
-costs half (`tests/bench/opus_cost.py`).
+costs half (`tests/bench/results/sound.md`, "Opus").
 """
 _LOSSY_BITRATE = 32_000
 """Of a line that loses packets, which may be for want of room: by the speech coder, a voice is transparent
 from about here on (RFC 6716, section 2.1.1).
 """
 _COMPLEXITY = 0
+"""Of 10: the least work for the encoder; what it costs and sounds like stands there too."""
 _MAX_BYTES = 1_275
 """A packet of one frame is never longer (RFC 6716, section 3.2.1)."""
 _MAX_S, _MAX_ENCODED_S = 0.12, 0.06

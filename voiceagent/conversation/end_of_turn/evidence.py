@@ -58,6 +58,7 @@ SOUNDS_EVEN = 1.0
 and of 353 ends, 2.4."""
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _LEAST_PROBABILITY = 0.02
+"""How sure of an end, or of none, a sound may be at most: its log odds are within 3.9 of even."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ LANGUAGES = Path(__file__).parent / "languages"
 MAX_WORDS = 12
 """Words from the end that say whether a sentence can end."""
 _DISTANCES = (0, 1, 2, 3, 3, 5, 5, 5, 8, 8, 8, 8)
+"""How far from the end each of them counts as standing: the further away, the less it matters how far."""
 
 
 @dataclass(frozen=True, slots=True)
