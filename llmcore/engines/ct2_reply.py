@@ -76,7 +76,7 @@ class Ct2Reply:
         if isinstance(piece, LlmError):
             raise piece
         if isinstance(piece, Exception):
-            raise LlmError(f"the model failed: {piece}") from piece
+            raise LlmError(f"the model failed: {str(piece) or type(piece).__name__}") from piece
         return piece
 
     def abandon(self) -> None:

@@ -129,7 +129,7 @@ class SharedState:
 
     def blocked(self, address: str) -> bool:
         """As `OtherGateways` has it."""
-        return time.time() < self._blocked.get(f"{digest(address):x}", 0.0)
+        return time.monotonic() < self._blocked.get(f"{digest(address):x}", 0.0)
 
     # ---- calls
 
@@ -269,7 +269,7 @@ class SharedState:
             case {"hang_up": str(call_id)}:
                 end(call_id)
             case {"blocked": str(address), "seconds": float(left_s) | int(left_s)}:
-                self._blocked[address] = time.time() + left_s
+                self._blocked[address] = time.monotonic() + left_s
                 if len(self._blocked) > MAX_BLOCKED:
                     del self._blocked[next(iter(self._blocked))]
             case _:

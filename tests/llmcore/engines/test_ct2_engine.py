@@ -14,6 +14,7 @@ import pytest
 
 from llmcore.engine import BusyError, Delta, LlmError, Message, Request, Tool, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
+from llmcore.engines.ct2_reply import Ct2Reply
 
 SYSTEM = Message("system", "You are the front desk of a small inn by the sea.")
 GREETING = (Message("user", "Good evening."), Message("assistant", "Good evening, this is the front desk."))
@@ -27,6 +28,21 @@ HISTORY = (
 )
 QUESTION = Request((*HISTORY, Message("user", "How much is it a night")), max_tokens=24)
 FOREVER = Request((SYSTEM, Message("user", "forever")), max_tokens=1500)
+
+
+class OutOfMemory:
+    """A reader that fails where a prompt is laid out: as Python has it, without a word."""
+
+    @property
+    def chat(self) -> Any:
+        raise MemoryError
+
+
+async def test_a_failure_without_words_is_told_by_its_name() -> None:
+    reply = Ct2Reply(QUESTION, asyncio.get_running_loop())
+    reply.run(OutOfMemory())  # type: ignore[arg-type]
+    with pytest.raises(LlmError, match="the model failed: MemoryError"):
+        await reply.next_piece()
 
 
 @pytest.fixture

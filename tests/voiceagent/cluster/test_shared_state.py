@@ -126,7 +126,9 @@ async def test_each_knows_the_reports_of_all_and_places_calls_by_them(redis: Red
         assert one.state.place("https://one", takes_calls=False) is None
 
 
-async def test_wrong_keys_shut_an_address_out_everywhere(pair: tuple[Gateway, Gateway]) -> None:
+async def test_wrong_keys_shut_an_address_out_everywhere(
+    pair: tuple[Gateway, Gateway], monkeypatch: pytest.MonkeyPatch
+) -> None:
     one, other = pair
     for gateway in (one, other, one):
         assert not one.state.blocked("203.0.113.9")
@@ -134,6 +136,9 @@ async def test_wrong_keys_shut_an_address_out_everywhere(pair: tuple[Gateway, Ga
 
     await until(lambda: one.state.blocked("203.0.113.9") and other.state.blocked("203.0.113.9"))
     assert not one.state.blocked("203.0.113.8")
+    an_hour_on = time.time() + 3_600.0
+    monkeypatch.setattr(time, "time", lambda: an_hour_on)
+    assert one.state.blocked("203.0.113.9"), "for a minute, whatever the clock is set to"
 
 
 async def test_without_redis_nobody_is_refused_and_it_is_told() -> None:
