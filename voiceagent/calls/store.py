@@ -33,6 +33,8 @@ from voiceagent.calls.rows import (
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 _UPGRADING = threading.Lock()  # Alembic keeps what it works on in globals
+_ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(7364829)"}
+"""What other servers that start with the same database wait behind, until the transaction is over."""
 CONNECT_S = 5
 """How long a database may take to answer a connection."""
 
@@ -83,6 +85,7 @@ class CallStore:
         config.set_main_option("script_location", str(MIGRATIONS))
         with _UPGRADING, self._begin() as connection:
             config.attributes["connection"] = connection
+            connection.exec_driver_sql(_ALONE[connection.dialect.name])
             try:
                 command.upgrade(config, "head")
             except CommandError as error:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -31,6 +35,16 @@ TURN = Turn(
 )
 TOOLS = (ToolUse("", "find_room", 2.0, 0.25, failed=True), ToolUse("", "book", 3.0, None))
 SUMMARY = CallSummary("call_1", 1.8e9, 12.5, "the caller hung up", 40, 1, (TURN,), TOOLS)
+
+UPGRADE = """
+import sys
+from voiceagent.calls.store import CallStore
+print(flush=True)
+sys.stdin.readline()
+for url in sys.argv[1:]:
+    CallStore(url).upgrade()
+"""
+"""A server that starts when it is told to."""
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -182,6 +196,18 @@ def test_to_upgrade_again_changes_nothing(store: CallStore):
     store.ended(SUMMARY, "ended", "place", 1)
     store.upgrade()
     assert store.turns_of("call_1") == [TURN]
+
+
+def test_servers_that_start_together_upgrade_one_after_the_other(tmp_path: Path):
+    urls = [f"sqlite:///{tmp_path / str(number)}.db" for number in range(3)]
+    command = [sys.executable, "-c", UPGRADE, *urls]
+    pipes: dict[str, Any] = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE, "bufsize": 0}
+    servers = [subprocess.Popen(command, **pipes) for _ in range(3)]
+    for server in servers:
+        server.stdout.readline()
+    for server in servers:
+        server.stdin.write(b"now\n")
+    assert [server.communicate()[1] for server in servers] == [b"", b"", b""]
 
 
 def test_a_deleted_word_is_in_no_file_of_sqlite(tmp_path: Path):
