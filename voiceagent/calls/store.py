@@ -54,6 +54,8 @@ class CallStore:
     def __init__(self, url: str) -> None:
         try:
             parsed = sa.make_url(url)
+            if parsed.get_backend_name() not in _ALONE:
+                raise sa.exc.NoSuchModuleError(f"allowed are {' and '.join(_ALONE)}")
             waiting = {"timeout": CONNECT_S} if parsed.get_backend_name() == "sqlite" else {}
             if parsed.get_backend_name() == "postgresql":
                 parsed, waiting = parsed.set(drivername="postgresql+psycopg"), {"connect_timeout": CONNECT_S}

@@ -234,6 +234,11 @@ def test_what_is_no_database_is_refused(url: str):
         CallStore(url)
 
 
+def test_a_database_of_another_kind_is_refused_with_those_that_are_allowed():
+    with pytest.raises(StoreError, match=r"mysql://x.*allowed are sqlite and postgresql"):
+        CallStore("mysql://x")
+
+
 def rows(*ages_days: float, state: str = "ended"):
     row = CallRow("", "ended", 0, 1, "", "", 100, 0, 0, 0, 0)
     store = [replace(row, call_id=str(age), started_at=-86_400 * age, state=state) for age in ages_days]
