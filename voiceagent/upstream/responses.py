@@ -192,10 +192,12 @@ class Responses:
         return [do.Play(response.response_id, Speech(samples))]
 
     def _words(self, response: Response, item_id: str, words: str) -> list[Wanted]:
-        if item_id not in self._history:
+        if item_id != response.item_id and item_id not in self._history:
             self._history.insert(MessageItem(item_id, "assistant", "", True, "in_progress"))
         response.item_id = item_id
         response.text += words
+        if item_id not in self._history:  # the client has deleted it: what comes of it is heard, not read
+            return []
         previous_id = self._history.previous_id(item_id)
         return [notify.NotifyResponseText(response.response_id, item_id, previous_id, words)]
 

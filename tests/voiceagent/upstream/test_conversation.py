@@ -144,6 +144,17 @@ def test_only_what_was_heard_of_a_cut_response_is_kept() -> None:
     assert take(call, sound(1), done(1, "cancelled")) == []
 
 
+def test_an_item_that_is_deleted_while_its_words_come_stays_deleted() -> None:
+    call = conversation()
+    call.connected()
+    take(call, created(1), words(1), sound(1))
+    call.handle(ev.ItemDeleted("item_1"))
+    more = take(call, words(1, " five"), sound(1), done(1))
+    assert [type(one) for one in more] == [do.Play, do.FinishPlayout]
+    call.handle(ev.PlayoutPlayed("resp_1"))
+    assert call.history.items == []
+
+
 def test_a_caller_who_hangs_up_leaves_what_he_heard_and_nothing_to_do() -> None:
     call = conversation()
     call.connected()
