@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+from asyncio.subprocess import Process
 from pathlib import Path
 
 import httpx
@@ -23,16 +24,21 @@ def test_files_of_an_agent_count_and_hidden_ones_do_not(tmp_path: Path) -> None:
     assert {path.name for path in changed_at(tmp_path)} == {"agent.py", "my.toml", "prompt.md"}
 
 
+async def reloading(config: Path, number: signal.Signals, disposition: signal.Handlers) -> Process:
+    """`serve --reload`, by a shell that treats a signal so."""
+    program = Path(sys.executable).with_name("voiceagent")
+    return await asyncio.create_subprocess_exec(
+        *(program, "serve", "--config", config, "--port", "0", "--reload"),
+        stdout=asyncio.subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(number, disposition),
+    )
+
+
 async def test_a_server_is_there_again_after_a_change_and_ends_where_a_shell_had_it_ignore_that(
     tmp_path: Path,
 ) -> None:
     config = write_config(tmp_path, "")
-    program = Path(sys.executable).with_name("voiceagent")
-    process = await asyncio.create_subprocess_exec(
-        *(program, "serve", "--config", config, "--port", "0", "--reload"),
-        stdout=asyncio.subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
-    )
+    process = await reloading(config, signal.SIGINT, signal.SIG_IGN)
     assert process.stdout is not None
     try:
         first = await process.stdout.readline()
@@ -47,12 +53,7 @@ async def test_a_server_is_there_again_after_a_change_and_ends_where_a_shell_had
 
 
 async def test_a_closed_terminal_ends_no_call_of_a_server_that_is_started_again(tmp_path: Path) -> None:
-    program = Path(sys.executable).with_name("voiceagent")
-    process = await asyncio.create_subprocess_exec(
-        *(program, "serve", "--config", write_config(tmp_path, ""), "--port", "0", "--reload"),
-        stdout=asyncio.subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),
-    )
+    process = await reloading(write_config(tmp_path, ""), signal.SIGHUP, signal.SIG_DFL)
     assert process.stdout is not None
     try:
         async with asyncio.timeout(60), httpx.AsyncClient(trust_env=False) as client:
