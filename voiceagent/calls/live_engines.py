@@ -21,9 +21,9 @@ from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.recorded_answers import Later
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.session.answering import Answerer
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.deadlines import Awaited
+from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.prefilling import EndAsking
 from voiceagent.session.recognition import TurnRecognition
 from voiceagent.session.services import Services
@@ -156,18 +156,18 @@ class RunningEngines:
         if not start.say:
             await self._read_before(services, start)
         made, over = _Made(), (ev.ResponseGenerated, ev.ResponseFailed)
-        answerer = self._answerer(services, made)
-        answerer.start(replace(start, preemptive=False))
+        llm_work = self._llm_work(services, made)
+        llm_work.start(replace(start, preemptive=False))
         await made.until(over)
-        await answerer.close()
+        await llm_work.close()
         return [(after_s, self._at_rate(services, event)) for after_s, event in made.events]
 
     async def _summarise(self, services: Services, wanted: do.Summarise) -> Later:
         made = _Made()
-        answerer = self._answerer(services, made)
-        answerer.summarise(wanted)
+        llm_work = self._llm_work(services, made)
+        llm_work.summarise(wanted)
         await made.until((ev.HistorySummarised,))
-        await answerer.close()
+        await llm_work.close()
         return made.events
 
     async def _read_before(self, services: Services, start: do.StartResponse) -> None:
@@ -177,14 +177,14 @@ class RunningEngines:
         with suppress(LlmError):  # the response meets the same failure, and tells it
             await services.answering.llm.prefill(prompt)
 
-    def _answerer(self, services: Services, made: _Made) -> Answerer:
+    def _llm_work(self, services: Services, made: _Made) -> LlmWork:
         def give_up(awaited: Awaited, reason: str) -> None:
-            answerer.give_up(awaited.owner, awaited.stage, reason)  # type: ignore[arg-type]  # one of the two
+            llm_work.give_up(awaited.owner, awaited.stage, reason)  # type: ignore[arg-type]  # one of the two
 
         monitor = _monitor(self._call_id, services, give_up)
         stamps = TurnStamps(services.measuring, lambda at_s: at_s)
-        answerer = Answerer(self._call_id, services, made.post, stamps, _room, monitor)
-        return answerer
+        llm_work = LlmWork(self._call_id, services, made.post, stamps, _room, monitor)
+        return llm_work
 
     async def _hear(self, turn: _Turn, received_s: float, until_s: float) -> Later:
         turn.recognition.push(self._next(turn, received_s))

@@ -272,10 +272,12 @@ ListenerCommand = (
     | ClearInput
     | ConfigureListening
 )
+"""What is to be done with the caller's sound."""
 
-AnswererCommand = (
+LlmCommand = (
     Prefill | AskTurnEnd | Summarise | StartResponse | HurryResponse | ReleaseResponse | CancelResponse
 )
+"""What the LLM has to do for the call."""
 
 AgentCommand = RunTool | CancelTool | ListMcpTools | TurnConcluded | ResponseConcluded
 """What goes to tools and the agent's code."""
@@ -283,7 +285,7 @@ AgentCommand = RunTool | CancelTool | ListMcpTools | TurnConcluded | ResponseCon
 Command = (
     Notification
     | ListenerCommand
-    | AnswererCommand
+    | LlmCommand
     | Play
     | FinishPlayout
     | StopPlayout

@@ -82,12 +82,12 @@ class BaseCall(ABC):
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""
 
-    def _take_in_order(self, new: Taken, take: Callable[[Taken], None], name: str) -> bool:
-        """Take something in by `take`, and after it, in order, whatever it brings; False where it is left to
-        one that is being taken. name: of a fault in it, for the log.
+    def _handle_in_order(self, new: Taken, take: Callable[[Taken], None], name: str) -> bool:
+        """Handle `new` by `take`, and after it, in order, whatever was posted meanwhile. Returns False where
+        something is being handled already: `new` comes after that. name: what the log calls a fault in it.
         """
         self._untaken.append(new)
-        if self._taking:  # what is carried out posts events itself: they come after it
+        if self._taking:  # what is carried out posts events itself
             return False
         self._taking = True
         try:
@@ -211,9 +211,9 @@ class BaseCall(ABC):
         self._hung_up = self._hung_up or hung_up
         self._ended.set()
 
-    def _take_in(self, services: Services) -> None:
-        """Take in the configuration's tools and the agent's code: the last step of making a call, as both
-        post events.
+    def _join_agent_and_tools(self, services: Services) -> None:
+        """Offer the configuration's tools and let the agent's code join: the last step of a subclass's
+        constructor, as both post events.
         """
         if services.mcp is not None and (tools := configured_tools(services.mcp)):
             self.offer(tools, "mcp")

@@ -15,12 +15,12 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode
-from voiceagent.session.answering import Answerer
 from voiceagent.session.call import Client
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.deadlines import Awaited
 from voiceagent.session.keeping import Keeping
 from voiceagent.session.listening import Listener
+from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.mcp import McpInCall
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services, SetPhrase
@@ -67,7 +67,7 @@ class CommandExecutor:
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)
         room, find_context = self._speaker.room, None if agent is None else agent.find_context
-        self._answerer = Answerer(
+        self._llm_work = LlmWork(
             call_id, services, post, self.stamps, room, self.monitor, keeping.traceparent, find_context
         )
         self._agent = agent
@@ -121,11 +121,11 @@ class CommandExecutor:
                 self._log.info("hanging_up", reason=reason)
                 self._end(reason)
             case _ if isinstance(command, do.ListenerCommand):
-                self._listen(command)
-            case _ if isinstance(command, do.AnswererCommand):
-                self._answer(command)
+                self._execute_for_listener(command)
+            case _ if isinstance(command, do.LlmCommand):
+                self._execute_for_llm(command)
             case _ if isinstance(command, do.AgentCommand):
-                self._to_agent(command)
+                self._execute_for_agent(command)
             case _:
                 self._notify(command)
 
@@ -134,12 +134,12 @@ class CommandExecutor:
         self._late_timer.disarm()
         self.monitor.close()
         self._speaker.close()
-        await self._answerer.close()
+        await self._llm_work.close()
         await self.listener.close()
         await self.mcp.close()
         await self.tools.close()
 
-    def _to_agent(self, command: do.AgentCommand) -> None:
+    def _execute_for_agent(self, command: do.AgentCommand) -> None:
         match command:
             case do.RunTool(call, server, name):
                 self.tools.run(call, None if server is None else self.mcp.tool(server, name))
@@ -159,9 +159,9 @@ class CommandExecutor:
         if awaited.stage == "recognizer":
             self.listener.give_up(awaited.owner, reason)
         else:
-            self._answerer.give_up(awaited.owner, cast("ev.Stage", awaited.stage), reason)
+            self._llm_work.give_up(awaited.owner, cast("ev.Stage", awaited.stage), reason)
 
-    def _listen(self, command: do.ListenerCommand) -> None:
+    def _execute_for_listener(self, command: do.ListenerCommand) -> None:
         match command:
             case do.StartRecognition(item_id, at_s):
                 self.listener.start_recognition(item_id, at_s)
@@ -178,22 +178,22 @@ class CommandExecutor:
             case do.ConfigureListening(settings):
                 self.listener.configure(settings)
 
-    def _answer(self, command: do.AnswererCommand) -> None:
+    def _execute_for_llm(self, command: do.LlmCommand) -> None:
         match command:
             case do.Prefill(messages, tools):
-                self._answerer.prefill(messages, tools)
+                self._llm_work.prefill(messages, tools)
             case do.AskTurnEnd():
-                self._answerer.ask_end(command)
+                self._llm_work.ask_end(command)
             case do.Summarise():
-                self._answerer.summarise(command)
+                self._llm_work.summarise(command)
             case do.StartResponse():
-                self._answerer.start(command)
+                self._llm_work.start(command)
             case do.HurryResponse(response_id):
-                self._answerer.hurry(response_id)
+                self._llm_work.hurry(response_id)
             case do.ReleaseResponse(response_id):
-                self._answerer.release(response_id)
+                self._llm_work.release(response_id)
             case do.CancelResponse(response_id):
-                self._answerer.cancel(response_id)
+                self._llm_work.cancel(response_id)
 
     def _notify(self, notification: notify.Notification) -> None:
         match notification:  # a client is told less

@@ -55,7 +55,7 @@ class Session(BaseCall):
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
         self._tool_times = ToolTimes(services.measuring)
         self._idle_timer = EventTimer(post)
-        self._take_in(services)
+        self._join_agent_and_tools(services)
 
     @property
     def settings(self) -> CallSettings:
@@ -101,7 +101,7 @@ class Session(BaseCall):
 
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""
-        if not self._closed and self._take_in_order(event, self._take, type(event).__name__):
+        if not self._closed and self._handle_in_order(event, self._take, type(event).__name__):
             self._monitor_idleness()
 
     @property

@@ -77,7 +77,7 @@ class UpstreamCall(BaseCall):
         self._heard_s = 0.0
         # by it a log tells what the core was, also of a caller who is gone before the upstream comes
         self._take(partial(ev.UpstreamTold, "called"), lambda: [])
-        self._take_in(services)
+        self._join_agent_and_tools(services)
 
     @property
     def settings(self) -> CallSettings:
@@ -166,7 +166,7 @@ class UpstreamCall(BaseCall):
 
     def _take(self, event: Callable[[], ev.Event], decide: Callable[[], list[Wanted]]) -> None:
         if not self._closed:
-            self._take_in_order((event, decide), self._carry_out, "upstream")
+            self._handle_in_order((event, decide), self._carry_out, "upstream")
 
     def _carry_out(self, step: Step) -> None:
         event, decide = step

@@ -17,9 +17,9 @@ from llmcore.engine import Generation, Message, Usage
 from llmcore.text.prompt import PromptLayout
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.session.answering import Answerer
 from voiceagent.session.config import ContextConfig
 from voiceagent.session.context import ContextSources, Source, TurnContext
+from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.turn_stamps import TurnStamps
 from voiceagent.telemetry.context_metrics import ContextMetrics
 
@@ -147,11 +147,11 @@ class Answers:
         self.llm = ScriptedLlm(["At seven."], usage=Usage(9, 0, 2))
         self.over = asyncio.Event()
 
-    async def make(self, world: World, find_context: Source | None = None) -> Answerer:
+    async def make(self, world: World, find_context: Source | None = None) -> LlmWork:
         services = await call_services(Deaf(), self.llm, Deaf())
         services = replace(services, answering=replace(services.answering, context=world.sources))
         stamps = TurnStamps(services.measuring, lambda at_s: at_s)
-        return Answerer(
+        return LlmWork(
             "tested", services, self._take, stamps, self._room, call_monitor(), find_context=find_context
         )
 
@@ -165,14 +165,14 @@ class Answers:
 
 async def test_the_llm_reads_what_the_agent_finds_and_answers_with_it() -> None:
     answers, world = Answers(), World()
-    answerer = await answers.make(world, facts)
-    answerer.prefill((SYSTEM, Message("user", "when does the pool")), ())
+    llm_work = await answers.make(world, facts)
+    llm_work.prefill((SYSTEM, Message("user", "when does the pool")), ())
     while not any(POOL in read.messages[-1].content for read in answers.llm.prefills):  # noqa: ASYNC110
         await asyncio.sleep(0.001)
     prompt = (SYSTEM, Message("user", "when does the pool open"))
-    answerer.start(do.StartResponse("answer", Generation(prompt), "text", "turn"))
+    llm_work.start(do.StartResponse("answer", Generation(prompt), "text", "turn"))
     await answers.over.wait()
-    await answerer.close()
+    await llm_work.close()
     (request,) = answers.llm.requests
     assert request.messages[0] == SYSTEM
     assert POOL in request.messages[-1].content
@@ -181,9 +181,9 @@ async def test_the_llm_reads_what_the_agent_finds_and_answers_with_it() -> None:
 
 async def test_a_response_with_a_prompt_of_its_own_has_no_context() -> None:
     answers = Answers()
-    answerer = await answers.make(World(facts=facts))
+    llm_work = await answers.make(World(facts=facts))
     prompt = (Message("user", "when does the pool open"),)
-    answerer.start(do.StartResponse("answer", Generation(prompt), "text", own_prompt=True))
+    llm_work.start(do.StartResponse("answer", Generation(prompt), "text", own_prompt=True))
     await answers.over.wait()
-    await answerer.close()
+    await llm_work.close()
     assert answers.llm.requests[0].messages == prompt

@@ -27,7 +27,7 @@ SHORT_FRAGMENT_CHARS = 24
 """Longest first fragment at the level of load shedding that makes them short: two or three words."""
 
 
-class Answerer:
+class LlmWork:
     """Owns the work on one call's responses. post: takes the events that come of it. room: waits until more
     sound may be made. monitor: looks after the call. traceparent: of a response, by its id. find_context: the
     agent's own source of context, if there is one.
