@@ -1,0 +1,215 @@
+"""The call workers of a server, and the answers to what they ask about the whole of it."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
+
+from llmcore.policies.admission import Refusal
+from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.access.calls import State
+from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
+from voiceagent.access.slots import LocalSlots, SharedSlots
+from voiceagent.config.tables import Config
+from voiceagent.engines.catalogue import Stage
+from voiceagent.engines.engines import Engines
+from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
+from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.processes.policies.balance import Balance
+from voiceagent.processes.rounds import until_multiple_s
+from voiceagent.processes.streams import Service, single_answer
+from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
+from voiceagent.server.call_worker import WorkerTask
+from voiceagent.server.desk import Desk
+from voiceagent.server.load import load_report
+from voiceagent.server.lost_calls import LostCalls
+from voiceagent.server.parts import PartsMonitor
+from voiceagent.server.routes import Routes
+from voiceagent.server.status import Judged, Triage, health
+from voiceagent.server.supervisor_client import LlmStatus
+from voiceagent.telemetry.event_loop import LoopMonitor
+from voiceagent.telemetry.metrics import Metrics, render
+from voiceagent.telemetry.totals import Totals
+
+LLM_STATUS_S = 0.25
+"""How often workers are told how busy the LLM is, if that has changed."""
+TROUBLES_S = 0.5
+"""A worker that takes longer than this to tell what is wrong with it is late, and that is what is wrong."""
+ANSWER_S = 2.0
+"""How long a worker may take to send its numbers; else those it sent before stand."""
+
+
+class Workers:
+    """The `WholeServer` of a supervisor: workers ask it, and so does the desk, which answers connections
+    while no worker can.
+
+    engines: those that all workers share. of_workers: the stages whose engine each worker has its own of.
+    lost_calls: is told what workers tell of their calls, and which worker died. Raises ConfigError.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        engines: Engines,
+        of_workers: frozenset[Stage],
+        llm_monitor: LlmMonitor,
+        metrics: Metrics,
+        lost_calls: LostCalls,
+    ) -> None:
+        self._config, self._engines, self._metrics = config, engines, metrics
+        self._llm_monitor, self._lost_calls = llm_monitor, lost_calls
+        self.state: State = "starting"
+        self.engines_started = asyncio.Event()
+        self._secrets = ClientSecrets(config.limits.max_client_secrets)
+        number = config.server.workers
+        self._counts = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the server
+        self._counts.truncate(SharedSlots.size(config.server.max_calls, number))
+        self._slots = SharedSlots(self._counts.fileno(), config.server.max_calls, number, worker=0)
+        self._totals = Totals()
+        # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
+        self.routes = Routes(config, LocalSlots(0), Metrics(), self)
+        self.desk = Desk(self.routes.app(), config.server.max_message_bytes, config.limits)
+        self.pool = self._pool([WorkerTask(config, worker, of_workers) for worker in range(number)])
+        self.loop = LoopMonitor(metrics.registry)
+        self.judging = Triage(self.collect)
+        self.parts = PartsMonitor(
+            metrics, engines, llm_monitor, self.pool.troubles, lambda: {"workers": self.pool.restarts}
+        )
+
+    def _pool(self, tasks: list[WorkerTask]) -> WorkerPool:
+        """The workers that are to be, and what one of them is chosen by."""
+        program = WorkerProgram(
+            "voiceagent.server.call_worker:main",
+            tasks,
+            self._services(),
+            ENGINE_ERRORS,
+            self._counts.fileno(),
+            self._config.supervision.of_workers(),
+            self._lost_calls.told,
+            self._note_lost,
+        )
+        return WorkerPool(
+            program,
+            lambda: self._slots.workers,
+            Balance(self._config.server.worker_load_threshold, self._config.server.max_loop_lag_s),
+            self.desk.answer,
+        )
+
+    @property
+    def calls(self) -> int:
+        """How many there are now."""
+        return self._slots.taken
+
+    def close(self) -> None:
+        """All workers have ended: what they counted their calls in goes."""
+        self._counts.close()
+
+    def _services(self) -> dict[str, Service]:
+        """What workers may ask for."""
+        return {
+            **engine_services(self._engines, self._config.agent.language),
+            "rate_hz": single_answer(self._answer_rate),
+            "engines_work": single_answer(self._answer_engines_work),
+            "secrets": single_answer(self._answer_secrets),
+            "llm_status": self._answer_llm_status,
+            "health": single_answer(lambda _: self.health()),
+            "load": single_answer(lambda _: self.load()),
+            "metrics_page": single_answer(lambda _: self.metrics_page()),
+            "triage": single_answer(lambda _: self.triage()),
+            "share_secret": single_answer(self.share_secret),
+            "hang_up": single_answer(self.hang_up),
+        }
+
+    async def _answer_rate(self, _: None) -> int:
+        return self._engines.synthesizer.rate_hz
+
+    async def _answer_engines_work(self, _: None) -> bool:
+        """Once they have started: a worker has shown that they do, and one that is started later need not
+        wait for them to work.
+        """
+        await self.engines_started.wait()
+        return self.pool.facts is not None
+
+    async def _answer_secrets(self, _: None) -> list[ClientSecret]:
+        return self._secrets.kept()
+
+    async def _answer_llm_status(
+        self, _: None, _items: AsyncGenerator[Any, None]
+    ) -> AsyncGenerator[LlmStatus, None]:
+        sent: LlmStatus | None = None
+        while True:
+            # A worker knows itself whether a call would be the only one, which is never refused.
+            now = LlmStatus(self.shedder.level, self._llm_monitor.outlook(max(1, self._slots.taken)))
+            if now != sent:
+                sent = now
+                yield now
+            await asyncio.sleep(until_multiple_s(LLM_STATUS_S, time.monotonic()))
+
+    def _note_lost(self, worker: int, reason: str) -> dict[str, Any]:
+        """A worker has died, and its calls with it."""
+        self._slots.clear(worker)
+        self._totals.remove(worker)
+        return self._lost_calls.lost(worker, reason)
+
+    @property
+    def shedder(self) -> LoadShedder:
+        """What is given up while there is too much to do."""
+        return self._llm_monitor.shedder
+
+    def refusal(self, calls: int) -> Refusal | None:
+        """Why one more call would not be served in time, if it would not; counted."""
+        return self._llm_monitor.refusal(calls)
+
+    async def health(self) -> dict[str, Any]:
+        """The body of `GET /health`."""
+        troubles = self.parts.troubles()
+        for of_worker in (await self.pool.ask("troubles", wait_s=TROUBLES_S)).values():
+            troubles |= {part: trouble for part, trouble in of_worker.items() if trouble}
+        slots = self._slots.taken
+        body = health(self._config, self.state, slots, self._llm_monitor, troubles, self.loop)
+        # engines that work are of no use without anybody to take calls
+        if body["status"] == "degraded" and not self.pool.ready:
+            body["status"] = "unavailable"
+        return body | {"workers": self.pool.ready}
+
+    async def load(self) -> dict[str, Any]:
+        """The body of `GET /load`."""
+        return self.load_now()
+
+    def load_now(self) -> dict[str, Any]:
+        """The same, without waiting for its turn among what is asked."""
+        monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
+        outlook = monitor.outlook(self._slots.taken)
+        return load_report(self.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
+
+    async def metrics_page(self) -> bytes:
+        """The page that Prometheus reads: the numbers of all workers and of the engines."""
+        return render(await self._total())
+
+    async def _total(self) -> CollectorRegistry:
+        self._totals.update(await self.pool.ask("metrics", wait_s=ANSWER_S))
+        return self._totals.registry(list(self._metrics.registry.collect()))
+
+    async def collect(self) -> list[Metric]:
+        """The metrics of all workers and of the engines."""
+        return list((await self._total()).collect())
+
+    async def triage(self) -> Judged:
+        """Why calls are slow."""
+        return await self.judging.judge()
+
+    async def share_secret(self, secret: ClientSecret) -> None:
+        """Make a key known to all workers, those that will be started later too."""
+        # here too: a worker that is started later asks for them
+        self._secrets.keep(secret, time.time())
+        await self.pool.ask("keep_secret", secret, ANSWER_S, starting=True)
+
+    async def hang_up(self, call_id: str) -> bool:
+        """End a call, whichever worker has it; whether one had it."""
+        return any((await self.pool.ask("hang_up", call_id, ANSWER_S)).values())
