@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from typing import Literal
 
 from audio.recognizers.redecoding import RedecodingRecognizer
-from audio.recognizers.whisper_model import LoadedModel
+from audio.recognizers.whisper_model import LANGUAGES, ComputeType, LoadedModel, sizes
 
 _MAX_S = 10.0
 """Pieces of 5 to 9 s are final."""
@@ -22,13 +24,12 @@ class WhisperRecognizer(RedecodingRecognizer):
     download_root, local_files_only: the hub's cache, and whether only that is used.
     threads: of the processor a decoding uses; 0 takes four, or a core each.
     step_s: new sound that makes a new decoding worthwhile. workers: decodings at once.
-    Raises ValueError for a model of English that is to hear another language.
     """
 
     model: str
     _: KW_ONLY
-    device: str = "auto"
-    compute_type: str = "default"
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    compute_type: ComputeType = "default"
     language: str | None = "en"
     download_root: Path | None = None
     local_files_only: bool = False
@@ -37,10 +38,6 @@ class WhisperRecognizer(RedecodingRecognizer):
     workers: int = 1
 
     def __post_init__(self) -> None:
-        if self.model.endswith(".en") and self.language not in ("en", None):
-            told = f"model {self.model!r} knows English alone, and language is {self.language!r}"
-            raise ValueError(f"{told}; allowed: a model without .en in its name")
-
         def load() -> LoadedModel:
             return LoadedModel(
                 self.model,
@@ -54,3 +51,13 @@ class WhisperRecognizer(RedecodingRecognizer):
             )
 
         super().__init__("whisper", load, self.step_s, _MAX_S, self.workers)
+
+
+def misfits(model: str, language: str | None = "en", **_: object) -> Iterator[tuple[str, str]]:
+    """The keyword arguments with which it does not start, each with what is allowed. Nothing is loaded."""
+    if "/" not in model and model not in sizes() and not Path(model).is_dir():
+        yield "model", f"allowed: a folder, owner/name on the model hub, or a size: {', '.join(sizes())}"
+    if language is not None and language not in LANGUAGES:
+        yield "language", f"Whisper does not have it; allowed: {', '.join(LANGUAGES)}"
+    elif model.endswith(".en") and language not in ("en", None):
+        yield "model", f"knows English alone, and language is {language!r}; allowed: a model without .en"

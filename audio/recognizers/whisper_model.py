@@ -6,13 +6,14 @@ import math
 import os
 from pathlib import Path
 from threading import Event
+from typing import Literal
 
 import numpy as np
 from ctranslate2 import StorageView  # type: ignore[import-untyped]
 from ctranslate2.models import WhisperGenerationResult  # type: ignore[import-untyped]
-from faster_whisper import WhisperModel  # type: ignore[import-untyped]  # ships no types
+from faster_whisper import WhisperModel, available_models  # type: ignore[import-untyped]  # ships no types
 from faster_whisper.feature_extractor import FeatureExtractor  # type: ignore[import-untyped]
-from faster_whisper.tokenizer import Tokenizer  # type: ignore[import-untyped]
+from faster_whisper.tokenizer import _LANGUAGE_CODES, Tokenizer  # type: ignore[import-untyped]
 from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 
 from audio.pcm import Samples
@@ -20,6 +21,21 @@ from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
 from audio.recognizers.decoding.growing_window import Segment, quiet_cuts, says_again
 from audio.recognizers.redecoding import Decode
 
+ComputeType = Literal[
+    "default",
+    "auto",
+    "int8",
+    "int8_float32",
+    "int8_float16",
+    "int8_bfloat16",
+    "int16",
+    "float16",
+    "bfloat16",
+    "float32",
+]
+"""CTranslate2's names; one that the machine does not have is replaced by the nearest that it has."""
+LANGUAGES: tuple[str, ...] = _LANGUAGE_CODES
+"""Those of a model that knows several."""
 _FILES = ("model.bin", "config.json", "tokenizer.json")
 _VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 _SHORTEST = SAMPLE_RATE_HZ // 10
@@ -35,6 +51,11 @@ _STEP_SAMPLES = SAMPLE_RATE_HZ // 50
 _MAX_PROMPT_TOKENS = 200
 _NO_SPEECH, _UNLIKELY = 0.6, -1.0
 """As in OpenAI's own program: it is silence where the model says so and finds its own words unlikely."""
+
+
+def sizes() -> list[str]:
+    """The names of models that need no owner on the hub."""
+    return list(available_models())
 
 
 class LoadedModel:

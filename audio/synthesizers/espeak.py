@@ -6,8 +6,7 @@ Only building one loads it (GPL-3), so that a server can have it in a process of
 from __future__ import annotations
 
 import ctypes
-import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
+from audio.synthesizers.espeak_voices import NoSuchVoice, voice_file
 from audio.synthesizers.pieces import Piece, QuietEnd
 
 _CHUNK_MS = 60
@@ -43,16 +43,6 @@ class _Event(ctypes.Structure):
     )
 
 
-class _Voice(ctypes.Structure):
-    """espeak_VOICE, as far as it is read. languages: each a priority byte and a name, all zero-terminated."""
-
-    _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("languages", ctypes.POINTER(ctypes.c_char)),
-        ("identifier", ctypes.c_char_p),
-    )
-
-
 _Callback = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctypes.c_int, ctypes.POINTER(_Event)
 )
@@ -60,6 +50,9 @@ _Callback = ctypes.CFUNCTYPE(
 
 Hear = Callable[[Any, int, Any], int]
 """Takes int16 samples, their count and a list of `_Event`; 1 stops the synthesis."""
+
+
+_VOICE, _WORDS_PER_MINUTE, _MIDDLE_PITCH = "en-us+f5", 165, 50
 
 
 class EspeakSynthesizer:
@@ -73,13 +66,14 @@ class EspeakSynthesizer:
     turn_characters: ClassVar[int] = 200
     """About 12 s of sound."""
 
-    def __init__(self, voice: str = "en-us+f5", words_per_minute: int = 165, pitch: int = 50) -> None:
+    def __init__(
+        self, voice: str = _VOICE, words_per_minute: int = _WORDS_PER_MINUTE, pitch: int = _MIDDLE_PITCH
+    ) -> None:
         import espeakng_loader  # type: ignore[import-untyped]  # noqa: PLC0415  GPL-3; it ships no types
 
-        _check("words_per_minute", words_per_minute, 80, 450)
-        _check("pitch", pitch, 0, 100)
+        for _, message in misfits(voice, words_per_minute, pitch):
+            raise SynthesizerError(message)
         self._library = ctypes.CDLL(espeakng_loader.get_library_path())
-        self._library.espeak_ListVoices.restype = ctypes.POINTER(ctypes.POINTER(_Voice))
         data = espeakng_loader.get_data_path()
         self.rate_hz = self._library.espeak_Initialize(_SYNCHRONOUS, _CHUNK_MS, data.encode(), 0)
         if self.rate_hz <= 0:
@@ -87,7 +81,8 @@ class EspeakSynthesizer:
                 f"espeak-ng does not start with the data in {data!r} (error {self.rate_hz})"
             )
         self._library.espeak_ng_SetRandSeed(ctypes.c_long(1))  # else its breath is new every start
-        self._set_voice(voice, Path(data))
+        if self._library.espeak_SetVoiceByName(voice_file(voice, Path(data)).encode()) != 0:
+            raise SynthesizerError(f"espeak-ng does not load its voice {voice!r}")
         self._library.espeak_SetParameter(_RATE, words_per_minute, 0)
         self._library.espeak_SetParameter(_PITCH, pitch, 0)
         self._callback = _Callback()  # kept here for as long as the library may call it
@@ -110,30 +105,6 @@ class EspeakSynthesizer:
         )
         if status != 0:
             raise SynthesizerError(f"espeak-ng could not speak {text!r} (error {status})")
-
-    def _set_voice(self, voice: str, data: Path) -> None:
-        """The library takes an unknown variant without a word, so it is looked for here."""
-        language, plus, variant = voice.partition("+")
-        variants = sorted(path.name for path in (data / "voices" / "!v").iterdir())
-        if plus and variant not in variants:
-            raise SynthesizerError(
-                f"voice {voice!r} has no variant {variant!r}; allowed: {', '.join(variants)}"
-            )
-        files = self._files()
-        # By file, as SetVoiceByName does not find every language it lists: en-gb is in "gmw/en".
-        name = f"{files.get(language, language)}{plus}{variant}"
-        if not language or self._library.espeak_SetVoiceByName(name.encode()) != 0:
-            raise SynthesizerError(f"there is no voice {voice!r}; allowed: {', '.join(sorted(files))}")
-
-    def _files(self) -> dict[str, str]:
-        """The voice file of each language."""
-        listed = self._library.espeak_ListVoices(None)
-        files: dict[str, str] = {}
-        for number in itertools.takewhile(lambda number: bool(listed[number]), itertools.count()):
-            voice = listed[number].contents
-            language = ctypes.string_at(ctypes.addressof(voice.languages.contents) + 1).decode()
-            files.setdefault(language, voice.identifier.decode())
-        return files
 
 
 class SpokenText:
@@ -185,6 +156,17 @@ class SpokenText:
             index += 1
 
 
-def _check(name: str, value: int, minimum: int, maximum: int) -> None:
-    if not minimum <= value <= maximum:
-        raise SynthesizerError(f"{name} is {value}; allowed: {minimum} to {maximum}")
+def misfits(
+    voice: str = _VOICE, words_per_minute: int = _WORDS_PER_MINUTE, pitch: int = _MIDDLE_PITCH
+) -> Iterator[tuple[str, str]]:
+    """The keyword arguments with which it does not start, each with what is allowed. Nothing is loaded."""
+    import espeakng_loader  # noqa: PLC0415  it only tells where the data is
+
+    try:
+        voice_file(voice, Path(espeakng_loader.get_data_path()))
+    except NoSuchVoice as error:
+        yield "voice", str(error)
+    ranges = (("words_per_minute", words_per_minute, 80, 450), ("pitch", pitch, 0, 100))
+    for name, value, minimum, maximum in ranges:
+        if not minimum <= value <= maximum:
+            yield name, f"{name} is {value}; allowed: {minimum} to {maximum}"

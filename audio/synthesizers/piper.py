@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 _CHUNK_S = 0.2
 _PAUSE_S = 0.12
 _DOWNLOAD_TIMEOUT_S = 30
+_NAME = re.compile(r"[^-]+_[^-]+-[^-]+-.+")
+"""As voices are published: language, region, speaker, quality; see VOICE_PATTERN of piper.download_voices."""
 
 
 class PiperSynthesizer:
@@ -61,8 +64,7 @@ class PiperSynthesizer:
     ) -> None:
         from piper import SynthesisConfig  # noqa: PLC0415  GPL-3
 
-        data_home = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
-        path = find_voice(voice, data_dir or Path(data_home) / "piper-voices", local_files_only)
+        path = find_voice(voice, _folder(data_dir), local_files_only)
         try:
             self.voice = _load(path, threads)
         except Exception as error:  # JSON, missing keys, ONNX: each library has its own
@@ -175,6 +177,39 @@ def _load(path: Path, threads: int) -> PiperVoice:
     return PiperVoice(onnx_session(model, threads), config)
 
 
+def misfits(
+    voice: str,
+    data_dir: Path | None = None,
+    speaker: int | None = None,
+    length_scale: float | None = None,
+    **_: object,
+) -> Iterator[tuple[str, str]]:
+    """The keyword arguments with which it does not start, each with what is allowed. Nothing is loaded; what
+    depends on a voice that is not here yet is not known.
+    """
+    if not voice.endswith(".onnx") and not _NAME.match(voice):
+        yield "voice", _no_name(voice)
+    path = Path(voice) if voice.endswith(".onnx") else _folder(data_dir) / f"{voice}.onnx"
+    try:
+        told = json.loads(Path(f"{path}.json").read_text(encoding="utf-8"))
+        speakers = int(told["num_speakers"])
+    except (OSError, ValueError, KeyError, TypeError):
+        speakers = 0
+    if speaker is not None and speakers and not 0 <= speaker < speakers:
+        yield "speaker", f"allowed for this voice: 0 to {speakers - 1}"
+    if length_scale is not None and length_scale <= 0:
+        yield "length_scale", "allowed: over 0"
+
+
+def _no_name(voice: str) -> str:
+    return f"voice {voice!r} is neither an .onnx file nor a name like 'en_US-lessac-medium'"
+
+
+def _folder(data_dir: Path | None) -> Path:
+    """Where named voices lie."""
+    return data_dir or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "piper-voices"
+
+
 def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:
     """The .onnx file of a voice given by path or by name, downloaded where it has to be.
 
@@ -185,12 +220,8 @@ def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:
             if not path.is_file():
                 raise SynthesizerError(f"voice {voice!r}: {str(path)!r} is not a file")
         return Path(voice)
-    from piper.download_voices import VOICE_PATTERN  # noqa: PLC0415  GPL-3
-
-    if not VOICE_PATTERN.match(voice):
-        raise SynthesizerError(
-            f"voice {voice!r} is neither an .onnx file nor a name like 'en_US-lessac-medium'"
-        )
+    if not _NAME.match(voice):
+        raise SynthesizerError(_no_name(voice))
     path = data_dir / f"{voice}.onnx"
     if path.is_file() and Path(f"{path}.json").is_file():
         return path

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import ctranslate2  # type: ignore[import-untyped]  # ships no types
 from tokenizers import Tokenizer
@@ -28,6 +28,21 @@ from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
 from llmcore.text.tool_calls import MARKUPS, MarkupName
 
 Result = TypeVar("Result")
+
+
+ComputeType = Literal[
+    "default",
+    "auto",
+    "int8",
+    "int8_float32",
+    "int8_float16",
+    "int8_bfloat16",
+    "int16",
+    "float16",
+    "bfloat16",
+    "float32",
+]
+"""CTranslate2's names; one that the machine does not have is replaced by the nearest that it has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +75,7 @@ class CTranslate2Llm:
         threads: int = 1,
         max_running: int = 2,
         max_waiting: int = 32,
-        compute_type: str = "auto",
+        compute_type: ComputeType = "auto",
         context_tokens: int = 4096,
         kept_tokens: int = 8192,
         tool_markup: MarkupName = "hermes",

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, create_model
 
-from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
+from voiceagent.engines.catalogue import KNOWN_ENGINES, KnownEngine, Stage
 from voiceagent.engines.checked import checked_class
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
@@ -48,6 +48,7 @@ def build_engine(
     except OtherLanguage as error:
         raise problem(source, f"{name}.{error.key}", error.value, str(error)) from error
     arguments = _arguments(options, engine_class, source, name)
+    _check(known, arguments, source, name)
     own = ":" in table.engine
     try:
         if not is_blocking(engine_class):
@@ -78,6 +79,15 @@ def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name:
         if isinstance(value, Path) and not value.exists():
             raise problem(source, f"{name}.{key}", given[key], "no such file or folder")
     return arguments
+
+
+def _check(known: KnownEngine | None, arguments: Mapping[str, Any], source: Path, name: str) -> None:
+    """Refuse what an engine with a short name would refuse as it starts. Raises ConfigError."""
+    if known is None or not known.misfits:
+        return
+    own = {key: value for key, value in arguments.items() if key != "workers"}
+    for key, message in import_object(known.misfits)(**own):
+        raise problem(source, f"{name}.{key}", own.get(key), message)
 
 
 def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:

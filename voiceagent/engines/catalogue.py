@@ -18,7 +18,8 @@ class KnownEngine:
     brings them. needs: what else it needs, in words. licence: of what it brings, unless that is permissive.
     languages: ISO 639 codes of what it understands as it comes, () for any; what a model at `model_key` does
     is not known. language_key: the key whose value is its language, or begins with it. takes_language: where
-    that key is left out, the agent's language stands for it.
+    that key is left out, the agent's language stands for it. misfits: a function, as `path`; of the keyword
+    arguments it tells those with which the engine would not start, without loading anything.
     """
 
     stage: Stage
@@ -32,6 +33,7 @@ class KnownEngine:
     model_key: str = ""
     language_key: str = ""
     takes_language: bool = False
+    misfits: str = ""
 
     def installed(self) -> bool:
         """Whether its modules can be found; none of them is imported."""
@@ -68,6 +70,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         needs="a faster-whisper model: folder, or name on the model hub",
         language_key="language",
         takes_language=True,
+        misfits="audio.recognizers.whisper:misfits",
     ),
     KnownEngine(
         stage="recognizer",
@@ -166,6 +169,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         licence="GPL-3",
         language_key="voice",
         takes_language=True,
+        misfits="audio.synthesizers.espeak:misfits",
     ),
     KnownEngine(
         stage="synthesizer",
@@ -176,5 +180,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         needs="a Piper voice: .onnx with .onnx.json beside it",
         licence="GPL-3",
         language_key="voice",
+        misfits="audio.synthesizers.piper:misfits",
     ),
 )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,14 @@ import pytest
 from voiceagent.config.tables import load
 from voiceagent.engines import build, catalogue
 from voiceagent.engines.build import build_engine
+from voiceagent.engines.catalogue import Stage
+from voiceagent.engines.config import EngineConfig
 from voiceagent.validation.errors import ConfigError
 
 MODULE = """
 from __future__ import annotations
 from dataclasses import dataclass
+import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -158,3 +162,53 @@ def test_an_engine_not_installed_is_refused_with_the_command(engine, monkeypatch
         ConfigError, match=r"llm\.engine = 'vllm': not installed; install it with: pip install"
     ):
         engine('engine = "vllm"')
+
+
+@pytest.mark.parametrize(
+    ("stage", "table", "told"),
+    [
+        (
+            "synthesizer",
+            'engine = "espeak"\nvoice = "xx"',
+            r"synthesizer.voice = 'xx': .*allowed: .*\ben-us\b",
+        ),
+        ("synthesizer", 'engine = "espeak"\nvoice = "de+zz9"', r"synthesizer.voice = .*allowed: .*\bf5\b"),
+        ("synthesizer", 'engine = "espeak"\npitch = 101', "synthesizer.pitch = 101: .*allowed: 0 to 100"),
+        (
+            "synthesizer",
+            'engine = "piper"\nvoice = "amy"',
+            "synthesizer.voice = 'amy': .*'en_US-lessac-medium'",
+        ),
+        (
+            "synthesizer",
+            'engine = "piper"\nvoice = "./v.onnx"\nspeaker = 3',
+            "speaker = 3: allowed.*: 0 to 1",
+        ),
+        ("recognizer", 'engine = "whisper"\nmodel = "tinny"', "recognizer.model = 'tinny': allowed: .*tiny"),
+        (
+            "recognizer",
+            'engine = "whisper"\nmodel = "tiny"\nlanguage = "xx"',
+            "language = 'xx': .*allowed: .*en",
+        ),
+        ("recognizer", 'engine = "whisper"\nmodel = "tiny"\ndevice = "gpu"', "device = 'gpu': .*'cuda'"),
+        (
+            "recognizer",
+            'engine = "whisper"\nmodel = "tiny"\ncompute_type = "int3"',
+            "compute_type = .*'int8'",
+        ),
+        ("llm", 'engine = "ctranslate2"\nmodel = "."\ncompute_type = "int3"', "compute_type = .*'int8'"),
+    ],
+)
+def test_what_an_engine_does_not_have_is_refused_before_its_start(
+    tmp_path: Path, stage: Stage, table: str, told: str
+) -> None:
+    (tmp_path / "v.onnx").touch()
+    (tmp_path / "v.onnx.json").write_text('{"num_speakers": 2}')
+    options = tomllib.loads(table)
+    with pytest.raises(ConfigError, match=told):
+        build_engine(stage, EngineConfig(engine=options.pop("engine"), **options), tmp_path / "own.toml")
+
+
+def test_the_voice_of_a_language_is_found_by_each_of_its_codes(tmp_path: Path) -> None:
+    for voice in ("en", "en-gb", "EN-US", "no", "zh", "gmw/de", "pt-br+f2"):
+        build_engine("synthesizer", EngineConfig(engine="espeak", voice=voice), tmp_path / "own.toml")

@@ -51,7 +51,11 @@ def test_a_language_that_has_the_agents_in_it_stays(tmp_path: Path, language: st
     ("stage", "table", "told"),
     [
         ("recognizer", 'engine = "moonshine"', "recognizer.engine = 'moonshine': does not have the agent's"),
-        ("recognizer", 'engine = "whisper"\nmodel = "base.en"', "'base.en' knows English alone"),
+        (
+            "recognizer",
+            'engine = "whisper"\nmodel = "base.en"',
+            "recognizer.model = 'base.en': knows English alone",
+        ),
         (
             "recognizer",
             'engine = "deepgram"\nlanguage = "en"',

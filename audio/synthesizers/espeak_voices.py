@@ -1,0 +1,54 @@
+"""The voices of espeak-ng, as its folder of data has them; the library (GPL-3) is not loaded for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+
+class NoSuchVoice(ValueError):
+    """Says which are allowed."""
+
+
+def voice_file(voice: str, data: Path) -> str:
+    """What the library is told for a voice: its file below `data`, and the variant. The library does not find
+    every language by name (en-gb is in "gmw/en"), and takes an unknown variant without a word.
+
+    voice: a language or a file, with or without a variant. Raises NoSuchVoice.
+    """
+    language, plus, variant = voice.partition("+")
+    variants = sorted(path.name for path in (data / "voices" / "!v").iterdir())
+    if plus and variant not in variants:
+        raise NoSuchVoice(f"voice {voice!r} has no variant {variant!r}; allowed: {', '.join(variants)}")
+    files = list(_files(data))
+    # the first language of a file is what it was made for; the others come in the library's own order
+    own = [(lines[0][1], file) for file, lines in files if lines]
+    others = [(words, file) for file, lines in files for words in lines[1:]]
+    others.sort(key=lambda other: _priority(other[0]))
+    known: dict[str, str] = {}
+    for name, file in (
+        *own,
+        *((words[1], file) for words, file in others),
+        *((file, file) for file, _ in files),
+    ):
+        known.setdefault(name.lower(), file)
+    if language.lower() not in known:
+        allowed = ", ".join(sorted({name for name, _ in own}))
+        raise NoSuchVoice(f"there is no voice {voice!r}; allowed: {allowed}")
+    return f"{known[language.lower()]}{plus}{variant}"
+
+
+def _files(data: Path) -> Iterator[tuple[str, list[list[str]]]]:
+    """Each file, and its lines that name a language."""
+    folder = data / "lang"
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        yield (
+            path.relative_to(folder).as_posix(),
+            [one.split() for one in lines if one.startswith("language ")],
+        )
+
+
+def _priority(words: list[str]) -> int:
+    """Of a line "language en 3": the lower comes first; 5 where none is given."""
+    return int(words[2]) if len(words) > 2 and words[2].isdigit() else 5
