@@ -15,8 +15,9 @@ import psutil
 import pytest
 import pytest_asyncio
 from engine_traces import traces
+from speaking import length_s, spoken
 
-from audio.synthesizers import Speech, Synthesizer, SynthesizerError, WordTiming
+from audio.synthesizers import Speech, SynthesizerError, WordTiming
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.synthesizers.pieces import Piece, pieces
 from audio.synthesizers.piper import PiperSynthesizer
@@ -43,14 +44,6 @@ async def synthesizer(make: Make) -> AsyncIterator[HostedSynthesizer]:
     await synthesizer.start()
     yield synthesizer
     await synthesizer.close()
-
-
-async def spoken(synthesizer: Synthesizer, text: str) -> list[Speech]:
-    return [speech async for speech in synthesizer.speak(text)]
-
-
-def length_s(synthesizer: Synthesizer, speeches: list[Speech]) -> float:
-    return sum(len(speech.samples) for speech in speeches) / synthesizer.rate_hz
 
 
 def words(speeches: list[Speech]) -> list[WordTiming]:

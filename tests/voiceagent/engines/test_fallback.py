@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from scripted_llm import ScriptedLlm
 from sounds import chunks, recognized
+from speaking import spoken
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
@@ -115,10 +116,6 @@ async def words(recognizer: FallbackRecognizer, *parts: Samples | Flush) -> list
     return [hypothesis.text for hypothesis in await recognized(recognizer, chunks(*parts))]
 
 
-async def sound_of(synthesizer: FallbackSynthesizer, text: str) -> list[Speech]:
-    return [speech async for speech in synthesizer.speak(text)]
-
-
 async def test_the_second_hears_nothing_while_the_first_does() -> None:
     both, second = two_ears(Ears("first"))
     assert await words(both, SOUND, Flush(), SOUND) == ["first 8000", "first 16000"]
@@ -155,7 +152,7 @@ async def test_a_pause_of_the_process_is_no_failure_of_the_first() -> None:
     assert await after_a_pause(words(ears, SOUND, Flush()), answers) == ["first 8000"] * 2
     answers = asyncio.Event()
     voices, second = await two_voices(Voice(16_000, answers=answers))
-    assert await after_a_pause(sound_of(voices, "hello"), answers)
+    assert await after_a_pause(spoken(voices, "hello"), answers)
     assert second.texts == []
 
 
@@ -195,7 +192,7 @@ async def test_a_first_that_keeps_failing_is_left_alone_and_tried_again() -> Non
 
 async def test_the_second_speaks_where_the_first_cannot() -> None:
     both, second = await two_voices(Voice(16_000, fails_after=0))
-    speeches = await sound_of(both, "good evening")
+    speeches = await spoken(both, "good evening")
     assert second.texts == ["good evening"]
     assert sum(len(speech.samples) for speech in speeches) == pytest.approx(3_200, abs=4), (
         "at the rate of the first"
@@ -206,14 +203,14 @@ async def test_the_second_speaks_where_the_first_cannot() -> None:
 
 async def test_the_second_speaks_where_the_first_has_no_sound_in_time() -> None:
     both, second = await two_voices(Voice(16_000, silent=True))
-    assert await sound_of(both, "good evening")
+    assert await spoken(both, "good evening")
     assert second.texts == ["good evening"]
 
 
 async def test_half_a_text_is_not_said_again() -> None:
     both, second = await two_voices(Voice(16_000, fails_after=1))
     with pytest.raises(SynthesizerError, match="no voice"):
-        await sound_of(both, "good evening")
+        await spoken(both, "good evening")
     assert second.texts == []
 
 
@@ -222,10 +219,10 @@ async def test_a_voice_that_keeps_failing_is_left_alone_and_tried_again() -> Non
     first = Voice(16_000, fails_after=0)
     both, second = await two_voices(first, clock)
     for _ in range(3):
-        await sound_of(both, "hello")
+        await spoken(both, "hello")
     assert (len(first.texts), len(second.texts)) == (2, 3)
     first.fails_after, clock.now_s = None, 1.1
-    await sound_of(both, "hello")
+    await spoken(both, "hello")
     assert (len(first.texts), len(second.texts), both.trouble) == (3, 3, "")
 
 
@@ -245,5 +242,5 @@ async def test_what_the_first_does_not_do_is_counted_by_why() -> None:
         await words(ears, SOUND, Flush())
     assert reasons == ["error", "error", "circuit_open"]
     late, _ = await two_voices(Voice(16_000, silent=True), count=reasons.append)
-    await sound_of(late, "good evening")
+    await spoken(late, "good evening")
     assert reasons[3:] == ["timeout"]
