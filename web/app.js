@@ -2,12 +2,13 @@
 
 import { playoutEvent, share, statistics } from "./browser-share.js";
 import { Call, mintKey } from "./call.js";
+import { CallSound, stop } from "./call-sound.js";
 import { asItems, lastTyped, spoken, typedEvents, wasCut } from "./conversation.js";
-import { Ears } from "./ears.js";
+import { DeviceMenus } from "./device-menus.js";
 import { Line } from "./line.js";
 import { CallError, givenUp } from "./messages.js";
 import { Meter } from "./meter.js";
-import { Levels, canChooseSpeaker, listDevices, openMicrophone } from "./sound.js";
+import { openMicrophone } from "./sound.js";
 import { activity, statusText } from "./status.js";
 import { Transcript } from "./transcript.js";
 import { exported, makeTurn, showMs, summary } from "./turns.js";
@@ -22,6 +23,7 @@ const SESSION = {
 const $ = (id) => document.getElementById(id);
 const transcript = new Transcript($("transcript"));
 const meter = new Meter($("meter"), $("gauge"));
+const menus = new DeviceMenus($("microphone"), $("speaker"));
 const line = new Line(connect, lineChanged);
 
 let entries = [];
@@ -33,57 +35,41 @@ let unsent = "";
 let server = {};
 /** The newest look at what is plugged in. */
 let devices = Promise.resolve();
-/** What a call holds while it lasts: levels, ears, the microphone, and how to stop listening to it. */
-let held = null;
+/** The sound of the call, while it lasts. */
+let sound = null;
+/** The connection's statistics when the turn before was over. */
+let before = null;
 
 // ---- the line
 
 /** again: a call that dropped is taken up anew, with what was said so far. */
 async function connect(again, leaving) {
-  held ??= await openSound();
+  sound ??= await openSound();
   leaving.throwIfAborted();
-  const { ears, levels } = held;
+  const opened = sound;
   const call = new Call(
     (event) => receive(event, call),
     async (stream) => {
       $("voice").srcObject = stream;
-      await levels.subscribe(stream, (level, atS) => {
-        ears.agent(level, atS);
-        meter.hear("agent", level, atS);
-      });
+      await opened.followAgent(stream);
     },
   );
   const said = again ? asItems(entries) : [];
   const extensions = { ...SESSION.voiceagent, greeting: said.length === 0 };
-  await call.open(held.microphone, { ...SESSION, voiceagent: extensions }, key, leaving);
+  await call.open(opened.microphone, { ...SESSION, voiceagent: extensions }, key, leaving);
   for (const item of said) call.send({ type: "conversation.item.create", item });
-  held.before = await statistics(call.connection);
+  before = await statistics(call.connection);
   if (unsent) say(call);
   return call;
 }
 
-/** The microphone and what listens to it; without one the call is typed, and heard. */
 async function openSound() {
-  const levels = new Levels();
-  const opened = { levels, ears: new Ears(), microphone: null, unsubscribe: () => {}, before: null };
-  try {
-    opened.microphone = await openMicrophone($("microphone").value);
-  } catch (error) {
-    show(error);
-    opened.microphone = levels.silence();
-  }
-  await monitorMicrophone(opened);
-  await showDevices();
+  const opened = new CallSound(meter, devicesChanged);
+  const why = await opened.open(menus.microphone);
+  if (why) show(why);
+  await opened.followMicrophone();
+  await menus.show();
   return opened;
-}
-
-async function monitorMicrophone(opened) {
-  for (const track of opened.microphone.getAudioTracks()) track.addEventListener("ended", devicesChanged);
-  opened.unsubscribe();
-  opened.unsubscribe = await opened.levels.subscribe(opened.microphone, (level, atS) => {
-    opened.ears.caller(level, atS);
-    meter.hear("caller", level, atS);
-  });
 }
 
 function lineChanged(state, error) {
@@ -99,10 +85,8 @@ function lineChanged(state, error) {
 }
 
 function letGo() {
-  held?.unsubscribe();
-  if (held) stop(held.microphone);
-  held?.levels.close();
-  held = null;
+  sound?.close();
+  sound = null;
   meter.clear();
   $("voice").srcObject = null;
 }
@@ -123,7 +107,7 @@ async function receive(event, call) {
   showStatus();
   const cut = wasCut(event);
   if (cut) call.send({ type: "conversation.item.retrieve", item_id: cut });
-  if (event.type === "response.created") held?.ears.replyBegins(!lastTyped(entries));
+  if (event.type === "response.created") sound?.ears.replyBegins(!lastTyped(entries));
   if (event.type === "error") show(new CallError("event", "The server objects", event.error.message));
   if (event.type === "voiceagent.latency") await addTurn(event, call);
 }
@@ -131,12 +115,12 @@ async function receive(event, call) {
 /** The report comes when the reply's last sound was sent: what the browser made of it is known by then. */
 async function addTurn(report, call) {
   const after = await statistics(call.connection);
-  if (!held) return;
-  const browser = share(held.before, after);
-  held.before = after;
+  if (!sound) return;
+  const browser = share(before, after);
+  before = after;
   const said = entries.find((entry) => entry.id === report.turn_id)?.text ?? "";
   const spokenTurn = report.stages[0]?.name === "endpointing";
-  const heardMs = spokenTurn ? held.ears.waitMs : null;
+  const heardMs = spokenTurn ? sound.ears.waitMs : null;
   call.send(playoutEvent(report.turn_id, browser, heardMs));
   turns = [...turns, makeTurn(report, browser, heardMs, said, new Date().toISOString())];
   select(turns.at(-1));
@@ -195,23 +179,18 @@ async function withKey(event) {
 }
 
 async function chooseMicrophone() {
-  const opened = held;
+  const opened = sound;
   if (!opened || !line.call) return;
   try {
-    const stream = await openMicrophone($("microphone").value);
-    if (held !== opened) return stop(stream); // hung up meanwhile
-    stop(opened.microphone);
-    opened.microphone = stream;
+    const stream = await openMicrophone(menus.microphone);
+    if (sound !== opened) return stop(stream); // hung up meanwhile
+    opened.replaceMicrophone(stream);
     await line.call?.replaceMicrophone(stream);
-    await monitorMicrophone(opened);
+    await opened.followMicrophone();
     if ($("problem").dataset.code === "microphone") hide();
   } catch (error) {
     show(error);
   }
-}
-
-function stop(stream) {
-  for (const track of stream.getTracks()) track.stop();
 }
 
 /** One after the other: who unplugs a microphone is told of it twice, and one is to be opened. */
@@ -222,22 +201,8 @@ function devicesChanged() {
 
 /** Where the microphone was unplugged in the call, the one that there is instead, or again, is taken. */
 async function lookForDevices() {
-  await showDevices();
-  if (held?.microphone.getAudioTracks().some((track) => track.readyState === "ended")) await chooseMicrophone();
-}
-
-async function showDevices() {
-  const { inputs, outputs } = await listDevices();
-  fill($("microphone"), inputs);
-  fill($("speaker"), outputs);
-  $("speaker").disabled = !canChooseSpeaker;
-}
-
-function fill(menu, devices) {
-  const chosen = menu.value;
-  const options = devices.map(({ id, label }) => new Option(label, id));
-  menu.replaceChildren(new Option("Default", ""), ...options);
-  menu.value = devices.some(({ id }) => id === chosen) ? chosen : "";
+  await menus.show();
+  if (sound?.lost) await chooseMicrophone();
 }
 
 function save() {
@@ -281,8 +246,8 @@ $("key-form").addEventListener("submit", withKey);
 $("problem-close").addEventListener("click", hide);
 $("export").addEventListener("click", save);
 $("microphone").addEventListener("change", chooseMicrophone);
-$("speaker").addEventListener("change", () => $("voice").setSinkId?.($("speaker").value));
+$("speaker").addEventListener("change", () => $("voice").setSinkId?.(menus.speaker));
 navigator.mediaDevices?.addEventListener?.("devicechange", devicesChanged);
 window.addEventListener("pagehide", () => line.hangUp());
 showServer();
-showDevices();
+menus.show();
