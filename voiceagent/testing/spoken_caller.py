@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, aclosing
 
+import numpy as np
+
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush
 from audio.resample import resample
@@ -18,6 +20,9 @@ from voiceagent.session.agent import Line
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall, speak
+
+SILENT_PEAK = 32
+"""Of 16 bits, -60 dB: nobody hears what stays below it."""
 
 
 class SpokenCaller:
@@ -73,7 +78,13 @@ class SpokenCaller:
 
     async def say(self, text: str) -> None:
         """Speak this, and listen until nothing more comes. Raises SynthesizerError, CommandFailed."""
-        await self._hear(await self._call.say(await speak(self._engines.synthesizer, text)))
+        sound = await speak(self._engines.synthesizer, text)
+        if not _audible(sound):
+            raise AssertionError(f"{text!r} cannot be heard: the synthesizer made no sound of it")
+        exchange = await self._call.say(sound)
+        await self._hear(exchange)
+        if not (exchange.decided_s or exchange.answered or self.hung_up):
+            raise AssertionError(f"{text!r} was said, and nothing in its sound was taken for a voice")
 
     async def listen(self, past_questions: bool = False) -> None:
         """Say nothing until nothing more comes; past_questions: nor when a tool asks for something."""
@@ -91,6 +102,15 @@ class SpokenCaller:
         self.understood += exchange.understood
         if failures := exchange.failures:
             raise AssertionError(f"the call went wrong: {'; '.join(failures)}")
+        said = [
+            text
+            for text, played in zip(exchange.answered, exchange.responses, strict=True)
+            if text.strip() and not played.cut
+        ]
+        if said and not _audible(exchange.sound):
+            raise AssertionError(
+                f"the agent said {' '.join(said)!r}, and the synthesizer made no sound of it"
+            )
         if len(exchange.sound):
             self.words.append(await self._words_of(exchange.sound))
 
@@ -105,3 +125,8 @@ class SpokenCaller:
             async for hypothesis in hypotheses:
                 text = hypothesis.text
         return text.strip()
+
+
+def _audible(sound: Samples) -> bool:
+    """Whether there is anything in sound [n], but for the noise of rounding."""
+    return bool(len(sound)) and int(np.abs(sound.astype(np.int32)).max()) > SILENT_PEAK

@@ -52,7 +52,7 @@ def read_recordings(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> lis
 async def speak(synthesizer: Synthesizer, text: str) -> Samples:
     """What the synthesizer makes of a text [n], at the rate of a call. Raises SynthesizerError."""
     async with aclosing(synthesizer.speak(text)) as speeches:
-        sound = np.concatenate([speech.samples async for speech in speeches])
+        sound = np.concatenate([np.zeros(0, np.int16), *[speech.samples async for speech in speeches]])
     return resample(sound, synthesizer.rate_hz, FORMAT.rate_hz)
 
 
