@@ -236,7 +236,7 @@ class Answering:
         fits = held and turn and held.was_made_for(turn.item_id, words_of(turn.text))
         if requested is None and self._outstanding.owed and fits:
             self._outstanding.owed = False
-            return self._tools.left_behind() + self._responses.release(settings)
+            return self._tools.leave_behind() + self._responses.release(settings)
         cancelled = self._responses.cancel_preemptive()
         if requested is None and not self._outstanding.owed:
             return cancelled
@@ -258,7 +258,10 @@ class Answering:
         if wanted.in_conversation and not preemptive:
             self._outstanding.owed = False
             # not for one begun ahead: where it is dropped, the tools are still waited for
-            left = self._tools.left_behind(said=bool(say))
+            if say or wanted.guidance:  # asked for by the agent's code: the caller has not gone on
+                self._tools.overtake(told=not say)
+            else:
+                left = self._tools.leave_behind()
         self._prompts.give_up_summary()
         response_id = self._new_id("resp")
         if wanted.mcp_servers:

@@ -2,6 +2,7 @@
 
 Asked ──▶ Running, Detached, or refused          Asked: the client is to approve of a tool of an MCP server
 Waiting ──▶ Running ──▶ done, failed             Running: the conversation waits for it
+   │           ├──▶ Overtaken ──▶ done, failed   so it does, but the agent's code had more said; comes late
    │           ├──▶ Detached ──▶ done, failed    the conversation went on; the result comes late
    │           └──▶ Cancelling ──▶ cancelled     given up; or done, where it was quicker
    └▶ cancelled                                  the response was cut before it was to run
@@ -42,8 +43,12 @@ class Phase(Enum):
     ASKED = auto()
     WAITING = auto()
     RUNNING = auto()
+    OVERTAKEN = auto()
     DETACHED = auto()
     CANCELLING = auto()
+
+
+_AWAITED = (Phase.WAITING, Phase.RUNNING, Phase.OVERTAKEN)
 
 
 @dataclass(slots=True)
@@ -75,7 +80,7 @@ class ToolCalls:
     @property
     def awaited(self) -> bool:
         """Whether the conversation waits for one."""
-        return any(call.phase in (Phase.WAITING, Phase.RUNNING) for call in self._calls.values())
+        return any(call.phase in _AWAITED for call in self._calls.values())
 
     def take_reply_due(self) -> bool:
         """Whether results have come that the model is to speak of, and none it waits for is missing."""
@@ -85,7 +90,7 @@ class ToolCalls:
         return True
 
     def running_tool(self, call_id: str) -> AgentTool | None:
-        """The tool of a call that the conversation waits for; None where it does not."""
+        """The tool of a call that the conversation waits for in silence; None where it does not."""
         call = self._calls.get(call_id)
         return call.tool if call is not None and call.phase is Phase.RUNNING else None
 
@@ -154,19 +159,25 @@ class ToolCalls:
                 commands += self._give_up(call)
         return commands
 
-    def left_behind(self, said: bool = False) -> list[Command]:
-        """Another response begins: running calls are not waited for any more; their results come late.
+    def overtake(self, told: bool) -> None:
+        """A response that the agent's code has asked for begins: calls are waited for as before, and their
+        results come late. told: the model makes its words, and they tell of the results that there are.
+        """
+        for call in self._calls.values():
+            if call.phase is Phase.RUNNING:
+                call.phase = Phase.OVERTAKEN
+        self._reply_due = self._reply_due and not told
 
-        said: its words come from the agent's code: no call is given up for them, and they tell of no result.
+    def leave_behind(self) -> list[Command]:
+        """Another response begins, which tells of the results that there are: running calls are not waited
+        for any more; their results come late.
         """
         commands: list[Command] = []
         for call in list(self._calls.values()):
-            if not said:
-                commands += self._give_up(call)
-            if call.phase is Phase.RUNNING:
+            commands += self._give_up(call)
+            if call.phase in (Phase.RUNNING, Phase.OVERTAKEN):
                 call.phase = Phase.DETACHED
-        # what the model says now tells of the results; the code's words do not
-        self._reply_due = self._reply_due and said
+        self._reply_due = False
         return commands
 
     def finish(self, event: ev.ToolFinished) -> list[Command]:
@@ -178,7 +189,7 @@ class ToolCalls:
         mcp = call.record.mcp is not None
         if event.outcome != "cancelled" and not mcp:  # of an MCP server's it is the client that asks for it
             self._reply_due = self._reply_due or event.reply
-        late = call.phase is Phase.DETACHED or (
+        late = call.phase in (Phase.DETACHED, Phase.OVERTAKEN) or (
             call.phase is Phase.CANCELLING
             and event.outcome != "cancelled"
             and self._records.spoken_since(call.record)
@@ -189,7 +200,7 @@ class ToolCalls:
         return [*self._records.ended(call.record, event.output, late, error)]
 
     def _give_up(self, call: _Call) -> list[Command]:
-        if not call.tool.cancellable or call.phase is not Phase.RUNNING:
+        if not call.tool.cancellable or call.phase not in (Phase.RUNNING, Phase.OVERTAKEN):
             return []
         call.phase = Phase.CANCELLING
         return [do.CancelTool(call.call.call_id)]

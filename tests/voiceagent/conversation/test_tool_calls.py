@@ -99,6 +99,29 @@ def test_of_parallel_calls_all_are_waited_for() -> None:
     ]  # fmt: skip
 
 
+def test_words_of_the_agents_code_change_nothing_of_what_is_waited_for() -> None:
+    call = world()
+    answered(call, "book", "look")
+    call.feed(ev.SpeechRequested("One moment."))
+    call.play_out(call.make("One moment."))
+    assert not of(do.StartResponse, finish(call, "look", "rain"))
+    assert call.feed(ev.CallerIdle(9.0)) == []
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert (
+        begun.request.messages[-1].content == "[look has ended by now: rain] [book has ended by now: table 4]"
+    )
+
+
+@pytest.mark.parametrize("event", [ev.SpeechRequested("One moment."), ev.ReplyRequested("Ask for his name.")])
+def test_words_that_the_agents_code_asks_for_cancel_nothing_and_the_callers_do(event: ev.AgentEvent) -> None:
+    call = world()
+    answered(call, "look")
+    call.feed(event)
+    call.play_out(call.make("One moment."))
+    assert not of(do.CancelTool, call.commands)
+    assert of(do.CancelTool, call.say("never mind", 5.0)) == [do.CancelTool("look_1")]
+
+
 def test_a_preemptive_response_runs_nothing_before_the_turn_is_over() -> None:
     call = CallWorld(SETTINGS)
     item_id = call.begin_speaking()
@@ -269,6 +292,7 @@ def test_what_is_told_of_no_known_call_is_ignored(event: ev.AgentEvent) -> None:
 
 MOVE_NAMES = (
     "call book", "call look", "call both", "call hang_up", "end", "speak", "cut", "played", "slow", "say",
+    "respond",
 )  # fmt: skip
 MOVES = st.lists(st.sampled_from(MOVE_NAMES), max_size=40)
 ENDS = st.lists(st.sampled_from(["done", "failed", "cancelled"]), min_size=1, max_size=8)
@@ -347,6 +371,8 @@ class _Life:
                 self.world.feed(ev.ToolSlow(call_id))
         elif name == "say":
             self.world.feed(ev.SpeechRequested("by the way"))
+        elif name == "respond":
+            self.world.feed(ev.ReplyRequested("Ask for his name."))
 
     def settle(self) -> None:
         """Every tool ends, every response is played."""
