@@ -71,7 +71,8 @@ class ReplyRequested:
 
 @dataclass(frozen=True, slots=True)
 class TurnsClaimed:
-    """What the caller says goes to the agent's code, and no response is made to it; or that is over again."""
+    """From now on what the caller says goes to the agent's code and is not answered; or, claimed False, no
+    longer."""
 
     claimed: bool
 
@@ -96,7 +97,8 @@ class DictationBegan:
 
 @dataclass(frozen=True, slots=True)
 class HookFailed:
-    """A hook of the agent's code raised, or took too long. Nothing comes of it: it stands in the call's log.
+    """A hook of the agent's code raised, or took too long. The conversation does nothing about it; the event
+    is there for the call's log.
 
     name: of the hook. place: file, line and function; reason: the exception, or how long it took.
     """

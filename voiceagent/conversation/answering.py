@@ -87,8 +87,8 @@ class Answering:
         return self._start(ev.ResponseRequested(), settings, say=greeting)
 
     def ask_again(self, at_s: float, settings: CallSettings) -> list[Command]:
-        """The caller has been silent up to `at_s`: ask again, and say goodbye when that has been in vain. Who
-        has asked for a moment is given the time once more first.
+        """The caller has been silent up to `at_s`: ask again, and say goodbye when that has been in vain. A
+        caller who has asked for a moment is first given that time once more.
         """
         if self._silence.take_moment():
             return []
@@ -150,7 +150,8 @@ class Answering:
         self._tools.caller_spoke()
         self._outstanding.turn = turn
         failure = turn.recognized.failure
-        # a cough, or a noise, becomes a turn without words: nobody expects an answer to it, nor need be there
+        # a cough, or a noise, becomes a turn without words: it wants no answer, and does not show anybody
+        # to be there
         words = bool(words_of(turn.text))
         if kept and turn.respond and words:
             self._outstanding.owed = True

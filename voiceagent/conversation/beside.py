@@ -1,4 +1,4 @@
-"""Responses beside the conversation's: texts that a client asks for, of which the caller hears nothing."""
+"""Responses beside the conversation's: texts that a client asks for, and that the caller does not hear."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
 
 MAX_BESIDE = 4
-"""At once in one call, those that wait included: each is a request to the LLM beside the caller's own."""
+"""How many a call may have at once, those that wait included: each is a request to the LLM beside the
+caller's own."""
 
 
 def runs_beside(wanted: ev.ResponseRequested, settings: CallSettings) -> bool:

@@ -23,7 +23,8 @@ class ResponseRequested:
 
     messages: a prompt of the client's own in place of the history. guidance: what the model is told behind
     it, for this response alone. interruptible: a caller may cut it. in_conversation: the response joins the
-    history. mcp_servers: whose tools are offered beside `tools`; what these are is known as it begins.
+    history. mcp_servers: whose tools are offered beside `tools`; which tools these are is known only when the
+    response begins.
     """
 
     instructions: str | None = None

@@ -35,8 +35,8 @@ class AgentConfig(Section):
     instructions: str = ""
     """The system prompt."""
     instructions_from: str | None = None
-    """Where the system prompt is instead: a text file (`./prompt.md`), or `package.module:name` of a text or
-    of a function that gives one."""
+    """Where the system prompt is read from instead: a text file (`./prompt.md`), or `package.module:name` of
+    a text or of a function that gives one."""
     python: str | None = None
     """An agent in code instead, `module:Class`: its instructions, greeting, voice, tools and hooks. Modules
     beside the configuration are found too."""
@@ -59,7 +59,7 @@ class AgentConfig(Section):
     filler: str = Field(default_factory=_said(attrgetter("filler")))
     """What the caller hears when the answer takes long."""
     filler_after_s: float = Field(default=1.5, gt=0)
-    """How long after the turn's end that is; with `filler = ""` it is never."""
+    """How long after the turn's end the caller hears it; with `filler = ""` he never does."""
     idle_prompts: tuple[str, ...] = Field(default_factory=_said(attrgetter("idle_prompts")))
     """What a silent caller is asked, one after the other, at each `turn.idle_timeout_s`."""
     goodbye: str = Field(default_factory=_said(attrgetter("goodbye")))
@@ -89,12 +89,12 @@ class HistoryConfig(Section):
     """Tokens that the conversation may take in a prompt, beside system prompt and tools; beyond that the
     oldest turns are replaced by a summary. 0 for no limit: the engine drops turns where its context ends."""
     kept_tokens: int = Field(default=600, ge=0)
-    """Of the newest turns, which stay word for word then."""
+    """Tokens of the newest turns, which then stay word for word."""
     summary_tokens: int = Field(default=200, ge=20)
     """Longest summary."""
     summaries: Literal["model", "extract"] = "model"
-    """Who makes them: "model", the LLM when nobody waits for it; "extract" takes the sentences with names,
-    numbers and dates, for models that cannot summarise."""
+    """Who makes summaries: "model" is the LLM, when nobody waits for it; "extract" takes the sentences with
+    names, numbers and dates, for models that cannot summarise."""
     attempts: int = Field(default=2, ge=1)
     """Summaries of the model in a row that may come to nothing (invented facts, no time), before the
     sentences are taken instead."""
@@ -138,13 +138,13 @@ class LlmEndConfig(Section):
     """`[turn.llm_end]`: the LLM's word on the end of a turn. `voiceagent calibrate` finds the numbers."""
 
     model: str
-    """Of `[llm]`, that they were found for: another means something else by its probabilities."""
+    """The model of `[llm]` that they were found for: another means something else by its probabilities."""
     scale: float = Field(gt=0)
-    """Of its log odds."""
+    """Factor on its log odds."""
     offset: float
-    """Of its log odds, in nats."""
+    """Added to its log odds, in nats."""
     weight: float = Field(default=1.0, gt=0, le=1)
-    """Of what comes out, beside the other witnesses, which know part of it."""
+    """How much the result counts beside the other witnesses, which know part of it."""
 
     def to_llm_end(self) -> LlmEnd:
         """The same for the conversation."""

@@ -58,9 +58,9 @@ class Fragmenter:
 
     The first one with anything to say ends at the first clause of `first_chars` characters or more ("Sure,"
     is made soon, and lasts until the next one is), or at a sentence, the others at sentences; all of them at
-    lines. One that grows to `max_chars`, the first one to `first_max_chars`, is cut at a word.
-    It is decided character by character, so it makes no difference how the text was split into deltas.
-    normalize: makes the spoken text, "" where there is nothing to say.
+    lines. One that grows to `max_chars`, the first one to `first_max_chars`, is cut at a word. Each character
+    is looked at by itself, so it makes no difference how the text was split into deltas. normalize: makes the
+    spoken text, "" where there is nothing to say.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ llm_request, first_token, first_fragment: the response is asked for, begins, can
 synthesizer gave sound. first_frame: the transport took it. played: the client played it, where that is known.
 """
 Moment = Stamp | Literal["text_complete"]
-"""What is stamped beside: text_complete, the LLM has written all of the response. Nobody waits for that."""
+"""These, and one that nobody waits for: text_complete, the LLM has written all of the response."""
 StageName = Literal[
     "endpointing",
     "recognition",
@@ -75,7 +75,7 @@ class LatencyBudget:
 class StageTime:
     """What one stage added to the caller's wait, in microseconds, and what it may add.
 
-    hidden_us: how long it worked beside, before the turn was decided: that cost the caller no time.
+    hidden_us: how long it worked before the turn was decided: that cost the caller no time.
     """
 
     name: StageName
@@ -152,7 +152,7 @@ class TurnReport:
 
     @property
     def hidden_us(self) -> int:
-        """Work of the response that was done before the turn was decided, of all stages."""
+        """How long all stages together worked on the response before the turn was decided."""
         return sum(stage.hidden_us for stage in self.stages)
 
     @property

@@ -61,7 +61,7 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        """Nobody speaks, and nothing is made or awaited, by the agent's code neither."""
+        """Nobody speaks, and nothing is being made or awaited, not even by the agent's code."""
         waiting = self._answering.waiting or self._tools.awaited or self._turns.claimed
         return self._caller.silent and not waiting and self._responses.current is None
 
@@ -128,8 +128,8 @@ class Conversation:
     # ---- the response
 
     def _response_made(self, event: ev.ResponseEvent) -> list[Command]:
-        """A response made something. A turn that went on for want of it may end with the first that there is
-        to hear.
+        """A response made something. A turn that was kept open only until there is something to hear of its
+        answer may end now.
         """
         turn = self._caller.open
         awaited = turn is not None and self._turns.is_answer_awaited(turn)
@@ -176,12 +176,12 @@ class Conversation:
             case ev.DictationBegan(digits):
                 self._caller.dictation = digits
             case ev.HookFailed():
-                pass  # it is told so that logs have it
+                pass  # it is an event only so that logs have it
         return []
 
     def _mcp_listed(self, event: ev.McpListed) -> list[Command]:
-        """A server has told its tools. Where they are for the whole call, prompts begin otherwise from now
-        on.
+        """An MCP server has listed its tools. Where they are for the whole call, prompts begin differently
+        from now on.
         """
         commands = self._mcp_lists.finish(event)
         changed = self._mcp_lists.settled(self.settings)
@@ -191,7 +191,7 @@ class Conversation:
         return commands + self._responses.cancel_preemptive() + self._prompts.prefill_history(changed)
 
     def _agent_changed(self, event: ev.AgentChanged) -> list[Command]:
-        """Prompts begin otherwise from now on: the LLM reads the new beginning before it is needed."""
+        """Prompts begin differently from now on: the LLM reads the new beginning before it is needed."""
         changed = self.settings.handed_to(event.agent, event.tools, event.instructions, event.voice)
         if changed == self.settings:
             return []

@@ -21,7 +21,8 @@ NOT_LOGGED = {"logged": False}
 
 @dataclass(frozen=True, slots=True)
 class ToolFilter:
-    """Some of a server's tools: those of these names, and those that read only (or not). None: any."""
+    """Some of a server's tools: those with these names, and those that only read (or that do more). None:
+    any."""
 
     names: tuple[str, ...] | None = None
     read_only: bool | None = None
@@ -135,8 +136,8 @@ class McpApprovalResponse:
 class McpCallItem:
     """A call of a server's tool. output: None until it has ended well; error: why it has not.
 
-    request_id: of the approval, "" where none was needed. late_after: the item behind which prompts tell what
-    it gave, where the conversation had gone on; "" where that stands at the call.
+    request_id: of the approval, "" where none was needed. late_after: where the conversation had gone on, the
+    item behind which prompts tell the result; "" where it stands at the call.
     """
 
     item_id: str

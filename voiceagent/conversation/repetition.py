@@ -5,13 +5,13 @@ from __future__ import annotations
 from voiceagent.conversation.words import words_of
 
 MIN_WORDS = 3
-"""A shorter run of words said again is no fault: "no, no, no"."""
+"""A shorter run of words may be repeated: "no, no, no"."""
 MAX_WORDS = 60
 """The longest run that is looked for."""
 TWICE_WORDS = 8
 """A run as long as that repeats when it is said twice, a shorter one when it is said three times."""
 MIN_DIFFERENT = 3
-"""Different words of a run: numbers are often the same digit many times."""
+"""A run has at least so many different words: numbers often have one digit many times."""
 
 
 class RepetitionGuard:

@@ -1,7 +1,7 @@
 """What calls of tools leave in the history, and what the client is told of it.
 
-A tool of the agent leaves a function call and its output. One of an MCP server is one item, with its output
-in it, and where the client must approve a request and the answer before that.
+A tool of the agent leaves a function call and its output. A tool of an MCP server leaves one item with its
+output in it; where the client must approve, the request and the answer stand before that.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ class TurnPolicy:
 
     preemptive_attempts: preemptive responses a turn may start, 0 for none.
     min_interruption_words: words beside backchannels that make a voice an interruption.
-    stop_words: words of which one alone does, once it is settled.
+    stop_words: words of which a single one does so, once it is settled.
     backchannels: word sequences of a listener who does not want the turn.
     misheard_backchannels: words that a recognizer hears in the hum of such a listener; they interrupt only
     beside others.

@@ -18,7 +18,8 @@ from voiceagent.conversation.turn.nearness import Nearness
 
 
 class VoiceOverAgent:
-    """Follows it. detection: how turns are told now, as the client may change that; None for not at all."""
+    """Follows such a voice. detection: how turns are told now, as the client may change that; None for not at
+    all."""
 
     def __init__(self, policy: InterruptionPolicy, caller: Caller, responses: CurrentResponse) -> None:
         self._policy = policy

@@ -1,7 +1,7 @@
 """Makes an engine from its table in the configuration.
 
-An engine is a class; its table is its keyword arguments. Only the chosen one is imported.
-One that blocks gets processes of its own, and the key `workers` beside its own: how many.
+An engine is a class; its table is its keyword arguments. Only the chosen one is imported. A class that blocks
+gets processes of its own; the key `workers`, beside its own keys, says how many.
 """
 
 from __future__ import annotations

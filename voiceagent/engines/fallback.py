@@ -1,7 +1,7 @@
 """A recognizer or synthesizer with another behind it: who hears and speaks when the first cannot.
 
-As the LLM's fallback: a circuit breaker leaves alone what keeps failing, and one utterance or text at a time
-tries it again.
+As the LLM's fallback: a circuit breaker leaves an engine alone that keeps failing, and lets one utterance or
+text at a time try it again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from llmcore.serving.patience import Patience
 log = structlog.get_logger()
 
 FailureReason = Literal["error", "timeout", "circuit_open"]
-"""Why the primary did not do it: it failed, was late, or is left alone for now."""
+"""Why the primary did not serve: it failed, was late, or is left alone for now."""
 
 _Engine = TypeVar("_Engine", bound=Recognizer | Synthesizer)
 

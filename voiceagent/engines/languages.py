@@ -14,7 +14,7 @@ _NORWEGIAN = {"nb": "no", "nn": "no"}
 
 
 class OtherLanguage(ValueError):
-    """key: of the table, that of the engine or the one with the language. value: what stands there."""
+    """key: in the engine's table, `engine` or the key of its language. value: what stands there."""
 
     def __init__(self, key: str, value: object, message: str) -> None:
         super().__init__(message)
@@ -42,9 +42,7 @@ def in_language(
         if other and _plain(other) != _plain(language):
             message = f"is of the language {other!r}, and agent.language is {language!r}"
             raise OtherLanguage(key, options[key], f"{message}; allowed: the same in both")
-    elif (
-        known is not None and known.takes_language and language != "en"
-    ):  # which all have where none is named
+    elif known is not None and known.takes_language and language != "en":  # English needs no word
         told[key] = language
     return told
 

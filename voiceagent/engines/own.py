@@ -65,8 +65,9 @@ class Engine:
     """What all kinds have. One instance serves all calls of a process."""
 
     in_workers: ClassVar[bool] = False
-    """Of a recognizer or synthesizer that loads nothing and only asks others: with `--workers` each worker
-    has an instance of its own, and no sound goes between processes. Else all workers share one.
+    """True for a recognizer or synthesizer that loads nothing and only asks others: with `--workers` each
+    worker then has an instance of its own, and no sound goes between processes. Otherwise all workers share
+    one.
     """
 
     async def start(self) -> None:
@@ -101,9 +102,9 @@ class LlmEngine(Engine):
         """
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Read a prompt ahead whose last message is not finished; None where there is no cache for that: the
-        call asks no more. With `request.asks_end` the usage may tell how probable it is that the message ends
-        there. Raises BusyError where there is no room for it now.
+        """Read a prompt ahead whose last message is not finished; None where there is no cache for that, and
+        the call does not ask again. With `request.asks_end` the usage may tell how probable it is that the
+        message ends there. Raises BusyError where there is no room for it now.
         """
         return None
 

@@ -128,7 +128,7 @@ def _as_written(text: str, _: str) -> tuple[str, Alignment]:
 async def hurried_at_first(
     deltas: AsyncGenerator[Delta, None], fragmenter: Fragmenter
 ) -> AsyncGenerator[Delta | Unhurried, None]:
-    """`deltas`, of which those have time that nobody waits for.
+    """`deltas`; those that nobody waits for are given as `Unhurried`.
 
     The first one goes at once, and all that end a fragment that the caller waits for: the worker cuts them
     as `fragmenter` does, which is a new one. So do tool calls and the end of the response, and with each

@@ -13,7 +13,7 @@ from llmcore.engine import Delta, Request, Usage
 
 RATE_HZ = 24_000
 MODULE = __name__
-"""By which a configuration names them."""
+"""The module by which a configuration names these engines."""
 
 
 class _Idle:

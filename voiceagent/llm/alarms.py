@@ -15,7 +15,7 @@ from voiceagent.conversation.latency import percentile
 WINDOW_S = 300.0
 """Figures older than that are forgotten."""
 MIN_RESPONSES = 20
-"""Below that a percentile or a rate says nothing."""
+"""With fewer responses a percentile or a rate says nothing."""
 MIN_DRAFTED = 200
 MIN_FOR_P99 = 100
 MAX_SPREAD = 2.0
@@ -23,7 +23,7 @@ MAX_P99_S = 5.0
 MAX_STEP_SPREAD = 10.0
 MIN_GAPS = 500
 MAX_GAPS = 4000
-"""Of the gaps between pieces of responses the newest are kept."""
+"""How many gaps between pieces of responses are kept, the newest."""
 MIN_ACCEPTANCE = 0.5
 MIN_HIT_RATE = 0.6
 MAX_CACHE_USAGE = 0.9
@@ -102,7 +102,7 @@ class LlmAlarms:
         return Alarm("ttft_p99", p99, MAX_P99_S, text) if p99 > MAX_P99_S else None
 
     def _steps(self) -> Alarm | None:
-        """Steps of very different length: a long prompt, or too large a batch, holds up all others."""
+        """Alarms where steps differ much in length: a long prompt, or too large a batch, holds up the rest."""
         if len(self._gaps) < MIN_GAPS:
             return None
         gaps = [gap_s for _, gap_s in self._gaps]

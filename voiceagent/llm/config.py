@@ -73,7 +73,7 @@ class ResilienceConfig(Section):
     failures: int = Field(default=3, ge=1)
     """Failures in a row after which requests go straight to the fallback."""
     retry_s: Seconds = 1.0
-    """How long at least, before one request tries the LLM again."""
+    """How long, at least, before one request tries the LLM again."""
     max_retry_s: Seconds = 30.0
     """How long at most: the wait doubles with each try that fails."""
 
@@ -100,8 +100,8 @@ class PriorityConfig(Section):
     max_long: int = Field(default=1, ge=1)
     """Long prompts that are read at once."""
     max_utilization: float = Field(default=0.8, gt=0, le=1)
-    """Part of `max_running` that may be taken in the mean; a call that would come within a tenth of it, or
-    beyond, is refused."""
+    """Part of `max_running` that may be taken in the mean; a call that would bring it within a tenth of that,
+    or beyond, is refused."""
     max_ttft_ms: float = Field(default=1000, gt=0)
     """Longest predicted time to first token; a new call is taken up to nine tenths of it."""
 
@@ -146,11 +146,12 @@ class CacheableConfig(Section):
     """How long an answer is kept."""
     self_contained: bool = False
     """Whether such a question is understood without what was said before; else it is answered from the cache
-    only where nothing was. Turns that point back ("is it ...", "and ...") never are understood alone."""
+    only where nothing was. Turns that point back ("is it ...", "and ...") are never understood alone."""
 
 
 class SemanticCacheConfig(Section):
-    """`[semantic_cache]`: answers that were given before; needs `make semantic-cache`. None without it.
+    """`[semantic_cache]`: answers that were given before; needs `make semantic-cache`. Without this table
+    there is none.
 
     It pays where the LLM is slow or dear, and callers ask the same things: an answer takes some milliseconds.
     It is English only. Turns with tools or personal data are not cached.

@@ -30,9 +30,9 @@ log = structlog.get_logger()
 
 SAMPLE_S = 1.0
 LOADED = 1.5
-"""From this many times an idle engine's time to first token on, the delay is a matter of load."""
+"""A time to first token that is this many times an idle engine's is a matter of load."""
 RETRY_AFTER_S = 10.0
-"""The hint to a caller who is refused at the highest level: about one level down."""
+"""When a caller who is refused at the highest level may try again: by then it is about one lower."""
 
 
 class LlmMonitor:
@@ -205,8 +205,8 @@ class LlmMonitor:
 
 class PromptMonitor:
     """Counts prompts that do not begin as the one before them, which defeats prefix caching, and warns of a
-    history that was rewritten: instructions and tools are others where the agent or the client wants that,
-    and so is a history in which the client had items deleted, truncated or put in between.
+    history that was rewritten. It does not warn where the agent or the client changed instructions or tools,
+    nor where the client had items deleted, truncated or put in between.
     """
 
     def __init__(self, call_id: str, metrics: LlmMetrics) -> None:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # openai's package takes as long to import as a quarter of al
     from llmcore.engines.openai_engine import OpenAILlm
 
 SHARE = 0.5
-"""Of the time that `[resilience]` gives the LLM, that of one replica: another can still answer in time."""
+"""The part of the time that `[resilience]` gives the LLM which one replica gets: another can then still
+answer in time."""
 
 
 def build_replicas(

@@ -48,8 +48,8 @@ async def _until_all_end(work: Coroutine[Any, Any, None]) -> None:
 
 def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
     """Set by the first SIGTERM, SIGINT or SIGHUP. A second one, or one while the server is `starting`,
-    cancels the task that asked for this: everything ends at once. SIGHUP is never the second, as the kernel
-    and the shell send one each; it does nothing where it was ignored, as by nohup.
+    cancels the task that asked for this: everything ends at once. SIGHUP never counts as the second, as the
+    kernel and the shell send one each; it does nothing where it was ignored, as under nohup.
     """
     stopped = asyncio.Event()
     serving = asyncio.current_task()
@@ -67,8 +67,8 @@ def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
 
 
 def heed_no_signals() -> None:
-    """From now on signals that stop a server do nothing, as long as its event loop is there: it ends already,
-    which takes a few seconds at most, and what is cut off there would be left behind.
+    """From now on signals that stop a server do nothing, as long as its event loop is there: it is ending
+    already, which takes a few seconds at most, and what is cut off then would be left behind.
     """
     for number in STOPPING:
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)

@@ -32,9 +32,9 @@ class CallProgress(NamedTuple):
 
 
 class Following(NamedTuple):
-    """Where goes what is known of calls beside what is kept: `spans` takes those that have ended, None where
-    calls are not traced; `tell` what a supervisor is told, None where there is none; `hand_over` gives a
-    supervisor the events for `[webhooks]`, see `WebhookSender`.
+    """Where goes what a process tells of its calls, beside what it keeps of them: `spans` takes those that
+    have ended, None where calls are not traced; `tell` what a supervisor is told, None where there is none;
+    `hand_over` gives a supervisor the events for `[webhooks]`, see `WebhookSender`.
     """
 
     spans: Callable[[Sequence[Span]], None] | None = None
@@ -82,8 +82,8 @@ def _decided(now: CallProgress, command: Command) -> CallProgress:
 
 
 class FollowedCall(KeepsNothing):
-    """A `Keeping` that tells whenever a call stands elsewhere. tell: takes it at once and does not wait.
-    traced: its trace, which is told everything before this is.
+    """A `Keeping` that tells its supervisor whenever something has changed in a call. tell: takes it at once
+    and does not wait. traced: its trace, which is told everything before this is.
     """
 
     def __init__(

@@ -55,7 +55,8 @@ class Http(uvicorn.Server):
         self._stopping.set()
 
     async def main_loop(self) -> None:
-        """As uvicorn's, but told when to stop: looking ten times a second costs an idle process most."""
+        """As uvicorn's, but told when to stop: looking ten times a second is most of what an idle process
+        costs."""
         while not await self.on_tick(0):  # 0: with the date, which is in all answers
             with suppress(TimeoutError):
                 async with asyncio.timeout(until_multiple_s(DATE_S, time.monotonic())):
@@ -80,8 +81,8 @@ class Http(uvicorn.Server):
 
 
 def _for_hosts(app: ASGIApp) -> ASGIApp:
-    """The application without requests whose Host is none (RFC 9112, section 3.2): to read a URL that is made
-    of such a one raises."""
+    """The application, but refusing requests whose Host is no host (RFC 9112, section 3.2): to read a URL
+    that is made of such a one raises."""
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         host = next((value for name, value in scope.get("headers", ()) if name == b"host"), b"localhost")

@@ -28,8 +28,8 @@ class ProcessLoad:
     """The lateness and load of this process, which takes calls in `slots`. max_lag_s: beyond it, it takes no
     more.
 
-    Unless it shares them with a process that is in time: the next calls are handed to that one, and those
-    that came here meanwhile are better late than refused.
+    It does take more where it shares the slots with a process that is in time: the next calls are handed to
+    that one, and those that came here meanwhile are better late than refused.
     """
 
     def __init__(self, monitor: LoopMonitor, slots: Slots, max_lag_s: float) -> None:

@@ -1,4 +1,5 @@
-"""From a configuration to services that are ready for calls, each part made from its tables, and back."""
+"""From a configuration to services that are ready for calls, each part made from its tables, and to their
+end."""
 
 from __future__ import annotations
 
@@ -60,9 +61,10 @@ _CANNOT_START = (
     EchoError,
 )
 WORKER_TICK_S = 0.012
-"""Of the front end of one worker among several: with fewer calls each, their windows meet less often, and a
-run for few costs nearly what one for many does. Shorter than a round in which connections are read, one that
-comes 8 ms behind a late one too: what came in one is judged in it, and wakes the process no second time."""
+"""The tick of the front end of one worker among several: each worker has fewer calls, whose windows meet less
+often, and a run for few costs nearly as much as one for many. It is shorter than a round in which connections
+are read, even one that follows a late one after 8 ms: what came in a round is judged in it, and does not wake
+the process a second time."""
 
 
 IN_ROUNDS_LEAD_S = 3 * ROUND_S
@@ -79,9 +81,10 @@ async def started(
 ) -> AsyncIterator[tuple[Services, dict[str, float]]]:
     """Services around started engines, and the seconds each stage took in a warm-up turn.
 
-    shedder: what is given up while there is too much to do; nothing ever is without one. engines_work: it is
-    known that they do; where they do not at the moment, calls are taken all the same. Everything is closed in
-    the end. Raises CommandFailed where an engine does not start or does not work, and ConfigError.
+    shedder: what is given up while there is too much to do; without one nothing ever is. engines_work:
+    whether it is known that they do; if they then fail to at the moment, calls are taken all the same.
+    Everything is closed in the end. Raises CommandFailed where an engine does not start or does not work, and
+    ConfigError.
     """
     async with AsyncExitStack() as closing:
         closing.push_async_callback(engines.close)
@@ -246,7 +249,8 @@ def build_engines(
 ) -> Engines:
     """Make the engines that `config` chose, without starting them. Raises ConfigError.
 
-    monitor: what monitors the LLM; metrics: where failures of speech are counted; neither is seen by default.
+    monitor: what monitors the LLM; metrics: where failures of speech are counted; by default nobody sees
+    either.
     """
     counted = metrics or Metrics()
     # CTranslate2 stays in the process that has the engines, native code though it is: the demo's model is to

@@ -1,4 +1,5 @@
-"""One turn through every stage before the first caller: loads what loads late, and shows that all works."""
+"""One turn through every stage before the first caller: it loads what loads late, and shows that everything
+works."""
 
 from __future__ import annotations
 
@@ -101,7 +102,7 @@ async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[st
 
 
 async def _ask_for_an_end(services: Services, patience_s: float) -> None:
-    """The first that asks has vLLM compile a function, for seconds in which it answers nobody."""
+    """The first such question has vLLM compile a function, for seconds in which it answers nobody."""
     prompt = make_prompt(services.settings.instructions, (Message("user", QUESTION),))
     request = Request(prompt, services.settings.all_tools, priority_class="prefill", asks_end=True)
     with suppress(LlmError, TimeoutError):  # the turn behind it will meet the same, and tells it

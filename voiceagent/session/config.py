@@ -57,7 +57,7 @@ class ContextSourceConfig(Section):
 
 class ContextConfig(Section):
     """`[context]`: what a retriever finds for a turn, asked while the caller speaks; needs `make
-    semantic-cache`. None without it.
+    semantic-cache`. Without this table nothing is asked.
 
     An agent in code with `find_context` is a source too.
     """

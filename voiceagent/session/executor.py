@@ -225,8 +225,8 @@ class CommandExecutor:
 
 
 def _play_to(listener: Listener, client: Client, keeping: Keeping) -> PlayFrame:
-    """What the speaker gives each frame to. It holds none who hold the speaker, so that a call leaves no
-    cycle behind.
+    """What takes each frame from the speaker. It refers to nothing that refers to the speaker, so that a call
+    leaves no reference cycle behind.
     """
 
     def play(response_id: str, frame: Samples, rate_hz: int) -> None:

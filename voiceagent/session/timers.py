@@ -21,8 +21,8 @@ class Pacer:
     """Wakes many with one timer of the event loop, which stands still while nobody waits.
 
     clock: monotonic seconds. in_rounds: whether it wakes them in the rounds of the process, where it has any:
-    late by one, and without a wake-up of its own. It follows its users to another event loop once the first
-    is over.
+    late by up to one round, and without a wake-up of its own. It follows its users to another event loop once
+    the first is over.
     """
 
     def __init__(self, clock: Callable[[], float], in_rounds: bool = False) -> None:

@@ -84,7 +84,8 @@ class TurnDetector:
         self, endpointer: Endpointer, window: Window, voiced: bool, silent_s: float
     ) -> float | None:
         """How long ago the voice of the turn in progress ended; None while it goes on, and also where no
-        pause can begin with this window: to work it out costs more than all else that is done with one.
+        pause can begin with this window: working it out costs more than everything else that is done with a
+        window.
 
         voiced: that the model of speech hears it. silent_s: as `LoudnessFall` has it, where a line is quiet.
         """

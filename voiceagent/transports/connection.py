@@ -23,9 +23,10 @@ CLOSE_S = 5.0
 TURN_MESSAGES = 8
 """Messages taken at once from one connection; then others get their turn."""
 LONG_BYTES = 4_096
-"""A longer message is as much as a whole turn's."""
+"""A longer message counts as much as all the messages of a turn."""
 IDLE_LOOKS = 5
-"""How often it is checked, within the time after which a call is idle, whether anything has come."""
+"""How many times, within the time after which a call counts as idle, it is checked whether anything has come.
+"""
 
 _Sent_contra = TypeVar("_Sent_contra", bound=str | bytes, contravariant=True)
 

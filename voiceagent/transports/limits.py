@@ -1,4 +1,4 @@
-"""What a client may make grow, on any transport: the part of `[limits]` for connections. Pure."""
+"""How much a client may send, on any transport: the part of `[limits]` for connections. Pure."""
 
 from __future__ import annotations
 
@@ -47,28 +47,29 @@ class TransportLimits(EventLimits, OfferLimits):
     """What a connection may send, and how long it may last."""
 
     max_bytes_per_s: int = Field(default=1_048_576, ge=65_536)
-    """What one client may send in the long run, each message counted as 4 kB more than it has; one that
-    sends faster is read slower, or, where that cannot be (data channels), its call is ended."""
+    """Bytes a second that one client may send in the long run, each message counted as 4 kB more than it has.
+    A client that sends faster is read more slowly; where that cannot be done (data channels), its call is
+    ended."""
     max_connections: int = Field(default=1_000, ge=8)
     """TCP connections of a process at once; one more ends the one that has waited longest for a request."""
     max_request_s: Duration = 10.0
-    """In which a request, its body too, must have come; a connection without one is closed."""
+    """Seconds in which a request must have come, with its body; a connection without one is closed."""
     max_call_s: Duration = 14_400.0
     """Longest call."""
     max_idle_s: Duration = 600.0
-    """Longest time in which nothing at all comes from a caller."""
+    """Longest time in which nothing at all may come from a caller."""
     max_phone_idle_s: Duration = 30.0
-    """The same on a phone line, where sound always comes."""
+    """The same on a phone line, on which sound always comes."""
     max_keys: int = Field(default=1_000, ge=1)
     """Keys that a caller on a phone line may press; one more ends the call."""
 
 
 USUAL_LIMITS = TransportLimits()
-"""Where no configuration says others."""
+"""Those that hold where no configuration sets others."""
 
 
 MESSAGE_BYTES = 4_096
-"""Bytes that a message counts beside its own: what it costs to take in a short one."""
+"""Bytes that a message counts on top of its own: what it costs to take in even a short one."""
 BURST_S = 4.0
 """How many seconds' worth may come at once: an upload of the sound that `server.input_buffer_s` takes."""
 

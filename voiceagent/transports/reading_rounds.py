@@ -1,4 +1,4 @@
-"""Many connections are read together, in rounds, where each by itself would wake the process.
+"""Many connections are read together, in rounds, as each would wake the process by itself.
 
 A wake-up costs more than the packet that caused it: in between, another has had the processor's caches. With
 20 phone calls that come as they like there were 640 wake-ups a second, which took two fifths of the CPU time;

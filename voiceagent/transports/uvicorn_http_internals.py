@@ -1,4 +1,5 @@
-"""HTTP connections that may not wait for ever: uvicorn knows no time in which a request must have come."""
+"""HTTP connections that may not wait for ever: uvicorn has no limit to the time in which a request must have
+come."""
 
 from __future__ import annotations
 

@@ -32,7 +32,8 @@ class Asking:
         self._to_say.append(event)
 
     def wish(self, event: Event) -> bool:
-        """The client has a wish while there is no upstream; whether it can wait: one of them does."""
+        """The client has a wish while there is no upstream. Returns whether it can wait: one wish can, a
+        second cannot."""
         if self._wished is not None:
             return False
         self._wished = event
@@ -56,8 +57,8 @@ class Asking:
         self._owed, self._asked = False, None
 
     def refused(self, event_id: str | None, busy: bool) -> bool:
-        """The upstream does not do what an event asks for, where it says which; whether that is asked for
-        again. busy: it answers the caller, which it began before it was asked.
+        """The upstream does not do what an event asks for, where it says which; returns whether that is asked
+        for again. busy: it is answering the caller already, and began before it was asked.
         """
         said, asked = self._said, self._asked
         if asked is not None and event_id in (None, asked["event_id"]):

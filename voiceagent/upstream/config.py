@@ -27,7 +27,8 @@ class UpstreamConfig(Section):
     connect_timeout_s: Duration = 5.0
     """How long a connection may take, and an answer to the pings that find out whether the upstream hangs."""
     retries: int = Field(default=2, ge=0)
-    """Further tries of one that could not be made, or was lost; the caller hears the apology after them."""
+    """Further tries of a connection that could not be made, or was lost; after them the caller hears the
+    apology."""
 
     def key(self, environment: Mapping[str, str], source: Path) -> str:
         """The key, "" for none. Raises ConfigError."""

@@ -27,7 +27,8 @@ from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 MAX_WAITING = 10_000
 """Pieces of sound and events that wait for a connection; the oldest are dropped. 10 s of sound are 500."""
 _OF_A_CALL = ("response.", "input_audio_buffer.")
-"""What shows that an upstream takes part in the call: one that only says hello is not tried for ever."""
+"""Events that show that an upstream takes part in the call: one that only says hello is not tried for ever.
+"""
 
 
 class UpstreamRefused(Exception):
@@ -166,7 +167,8 @@ class UpstreamConnection:
         listener.upstream_given_up(reason)
 
     async def _relay(self, connection: ClientConnection, listener: UpstreamListener) -> tuple[bool, str]:
-        """Until the connection is lost: whether it took part in the call, and why it was lost."""
+        """Returns when the connection is lost: whether the upstream took part in the call, and why it was
+        lost."""
         heard = [item for item in self._waiting if not isinstance(item, dict) or _is_of_sound(item)]
         self._waiting.clear()  # other events were for the connection before this
         self._heard_samples = self._waiting_samples

@@ -173,7 +173,8 @@ class UpstreamConversation:
                 return []
 
     def _requested(self, request: ev.ResponseRequested) -> list[Wanted]:
-        """One without wishes waits until nobody speaks; another is the upstream's to take or refuse."""
+        """A response without wishes of its own waits until nobody speaks; any other is the upstream's to take
+        or refuse."""
         if request == ev.ResponseRequested(client_event_id=request.client_event_id):
             self._asking.owe()
             return self._go_on()
@@ -185,7 +186,8 @@ class UpstreamConversation:
         return [] if self._asking.wish(wanted) else [notify.response_in_progress(request.client_event_id)]
 
     def _cancelled(self, request: ev.ResponseCancelled) -> list[Wanted]:
-        """A response is not wanted any more. An id that is no response's cuts none: it may just be over."""
+        """A response is not wanted any more. An id that no response has cuts none: that response may just be
+        over."""
         response_id = request.response_id
         if response_id in self._beside:
             return [*self._send({"type": "response.cancel", "response_id": response_id})]
@@ -278,7 +280,8 @@ class UpstreamConversation:
         return commands + self._go_on()
 
     def _recalled(self, response: Response | Cut) -> list[Send]:
-        """What was heard of one whose upstream was lost meanwhile: the one that is there does not know it."""
+        """Tell what was heard of a response whose upstream was lost meanwhile: the upstream that is there now
+        does not know it."""
         if not (response.lost and response.text and response.item_id in self.history):
             return []
         return self._send(messages.item_created(self.history.get(response.item_id)))

@@ -31,7 +31,8 @@ def add(history: History, item: Item, connected: bool, previous_id: str | None =
 
 
 def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, connected: bool) -> list[Wanted]:
-    """What a client wants of an item, or why it is not to be had. limits: how much a client may put in."""
+    """Carry out what a client wants of an item, or tell why that cannot be done. limits: how much a client
+    may put in."""
     try:
         return _carried_out(request, history, limits, connected)
     except UnknownItem as error:

@@ -79,7 +79,8 @@ class Responses:
     """Those of a call that are not over, the one that is played first. history: of the call.
 
     running: the calls of the agent's tools that have no result yet. heard: for each `ResponseConcluded` what
-    was heard of it, also where the history has it no more; whoever carries that out takes it.
+    was heard of the response, also where the history does not have it any more; whoever carries that command
+    out takes it from here.
     """
 
     def __init__(self, history: History) -> None:

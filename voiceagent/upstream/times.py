@@ -12,7 +12,7 @@ from voiceagent.conversation.latency import LatencyBudget, Outcome, Stamp, TurnC
 from voiceagent.upstream.messages import Wanted
 
 NO_BUDGET = LatencyBudget()
-"""What lies behind a network has none of ours."""
+"""What lies behind a network is held to no budget of ours."""
 _OUTCOMES: dict[notify.ResponseStatus, Outcome] = {
     "completed": "completed", "cancelled": "interrupted", "failed": "failed", "incomplete": "completed",
 }  # fmt: skip

@@ -21,7 +21,8 @@ FOLDS = 5
 BINS = 10
 STEPS = 100
 LEAST_AUC = 0.7
-"""Below it the model's word is worth less than its step: those of the words are at 0.8 to 0.95."""
+"""Below it the model's word is not worth the step that it costs: the witnesses of the words reach 0.8 to
+0.95."""
 WEIGHTS = tuple(tenth / 10 for tenth in range(11))
 
 Floats = NDArray[np.float64]
@@ -65,7 +66,7 @@ class Calibrated:
 
     @property
     def why_off(self) -> str:
-        """Why the model's word is better left alone, "" where it is worth its step."""
+        """Why it is better not to ask the model, "" where its word is worth the step that it costs."""
         auc = self.told.auc
         if auc < LEAST_AUC or self.end.scale <= 0:
             return f"this model does not tell the end of turns (AUC {auc:.2f}, at least {LEAST_AUC})"
@@ -154,7 +155,7 @@ def _log_loss(logits: Floats, over: Bools) -> float:
 
 
 def _halves(over: Bools) -> Floats:
-    """What each counts, so that all that were over count a half, and all that were not, [n]."""
+    """The weight of each, [n]: all that were over count one half together, all that were not the other."""
     return np.where(over, 0.5 / over.sum(), 0.5 / (~over).sum())
 
 

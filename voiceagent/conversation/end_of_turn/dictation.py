@@ -14,8 +14,8 @@ from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digi
 DIGITS_IN_A_ROW = 3
 """This many digits one after the other are a number that is dictated, though nobody asked for one."""
 WHOLE_NUMBERS = (7, 10, 11)
-"""Lengths, in digits, of a whole number that nobody asked for; of one that was asked for, but whose length
-nobody knows, all but the shortest.
+"""How many digits a whole number that nobody asked for may have. A number that was asked for, but whose
+length nobody knows, may have all of these but the fewest.
 """
 SAID_AT_ONCE = 4
 """Up to this many digits are a room, a flight, a road or a year, which are said without a pause."""
@@ -28,7 +28,7 @@ ACCOUNT_DIGITS = range(6, 10)
 OWN_PAUSES, GROUP_PAUSE_S = 2.0, 0.4
 """Before another group a caller may pause for this many times his longest so far, and so much longer."""
 LEAST_GROUP_PAUSE_S = 1.0
-"""But for at least this: so may a caller who has not paused yet."""
+"""A caller may pause for at least this long, also one who has not paused yet."""
 LETTERS = 2
 """This many letters at the end of a text, one by one, are a word that is spelled."""
 
@@ -158,8 +158,9 @@ def _closing(words: Sequence[str], open_words: OpenWords) -> int:
 
 
 def _ends_no_group(digits: int, lengths: tuple[int, ...]) -> bool:
-    """Whether there is one digit more or fewer than the number may have, and no groups that people say end
-    there: pairs do not in one of even length, and nobody goes on for a single digit behind a whole one.
+    """Whether there is one digit more or fewer than the number may have, and no group that people say can end
+    there: pairs do not end there in a number of even length, and nobody goes on for a single digit behind a
+    whole number.
     """
     fewer = any(digits == length - 1 and length % 2 == 0 for length in lengths)
     more = any(digits == length + 1 for length in lengths)

@@ -35,7 +35,7 @@ whatever they seem to ask.
 ASKS_PERHAPS = 0.5
 """What `asks` is in a language whose requests nobody collected."""
 SURE = 0.7
-"""From this confidence of the recognizer on, its doubt says nothing."""
+"""With this confidence or more, the recognizer's doubt says nothing."""
 WAVERS = 0.125
 """How open a turn is whose comma the recognizer has taken back: 16 % of 82 orders went on then, 3 % of 219
 behind other marks, 56 % of 64 behind a comma that stayed.
@@ -58,7 +58,7 @@ SOUNDS_EVEN = 1.0
 and of 353 ends, 2.4."""
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _LEAST_PROBABILITY = 0.02
-"""How sure of an end, or of none, a sound may be at most: its log odds are within 3.9 of even."""
+"""A sound's word on the end is never surer than this, either way: its log odds stay within 3.9 of even."""
 
 
 @dataclass(frozen=True, slots=True)

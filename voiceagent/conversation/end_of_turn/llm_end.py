@@ -1,7 +1,7 @@
 """What the LLM says of the end of a turn, as a witness beside the others. Pure.
 
-In its chat template a mark closes each message. How probable that mark is after the words so far, a language
-model that has read callers' messages knows, in any language that it speaks. No two models mean the same by
+In its chat template a mark closes each message. A language model that has read callers' messages knows how
+probable that mark is after the words so far, in any language that it speaks. No two models mean the same by
 it, so the log odds are scaled by what one model was right in (Platt, "Probabilistic Outputs for Support
 Vector Machines", 1999): `voiceagent calibrate` finds the numbers.
 """
@@ -12,7 +12,8 @@ import math
 from dataclasses import dataclass
 
 MARKS = " \t\n.,;:!?…。，！？、¡¿"
-"""A recognizer's guess, with witnesses of its own: behind "a table for." a message may well end."""
+"""Left out, as a recognizer guesses them and they have witnesses of their own: behind "a table for." a
+message may well end."""
 MOST_NATS = 3.0
 """What the LLM can add or take at most: it hears nothing, and the words may be misheard."""
 _SUREST = -1e-9
@@ -22,8 +23,8 @@ _SUREST = -1e-9
 class LlmEnd:
     """How one model's word on an end is taken.
 
-    scale, offset: of its log odds, in nats, so that they are kept to where nothing else is known. weight: of
-    what comes out, beside the witnesses of the words, which know part of it.
+    scale, offset: of its log odds, in nats, so that the probabilities hold where nothing else is known.
+    weight: of what comes out, beside the witnesses of the words, which know part of it.
     """
 
     scale: float

@@ -36,8 +36,8 @@ WEIGHTS: Mapping[str, float] = tomllib.loads(WITNESSES.read_text("utf-8"))
 
 @dataclass(frozen=True, slots=True)
 class Silences:
-    """Seconds of silence that end a turn: where it is certainly over, where it is as likely over as not, and
-    where it is surely open.
+    """Seconds of silence that end a turn: where it is certainly over, where it is as likely to be over as
+    not, and where it surely goes on.
     """
 
     certain_s: float

@@ -27,12 +27,12 @@ SIGNS = {
     "no stop": -1, "brief": -1, "pauses": -1, "doubt": -1, "sound": 1, "whole number": 1,
     "open number": -1, "open condition": -1,
 }  # fmt: skip
-"""Which way each witness can only speak."""
+"""The only sign that each witness can have."""
 L2 = 1.0
 STEPS = 4000
 RATE = 0.5
 MADE_WEIGHT = 0.15
-"""Of a line made here: there are many, and alike."""
+"""The weight of a line that is made here: there are many, and they are alike."""
 
 Floats = NDArray[np.float64]
 Line = tuple[str, str, bool]
@@ -152,7 +152,7 @@ def fit(examples: list[Example]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Learn from the files and write the weights; tell how well the probabilities are kept to."""
+    """Learn from the files and write the weights; tell how well the probabilities hold."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pauses", type=Path, nargs="+")
     arguments = parser.parse_args()

@@ -35,11 +35,13 @@ from voiceagent.conversation.words import words_of
 
 ENDS_BITS, ASKS_BITS = 20, 17
 FEWEST_ENDS, FEWEST_ASKS = 3, 1
-"""Times that a feature is seen, at least: those of chance crowd the table, where two share a place."""
+"""A feature must be seen this often: those seen by chance crowd the table, in which two may share a place."""
 EXAMPLES_A_TIME = 80_000
-"""Of many examples, once for each so many of them: so texts not learned from are told better, too."""
+"""Of more examples than this, a feature must be seen once for each so many: so texts that nothing was learned
+from are told better, too."""
 CAUTION = 0.2
-"""Nats that a sentence is whole less likely than learned: who speaks adds to more of them than who types."""
+"""By so many nats a sentence is less likely to be whole than was learned: people who speak add to more of
+their sentences than people who type."""
 EPOCHS = 4
 BATCH = 256
 RATE = 0.15
@@ -183,7 +185,7 @@ def _hashed(features: Iterable[str], bits: int) -> Ids:
 
 
 def _area(logits: NDArray[np.float64], wanted: NDArray[np.bool_]) -> float:
-    """How often one that is so is judged likelier than one that is not: Mann and Whitney's statistic."""
+    """How often one that is so is judged likelier than one that is not, by Mann and Whitney's statistic."""
     ranks = logits.argsort().argsort()
     count = int(wanted.sum())
     return float((ranks[wanted].sum() - count * (count - 1) / 2) / (count * (len(wanted) - count)))

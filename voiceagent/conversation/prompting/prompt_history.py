@@ -44,7 +44,8 @@ class OldItems:
 class PromptHistory:
     """Owns what replaces old items, and decides when more of them have to go.
 
-    A summary stands for very items: where the client changes one of them, all are read again as they are.
+    A summary stands for certain items: where the client changes one of them, prompts have all of them as they
+    are again.
     """
 
     def __init__(self, budget: HistoryBudget) -> None:
@@ -55,7 +56,7 @@ class PromptHistory:
         self._coming: _Summary | None = None
         self._cut: dict[ToolOutputItem, str] = {}
         self.replacements = 0
-        """How often old turns were replaced: there a prompt does not begin as the one before it."""
+        """How often old turns were replaced: the next prompt then does not begin as the one before it."""
 
     def messages(self, items: Sequence[Item]) -> tuple[Message, ...]:
         """The items as a prompt has them."""
@@ -91,7 +92,8 @@ class PromptHistory:
         self._asked = ()
 
     def take(self, text: str) -> None:
-        """The summary that was wanted; `replace` puts it in. One that nobody wants any more is ignored."""
+        """Take in the summary that was wanted, for `replace` to put in; one that nobody wants any more is
+        ignored."""
         if self._asked:
             self._coming, self._asked = _Summary(text, self._asked), ()
 

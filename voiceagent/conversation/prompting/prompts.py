@@ -28,7 +28,7 @@ class Prompts:
 
     @property
     def replacements(self) -> int:
-        """How often old turns were replaced: after that a prompt begins otherwise than the one before it."""
+        """How often old turns were replaced: the next prompt then does not begin as the one before it."""
         return self._old_turns.replacements
 
     @property

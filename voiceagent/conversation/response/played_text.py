@@ -43,7 +43,7 @@ class _Part:
         begins, stops = (np.interp(places, characters, positions) for places in (starts, ends))
         # the middle: who is interrupted in a long word has said it as far as the listener can tell
         played = sum(bool(middle <= samples) for middle in (begins + stops) / 2) if samples > 0 else 0
-        if self.timings and not self.complete:  # a word without a timing has not sounded
+        if self.timings and not self.complete:  # a word without a time has not sounded
             played = min(played, sum(start <= self.timings[-1].character for start in starts))
         return played
 

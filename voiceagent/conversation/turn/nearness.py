@@ -12,8 +12,8 @@ from enum import Enum, auto
 from statistics import median_low
 
 TURNS = 3
-"""The newest, by which a caller's own level is known: who takes another telephone has a new one in the second
-turn."""
+"""The caller's own level is that of his newest turns: after a change of telephone it is right from the second
+turn on."""
 VARIES_DB = 6.0
 """How much louder one person across the room may be another time."""
 

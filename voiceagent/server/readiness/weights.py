@@ -49,7 +49,7 @@ class Weights:
 
     def licence(self) -> str:
         """As its folder states it, in the head of its README, in a Piper voice's card or by a file; where it
-        does not, where that was looked for.
+        does not, where the licence was looked for.
         """
         if self.folder is None:
             return ""

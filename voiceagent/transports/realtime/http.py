@@ -33,7 +33,7 @@ Answer = Callable[[Request], Awaitable[Response]]
 def answering(answer: Answer) -> Answer:
     """The endpoint of a route: `answer`, its refusals in the words of the protocol.
 
-    NotAdmitted and CallRefused bring their status; RequestError is 400, but where nothing is found and
+    NotAdmitted and CallRefused bring their status; RequestError is 400, except where nothing is found and
     where the body is too long.
     """
 
@@ -80,8 +80,8 @@ def to_object(text: str | bytes, name: str, limits: EventLimits) -> dict[str, An
 
 
 def under_realtime(routes: list[Route], admission: Admission) -> Mount:
-    """All that is under `/v1/realtime/`; OpenAI's API has more there, and who asks for that is told so. Pages
-    of other sites may ask where they may call.
+    """All that is under `/v1/realtime/`. OpenAI's API has more there; a client that asks for that is told
+    that it is not here. Pages of other sites may ask where they may call.
     """
     rules = admission.rules
     cors = Middleware(

@@ -19,7 +19,7 @@ from voiceagent.transports.telephony.control import CallControl, ControlError
 log = structlog.get_logger()
 
 TRANSFERRED_S = 10.0
-"""After a transfer the provider ends the stream; if it does not, it is left."""
+"""After a transfer the provider ends the stream; where it has not by then, we do."""
 
 _HANG_UP = Tool(
     "hang_up",
@@ -30,8 +30,8 @@ _HANG_UP = Tool(
 
 class LineTools:
     """The tools of one phone call: a `Line`. transfers: names that the model knows, and their numbers;
-    without any, or without control, there is none to hand on. end: ends the call, with the reason, and
-    whether to hang up.
+    without any, or without control, the agent cannot hand callers on. end: ends the call, with the reason,
+    and whether to hang up.
     """
 
     def __init__(

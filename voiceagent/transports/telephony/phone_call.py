@@ -51,8 +51,8 @@ MAX_DATA = 2_000
 MAX_DATA_VALUE = 200
 """Characters of one name, and of one value of it."""
 MAX_PASSED_OVER = 16
-"""Errors of the line, and events of unknown kinds, that a call may have: providers add some kinds, and speak
-the same protocol still; a line whose errors do not end carries nothing.
+"""How many errors of the line and events of unknown kinds a call may have: providers add kinds and still
+speak the same protocol, but a line whose errors do not end carries nothing.
 """
 
 

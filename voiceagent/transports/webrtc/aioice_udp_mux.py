@@ -1,8 +1,8 @@
 """One UDP socket for all WebRTC calls at one address of this machine: one port to let through a firewall, and
 one socket to look at instead of one a call.
 
-Whose a datagram is, the address it came from says. That address is a call's once it has shown a key of the
-call's: by a STUN request that is signed with it (RFC 8445, section 7.3), or by the answer to a request of
+A datagram belongs to the call whose address it came from. An address is a call's once it has shown a key of
+the call's: by a STUN request that is signed with it (RFC 8445, section 7.3), or by the answer to a request of
 ours. So nobody takes a call's place who only knows its address. Two calls from one port of the remote cannot
 be told apart: the later one has it.
 """

@@ -138,7 +138,7 @@ class Decoder:
 
     def _input_items(self, given: Sequence[InputItem]) -> list[Item]:
         """The items of a response's input. Raises RequestError where one that it refers to is not there, or
-        is there twice: a prompt could be as long as nothing that a client may send.
+        is there twice: a prompt could then be longer than anything that a client may send.
         """
         referred = [item.id for item in given if isinstance(item, ItemReference)]
         known = {item.item_id: item for item in self.items()} if referred else {}
@@ -162,7 +162,7 @@ _APPENDS = tuple(
     json.dumps({"type": APPEND, "audio": ""}, separators=separators).removesuffix('"}')
     for separators in ((",", ":"), (", ", ": "))
 )
-"""How the clients that there are write an append, up to its sound."""
+"""How known clients write an append, up to its sound."""
 
 
 def append_sound(text: str | bytes, audio_format: AudioFormat) -> Samples | None:

@@ -76,7 +76,7 @@ def public_reason(reason: str) -> str:
 
 
 _SHORT = Repr()
-"""Shows what may be as long as a message, without writing all of it out first."""
+"""Shows the beginning of what may be as long as a message, without writing out all of it first."""
 _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring = 4, 40, 40, 200
 
 

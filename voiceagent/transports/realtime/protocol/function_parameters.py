@@ -1,4 +1,5 @@
-"""What a client's function takes must be a JSON Schema: one that is none would fail when a model is asked.
+"""The parameters of a client's function must be a JSON Schema: anything else would fail only when a model is
+asked.
 
 As of draft 2020-12 (https://json-schema.org/draft/2020-12/schema). Keywords that constrain nothing, as titles
 and examples, and unknown ones may be anything. Not by the package `jsonschema`, whose check takes a

@@ -93,7 +93,7 @@ _ENOUGH = 160  # steps from one sample to another, of those that are not 0 in ei
 
 
 class ByteOrder:
-    """The byte order of 16-bit sound from a provider that does not tell it, told from the sound itself.
+    """The byte order of 16-bit sound from a provider that does not tell it, found out from the sound itself.
 
     RFC 3551 (4.5.11) has L16 in network byte order, big-endian. Telnyx and Plivo document none: who uses
     Plivo reads it little-endian, of Telnyx there are accounts of both. In the wrong order a call is noise
