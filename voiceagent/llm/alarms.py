@@ -102,7 +102,7 @@ class LlmAlarms:
         return Alarm("ttft_p99", p99, MAX_P99_S, text) if p99 > MAX_P99_S else None
 
     def _steps(self) -> Alarm | None:
-        """Alarms where steps differ much in length: a long prompt, or too large a batch, holds up the rest."""
+        """Alarms where steps differ much in length: a long prompt, or too big a batch, holds up the rest."""
         if len(self._gaps) < MIN_GAPS:
             return None
         gaps = [gap_s for _, gap_s in self._gaps]
