@@ -30,6 +30,7 @@ class ScriptedCall:
     room_samples: int | None = None
     requests: list[ev.ClientRequest] = field(default_factory=list)
     heard: list[Samples] = field(default_factory=list)
+    made_samples: int = 0
     reports: list[tuple[str, float]] = field(default_factory=list)
     greeted: bool | None = None
     closed: str | None = None
@@ -54,7 +55,11 @@ class ScriptedCall:
         self.greeted = greet
         self.client.notify(notify.NotifySettings(self.settings, created=True))
 
-    def hear(self, samples: Samples) -> None:
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        if made:
+            self.made_samples += len(samples)
+            self.happened.set()
+            return
         if self.room_samples is not None and self.taken_samples + len(samples) > self.room_samples:
             raise InputOverflow(1.5, 1.0)
         self.heard.append(samples)

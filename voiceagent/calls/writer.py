@@ -64,6 +64,7 @@ class CallWriter:
 
     def start(self) -> None:
         """Write from now on."""
+        self._round_at_s = time.monotonic()
         self._thread.start()
 
     def keep(self, call_id: str, settings: CallSettings, policy: TurnPolicy, rate_hz: int) -> KeptCall:

@@ -20,7 +20,11 @@ from voiceagent.transports.uvicorn_http_internals import guarded_http
 from voiceagent.transports.uvicorn_internals import FastPath
 
 PING_S = 5.0
-"""How often clients are asked whether they are still there; they have as long to answer."""
+"""How often clients are asked whether they are still there."""
+PONG_S = 20.0
+"""How long they may take to answer: a phone bridge, a browser or a network that stands still for 15 s goes on
+with its call. Who is gone without a word has his slot as long.
+"""
 CLOSE_S = 5.0
 """How long connections may take to close once their calls have ended."""
 DATE_S = 1.0
@@ -38,7 +42,7 @@ class Http(uvicorn.Server):
             proxy_headers=False,  # `access.requester` knows whose word to take
             ws_max_size=max_message_bytes,
             ws_ping_interval=PING_S,
-            ws_ping_timeout=PING_S,
+            ws_ping_timeout=PONG_S,
             ws_per_message_deflate=False,  # sound does not compress, and trying costs time
             lifespan="off",
             access_log=False,

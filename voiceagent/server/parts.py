@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping
 
@@ -37,6 +38,7 @@ class PartsMonitor:
         self._llm = llm
         self._others = others
         self._restarts = restarts
+        self._looked_s = -math.inf
         self._since_s: dict[str, float] = {}
         self._counted: dict[str, int] = {}
         self._processes: dict[str, list[int]] = {}
@@ -56,9 +58,17 @@ class PartsMonitor:
     async def run(self) -> None:
         """Tell of each change, until cancelled."""
         while True:
-            self._tell(self.troubles(), time.monotonic())
-            self._tell_processes()
+            self.look(time.monotonic())
             await asyncio.sleep(LOOK_S)
+
+    def look(self, now_s: float) -> None:
+        """Tell of what has changed since the last look. Where this process stood still since then, all parts
+        are late, and have their time first.
+        """
+        if now_s - self._looked_s < 2 * LOOK_S:
+            self._tell(self.troubles(), now_s)
+            self._tell_processes()
+        self._looked_s = now_s
 
     def _tell(self, troubles: Mapping[str, str], now_s: float) -> None:
         seen = self._since_s.keys() | troubles.keys()

@@ -67,8 +67,10 @@ class Call(Protocol):
     def begin(self, greet: bool = True) -> None:
         """The client is there, and may be notified from now on. greet: with the greeting, if there is one."""
 
-    def hear(self, samples: Samples) -> None:
-        """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        """Take the caller's next sound, int16 mono at the rate of the input format. made: silence of ours
+        where it is late, which counts as nothing that he sent. Raises InputOverflow.
+        """
 
     def handle(self, request: ClientRequest) -> None:
         """Take a request of the client."""

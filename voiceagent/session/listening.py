@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 
@@ -22,9 +21,9 @@ from voiceagent.conversation.events import (
     TurnEnded,
 )
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.call import InputOverflow
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.echo import EchoPath
+from voiceagent.session.pace import Pace
 from voiceagent.session.recognition import BEHIND_S, TurnRecognition
 from voiceagent.session.references import until_stopped, weak_callback
 from voiceagent.session.services import Hearing
@@ -56,7 +55,7 @@ class Listener:
         self._settings = settings
         self._post = post
         self._arrived_s = clock()
-        self._real_time_s = -math.inf  # by the clock, when all that was received is spoken in real time
+        self._pace = Pace(hearing.input_buffer_s, self._arrived_s)
         canceller = hearing.new_echo_canceller()
         self._echo = None if canceller is None else EchoPath(canceller, settings)
         self._arriving = hearing.front_end.open(
@@ -89,14 +88,11 @@ class Listener:
         """When, by the clock, the caller spoke what lies there: the newest sound is spoken as it arrives."""
         return self._arrived_s - (self.received_s - position_s)
 
-    def hear(self, samples: Samples) -> None:
-        """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        """Take the caller's next sound, as `Call.hear` does. Raises InputOverflow."""
         now_s = self._clock()
-        # A caller who fell behind real time, or was silent by not sending, is not owed the time.
-        until_s = max(self._real_time_s, now_s) + len(samples) / self._settings.input_format.rate_hz
-        if until_s - now_s > self._hearing.input_buffer_s:
-            raise InputOverflow(until_s - now_s, self._hearing.input_buffer_s)
-        self._real_time_s = until_s
+        if not made:
+            self._pace.take(len(samples) / self._settings.input_format.rate_hz, now_s)
         by_hand = self._settings.turn_detection is None and self._manual_since_s is None
         begins_s = self.received_s if by_hand else None
         # before the voice is looked for: an echo would interrupt the agent by its own words

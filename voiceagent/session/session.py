@@ -81,11 +81,11 @@ class Session(BaseCall):
         """Why the client may not name this MCP server; None where it may."""
         return self._executor.mcp.refusal(server)
 
-    def hear(self, samples: Samples) -> None:
-        """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        """Take the caller's next sound; see `Call`. Raises InputOverflow."""
         if not self._closed:
             rate_hz = self._conversation.settings.input_format.rate_hz
-            self._listener.hear(samples)
+            self._listener.hear(samples, made)
             self._keeping.heard(samples, rate_hz)
 
     def handle(self, request: ev.ClientRequest) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+import structlog
 from prometheus_client import CollectorRegistry, Gauge
 
 from voiceagent.processes.rounds import ROUND_S, until_multiple_s
@@ -16,8 +17,12 @@ LATE_S = 0.1
 """A lateness that a caller hears: five frames of sound."""
 STALL_S = 0.05
 """A lateness from this on is reported by itself."""
+TOLD_S = 1.0
+"""A lateness from this on is in the log: callers hear it as a silence, and ask what it was."""
 KEPT = 167
 """Wake-ups of which the longest lateness is told: those of the last ten seconds."""
+
+log = structlog.get_logger()
 
 
 class LoopMonitor:
@@ -51,9 +56,14 @@ class LoopMonitor:
         """How late it usually wakes: nine of ten times in ten seconds no later. One stall is none of load."""
         return sorted(self._lags_s)[round(0.9 * KEPT)]
 
-    def observe(self, beat: int, lag_s: float) -> None:
+    def observe(self, beat: int, lag_s: float, clock_s: float = 0.0) -> None:
         """The event loop woke `lag_s` too late."""
         self._lags_s[beat % KEPT] = max(0.0, lag_s)
+        if lag_s > STALL_S:
+            self._stalled(clock_s, lag_s)
+        if lag_s > TOLD_S:
+            reason = "this process did not run: it was suspended, or something in it blocked"
+            log.warning("stood_still", for_s=round(lag_s, 1), reason=reason)
 
     async def run(self) -> None:
         """Measure, until cancelled."""
@@ -63,9 +73,7 @@ class LoopMonitor:
             due_s = time.monotonic() + wait_s
             await asyncio.sleep(wait_s)
             now_s = time.monotonic()
-            self.observe(beat, now_s - due_s)
-            if now_s - due_s > STALL_S:
-                self._stalled(now_s, now_s - due_s)
+            self.observe(beat, now_s - due_s, now_s)
             if beat % KEPT == 0:
                 self._tasks = len(asyncio.all_tasks())
             beat += 1

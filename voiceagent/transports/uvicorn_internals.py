@@ -33,6 +33,11 @@ EXTENSION = "voiceagent.transports.uvicorn_internals"
 
 PIECE_BYTES = 16_384
 """Bytes of what came that are taken in before others have their turn: up to 2,700 frames."""
+SILENT = "the client answered no ping: it stands still, or its network does"
+CLOSE_S = 1.0
+"""In which who is given up may still read that."""
+OVERSLEPT_S = 1.0
+"""Woken this much later than asked for, this process stood still."""
 MAX_FRAGMENTS = 1_024
 """Of one message."""
 
@@ -135,12 +140,17 @@ class FastPath(WebSocketsSansIOProtocol):
         super().send_keepalive_ping()
 
     def keepalive_timeout(self) -> None:
-        """Give up a client that is silent; the answer of one that sends much may stand behind all of that."""
-        if self._heard or self._rest:
+        """Give up a client that is silent; the answer of one that sends much may stand behind all of that.
+        Where this process stood still, what came meanwhile is read first."""
+        overslept_s = self.loop.time() - self.ping_sent_at - (self.ping_timeout or 0.0)
+        if self._heard or self._rest or overslept_s > OVERSLEPT_S:
             self.pong_timer = self.pending_ping_payload = None
             self.schedule_ping()
         else:
+            self.queue.put_nowait({"type": "websocket.disconnect", "code": 1006, "reason": SILENT})
             super().keepalive_timeout()
+            # one that does not read would keep the connection, and its call, until TCP gives it up
+            self.loop.call_later(CLOSE_S, self.transport.abort)
 
     def handle_ping(self) -> None:
         """Answer, but to a client that does not read: its answers would pile up (RFC 6455, section 5.5.3,

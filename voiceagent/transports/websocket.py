@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from voiceagent.transports.connection import Disconnected
-from voiceagent.transports.uvicorn_internals import EXTENSION, FastPath
+from voiceagent.transports.uvicorn_internals import EXTENSION, SILENT, FastPath
 
 log = structlog.get_logger()
 
@@ -70,7 +70,8 @@ class WebSocketWire:
         """The next message that did not take the fast path."""
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
-            raise Disconnected(f"the client left ({message.get('code')})")
+            known = message.get("reason") == SILENT
+            raise Disconnected(SILENT if known else f"the client left ({message.get('code')})")
         text: str | None = message.get("text")
         if text is None:
             binary: bytes = message["bytes"]

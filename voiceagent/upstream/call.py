@@ -103,8 +103,8 @@ class UpstreamCall(BaseCall):
         """No client may name MCP servers here."""
         return f"{server.label}: calls that go to an upstream have no MCP servers of clients"
 
-    def hear(self, samples: Samples) -> None:
-        """Take the caller's next sound, int16 mono at the rate of the input format. Raises InputOverflow."""
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        """Take the caller's next sound; see `Call`. Raises InputOverflow."""
         if self._closed:
             return
         limit_s = self._services.hearing.input_buffer_s

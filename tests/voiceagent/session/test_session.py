@@ -330,6 +330,14 @@ async def test_sound_faster_than_real_time_is_taken_up_to_the_buffer(call):
             one.session.hear(SILENCE)
 
 
+async def test_silence_that_stands_in_for_late_sound_leaves_room_for_the_sound(call):
+    one = await call(settings=MANUAL, input_buffer_s=1.0)
+    for _ in range(200):
+        one.session.hear(SILENCE, made=True)
+    for _ in range(45):
+        one.session.hear(SILENCE)
+
+
 async def test_a_manual_turn_hears_all_that_was_appended(call):
     ears = Ears()
     one = await call(ears=ears, settings=MANUAL)

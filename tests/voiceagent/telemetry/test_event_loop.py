@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, generate_latest
+from structlog.testing import capture_logs
 
-from voiceagent.telemetry.event_loop import KEPT, LoopMonitor
+from voiceagent.telemetry.event_loop import KEPT, STALL_S, TOLD_S, LoopMonitor
 
 
 def observed(*lags_s: float) -> tuple[LoopMonitor, str]:
@@ -28,3 +29,13 @@ def test_what_is_past_counts_no_more():
 def test_one_stall_makes_no_late_loop_and_many_do() -> None:
     assert observed(2.0)[0].lag_s == 0.0
     assert observed(*[0.25] * KEPT)[0].lag_s == 0.25
+
+
+def test_a_process_that_stood_still_says_so_in_the_log_and_to_the_calls() -> None:
+    told: list[tuple[float, float]] = []
+    monitor = LoopMonitor(CollectorRegistry(), lambda clock_s, lag_s: told.append((clock_s, lag_s)))
+    with capture_logs() as logged:
+        for beat, lag_s in enumerate((STALL_S, TOLD_S, 15.0)):
+            monitor.observe(beat, lag_s, 100.0)
+    assert told == [(100.0, TOLD_S), (100.0, 15.0)]
+    assert [(entry["event"], entry["for_s"]) for entry in logged] == [("stood_still", 15.0)]

@@ -46,6 +46,9 @@ log = structlog.get_logger()
 
 START_S = 10.0
 """How long the provider may take to say which call it is."""
+TOLD_S = 1.0
+"""A line that stands still for longer is in the log."""
+STOOD_STILL = "no sound came from the provider, and then all that was late"
 MAX_DATA = 2_000
 """Characters of what is known of a call."""
 MAX_DATA_VALUE = 200
@@ -187,7 +190,9 @@ class PhoneCall:
                 samples = decode_sound(payload, audio_format)
             except ValueError as error:
                 raise ProtocolError(f"sound cannot be read: {error}") from error
-            self._filler.took(len(samples) / audio_format.rate_hz, self._loop.time())
+            late_s = self._filler.took(len(samples) / audio_format.rate_hz, self._loop.time())
+            if late_s > TOLD_S:
+                self._log.warning("line_stood_still", for_s=round(late_s, 1), reason=STOOD_STILL)
             self._call.hear(samples)
 
     def _monitor_sound(self) -> None:
@@ -195,7 +200,7 @@ class PhoneCall:
         now_s = self._loop.time()
         samples = round(self._filler.missing_s(now_s) * self._call.settings.input_format.rate_hz)
         if samples:
-            self._call.hear(np.zeros(samples, np.int16))
+            self._call.hear(np.zeros(samples, np.int16), made=True)
         # in a round, behind what was read in it: of a line that sends there is nothing to put in
         later = rounds_of(self._loop).call_later
         self._timer = later(self._filler.next_s(now_s) - now_s, self._monitor_sound)

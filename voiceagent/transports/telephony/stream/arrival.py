@@ -46,6 +46,10 @@ LATE_S = 0.1
 """Sound that has not come for this long is late: longer than the jitter of a working line."""
 OVERSLEPT_S = 0.05
 """Woken this much later than asked for, the server stood still."""
+SURPLUS_S = 0.5
+"""More silence than this is not taken back: a line that stood still for long would leave turns without an end
+for as long, where it sends no silence.
+"""
 
 
 class SilenceFiller:
@@ -53,9 +57,9 @@ class SilenceFiller:
 
     The end of a turn is found in seconds of sound, so a line that sends nothing (a phone that leaves silence
     out, a network that stands still) would never end one. Sound that comes after all is taken, so that no
-    word is lost; the silence that stood in for it is taken back from the next gap. Where it was the server
-    that stood still, what came in the meantime is let in first: a pause of the server's is none of the
-    caller's.
+    word is lost; the silence that stood in for it is taken back from the next gap, up to `SURPLUS_S`. Where
+    it was the server that stood still, what came in the meantime is let in first: a pause of the server's is
+    none of the caller's.
     """
 
     def __init__(self) -> None:
@@ -63,13 +67,24 @@ class SilenceFiller:
         self._last_s = 0.0
         self._taken_s = 0.0
         self._look_s = math.inf
+        self._gap_s = 0.0  # the newest, until it is told of
 
-    def took(self, seconds: float, now_s: float) -> None:
-        """The caller's sound arrived."""
+    def took(self, seconds: float, now_s: float) -> float:
+        """The caller's sound arrived. Gives for how long the line stood still, where sound comes that was
+        late by more than `SURPLUS_S`, and once; else 0.
+        """
         if self._began_s is None:
             self._began_s = now_s - seconds
+        elif now_s - self._last_s > LATE_S:
+            self._gap_s = now_s - self._last_s
         self._last_s = now_s
         self._taken_s += seconds
+        surplus_s = self._taken_s - (now_s - self._began_s) - SURPLUS_S
+        if surplus_s <= 0:
+            return 0.0
+        self._taken_s -= surplus_s
+        gap_s, self._gap_s = self._gap_s, 0.0
+        return gap_s
 
     def missing_s(self, now_s: float) -> float:
         """Seconds of silence to put in now, which count as taken; 0 before the first sound."""

@@ -16,6 +16,7 @@ from voiceagent.transports.telephony.stream.arrival import (
     DEPTH,
     LATE_S,
     OVERSLEPT_S,
+    SURPLUS_S,
     ByteOrder,
     ReorderBuffer,
     SilenceFiller,
@@ -96,6 +97,15 @@ def test_silence_for_late_sound_is_taken_from_the_next_gap():
     filler.took(0.5, 1.5)  # what was late, all at once: half a second too much has been taken
     assert filler.missing_s(1.9) == 0.0
     assert filler.missing_s(2.2) == pytest.approx(0.2)
+
+
+def test_a_line_that_stood_still_for_long_leaves_no_gap_without_silence():
+    filler = after_a_second()
+    filler.missing_s(9.0)
+    # all that was late; the line is silent by not sending then
+    assert [filler.took(FRAME_S, 9.0) for _ in range(400)].count(8.0) == 1
+    assert filler.missing_s(9.0 + SURPLUS_S) == 0.0
+    assert filler.missing_s(9.0 + SURPLUS_S + 0.3) == pytest.approx(0.3)
 
 
 def test_looks_again_when_sound_would_be_late_and_then_as_often():
