@@ -28,7 +28,7 @@ FULL_SCALE_DB = 20 * math.log10(32_768)
 LOUDER_DB = 3.0
 """How much louder a voice must be before that is reported."""
 MIN_LEVEL_WINDOWS = 10
-"""Of a voice with fewer windows, each pushed at once, its level as a whole is not known."""
+"""With fewer windows of a voice, its level as a whole is not known."""
 MAX_LEVEL_WINDOWS = 512
 """How many of the newest windows are looked at: those of a turn of 16 s."""
 

@@ -37,7 +37,7 @@ OVER_LINE = 10 ** (5 / 10)
 OVER_ROOM = 10 ** (5 / 10)
 """A window is louder than what the room is taken to add from this on."""
 MIN_ROOM_FALL = 10 ** (13 / 10)
-"""That is 13 dB below the loudest, or more."""
+"""What the room adds is 13 dB below the loudest, or more."""
 LOUD_ROOM_FALL = 10 ** (8 / 10)
 """What is no louder than the room is the room's from 8 dB below the loudest on."""
 NOISY_FALL = 10 ** (20 / 10)

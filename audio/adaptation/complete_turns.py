@@ -42,7 +42,7 @@ _LOW_S = 0.08
 _STEP = SAMPLE_RATE_HZ // 100
 _AS_RECORDED = 0.35
 _ROOM, _TELEPHONE, _NOISE = 0.4, 0.45, 0.5
-"""Of the recordings, the parts heard in a room, by telephone, and in noise."""
+"""Parts of the recordings that are heard in a room, by telephone, and in noise."""
 
 _BELOW_DB, _LOUDEST_DB = (8.0, 35.0), (2.0, 22.0)
 """How far noise is below the sound, and the loudest sample below what 16 bits have."""

@@ -28,7 +28,7 @@ from audio.recognizers.moonshine_model import model_files
 
 WIDTH = 32
 HEADS = 2
-"""Of the attention that sums the places up."""
+"""Heads of the attention that sums the places up."""
 NEIGHBOURS = 5
 STATE_DROPPED, DROPPED = 0.4, 0.3
 """Parts of the numbers of a state, and of those between layers, that are left out while it is taught."""
@@ -71,7 +71,9 @@ class CompletenessNetwork(nn.Module):
         return log_odds
 
     def weights(self) -> dict[str, Floats]:
-        """By the names that `audio.recognizers.completeness` knows; the scale of the states is in them."""
+        """The weights by the names that `audio.recognizers.completeness` knows; they include the scale of the
+        states.
+        """
         layers = ("input", "near", "far", "attention", "inner", "output")
         found: dict[str, Tensor] = {"position": self.position}
         for name in layers:

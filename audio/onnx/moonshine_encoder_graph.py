@@ -121,7 +121,7 @@ class _EncoderGraph(Graph):
         self._rotated = 2 * len(frequencies)
 
     def neighbours(self, value: str, count: int, stride: int) -> str:
-        """Of [1, length, size] every `stride`th row and those behind it, `count` in all, side by side."""
+        """Every `stride`th row of [1, length, size] and those behind it, `count` in all, side by side."""
         axis, step = (
             self.constant(f"{value}.axis", np.array([1])),
             self.constant(f"{value}.step", np.array([stride])),

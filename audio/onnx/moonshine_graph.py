@@ -55,7 +55,7 @@ class DecoderShape:
         return self.heads * self.size
 
     def names(self, prefix: str) -> list[str]:
-        """Of the keys and values of all layers."""
+        """Names of the keys and values of all layers."""
         return [f"{prefix}_{kind}_{layer}" for layer in range(self.layers) for kind in _KINDS]
 
 

@@ -29,7 +29,7 @@ Weights = dict[str, NDArray[np.float32]]
 WINDOWS, STATES = "windows", "states"
 RESULTS = ("judgements", "new_states")
 JUDGEMENTS = 3
-"""Of a window: the probability of speech, that a voice has ended, and how many seconds ago."""
+"""Numbers told of a window: the probability of speech, that a voice has ended, and how many seconds ago."""
 INPUT_SAMPLES = 64 + 512
 """The end of the window before, and the window."""
 STATE = 2 * 128 + MEMORY

@@ -25,7 +25,7 @@ _KEEP_ALIVE = json.dumps({"type": "KeepAlive"})
 _FINALIZE = json.dumps({"type": "Finalize"})
 _CLOSE = json.dumps({"type": "CloseStream"})
 _ROUNDING_SAMPLES = SAMPLE_RATE_HZ // 100
-"""Its times are rounded."""
+"""Deepgram's times are rounded to this."""
 _BEHIND_SAMPLES = 20 * SAMPLE_RATE_HZ
 
 
@@ -51,7 +51,7 @@ class DeepgramRecognizer(StreamedRecognizer):
     farewell: ClassVar[tuple[str, ...]] = (_CLOSE,)
 
     def path(self) -> str:
-        """Of the connection, with its query."""
+        """The path of the connection, with its query."""
         fixed = {
             "encoding": "linear16",
             "sample_rate": SAMPLE_RATE_HZ,
@@ -63,7 +63,7 @@ class DeepgramRecognizer(StreamedRecognizer):
         return f"listen?{urlencode([*(chosen | self.parameters | fixed).items(), *terms])}"
 
     def headers(self, key: str) -> dict[str, str]:
-        """Of the handshake."""
+        """The headers of the handshake."""
         return {"Authorization": f"Token {key}"}
 
     def dialogue(self) -> DeepgramDialogue:

@@ -44,7 +44,7 @@ class EncoderDecoder:
         self._past, self._sound = shape.names("past"), shape.names("sound")
         nothing: Floats = np.zeros((1, shape.heads, 0, shape.size), np.float32)
         self.nothing: KeysValues = [nothing] * len(self._past)
-        """Of the text before its first token."""
+        """The keys and values of a text before its first token."""
 
     def hear(self, sound: Samples) -> Floats:
         """The encoder's states of `sound`, [n] at 16 kHz: [1, length, hidden]."""

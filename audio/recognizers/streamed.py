@@ -52,11 +52,11 @@ class StreamedRecognizer(HostedServer):
 
     @abstractmethod
     def path(self) -> str:
-        """Of the connection, with its query."""
+        """The path of the connection, with its query."""
 
     @abstractmethod
     def headers(self, key: str) -> dict[str, str]:
-        """Of the handshake."""
+        """The headers of the handshake."""
 
     @abstractmethod
     def dialogue(self) -> Dialogue:

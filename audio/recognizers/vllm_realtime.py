@@ -32,11 +32,11 @@ class VllmRecognizer(StreamedRecognizer):
     model: str = "mistralai/Voxtral-Mini-4B-Realtime-2602"
 
     def path(self) -> str:
-        """Of the connection."""
+        """The path of the connection."""
         return "realtime"
 
     def headers(self, key: str) -> dict[str, str]:
-        """Of the handshake."""
+        """The headers of the handshake."""
         return bearer(key)
 
     def dialogue(self) -> VllmDialogue:

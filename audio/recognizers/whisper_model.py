@@ -35,7 +35,7 @@ ComputeType = Literal[
 ]
 """CTranslate2's names; one that the machine does not have is replaced by the nearest that it has."""
 LANGUAGES: tuple[str, ...] = _LANGUAGE_CODES
-"""Those of a model that knows several."""
+"""The languages of a model that knows several."""
 _FILES = ("model.bin", "config.json", "tokenizer.json")
 _VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 _SHORTEST = SAMPLE_RATE_HZ // 10

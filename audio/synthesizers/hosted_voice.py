@@ -90,7 +90,7 @@ class HttpVoice(HostedVoice):
 
     @abstractmethod
     def _headers(self, key: str) -> dict[str, str]:
-        """Of every request."""
+        """The headers of every request."""
 
     @abstractmethod
     def _request(self, text: str) -> tuple[str, dict[str, Any]]:

@@ -63,7 +63,7 @@ def phoneme_word_starts(phonemes: Sequence[str]) -> list[int]:
 
 
 _MARKS = "ˈˌːˑ"
-"""Of stress, which stand before a sound, and of length."""
+"""Marks of stress, which stand before a sound, and of length."""
 
 
 def aligned_word_starts(words: Sequence[str], phonemes: Sequence[str]) -> list[int | None]:

@@ -26,7 +26,7 @@ from llmcore.cache.vectors import DIMENSIONS, Vector
 PREFIX = "voiceagent:semantic_cache:"
 STREAM = f"{PREFIX}added"
 PATIENCE_S = 0.5
-"""For one answer of Redis; a look-up is given up sooner by whoever asks."""
+"""How long Redis may take to answer; whoever looks something up gives up sooner."""
 READ_AT_ONCE = 500
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from llmcore.engine import Message, Usage
 
 USUAL_TOKENS_PER_CHARACTER = 0.25
-"""Of English, before the model's own count is known."""
+"""Tokens per character of English, used until the model's own count is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from num2words import num2words  # type: ignore[import-untyped]  # ships no type
 
 _CARDINALS = (*range(100), *range(100, 1000, 100), *range(1000, 10_000, 1000))
 _ORDINALS = range(1, 32)
-"""Of the days of a month."""
+"""The days of a month, which have ordinals."""
 
 
 def read_number(words: Sequence[str], language: str) -> tuple[int, int] | None:

@@ -23,7 +23,7 @@ CacheTtl = Literal["5m", "1h"]
 OPENING = "(The call begins.)"
 """The API wants the user to speak first, and there where an agent greets nobody has."""
 _GO_ON = "(Go on.)"
-"""Nor does it take a reply as the last message."""
+"""The API does not take a reply as the last message either: this stands behind one."""
 
 _NO_RESULT = "(No result yet.)"
 

@@ -184,7 +184,9 @@ def _one_token(marks: dict[str, Any], asked: int | None) -> SamplingParams:
 
 
 def _log_probability(output: RequestOutput, token: int | None) -> float | None:
-    """Of this token as the first one, in nats; None in a step in which a draft proposes for others."""
+    """How probable this token is as the first one, in nats; None in a step in which a draft proposes for
+    others.
+    """
     places = output.outputs[0].logprobs
     told = places[0] if token is not None and places else None
     return float(told[token].logprob) if told and token in told else None

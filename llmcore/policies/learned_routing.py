@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from llmcore.engine import Message
 
 BUCKETS = 4096
-"""Of hashed words: as many weights."""
+"""Words are hashed into so many places, each with a weight."""
 FOLDS = 5
 """Parts of the turns, of which each is judged by what was learned of the others."""
 ROUNDS, RATE, PENALTY = 300, 2.0, 3e-4
@@ -46,7 +46,7 @@ class LearnedRouter:
     threshold: float
 
     def probability(self, messages: Sequence[Message]) -> float:
-        """That the small model answers the last turn rightly."""
+        """How probable it is that the small model answers the last turn rightly."""
         found = _features(messages)
         score = self.bias + float(self.weights[found].sum()) / _norm(found)
         return float(1 / (1 + np.exp(-score)))
@@ -56,7 +56,7 @@ class LearnedRouter:
         return self.probability(messages) >= self.threshold
 
     def to_json(self) -> str:
-        """For a file; `read_router` reads it."""
+        """The router as the text of a file, which `read_router` reads."""
         (known,) = np.nonzero(self.weights)
         weights = {str(bucket): round(float(self.weights[bucket]), 3) for bucket in known}
         document = {

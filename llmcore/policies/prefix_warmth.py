@@ -60,7 +60,7 @@ class PrefixWarmth(Generic[Prefix]):
         return due
 
     def _kept(self) -> dict[Prefix, _Warmth]:
-        """Those that two callers have used, and that will not have been unused for too long by then."""
+        """The prefixes that two callers have used, and that will not have been unused for too long then."""
         return {
             prefix: warmth
             for prefix, warmth in self._known.items()

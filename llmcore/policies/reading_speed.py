@@ -30,7 +30,7 @@ class ReadingSpeed:
         self._rate = _ReadingRate()
 
     def tokens(self, characters: int) -> int:
-        """Those of a text so long."""
+        """The tokens of a text of this length."""
         return round(characters * self._tokens_per_character)
 
     def seconds(self, tokens: float) -> float:

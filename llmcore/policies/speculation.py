@@ -61,7 +61,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class ReplyTimes:
-    """Of a whole reply: its tokens, when the first came, and each after that in the mean; seconds."""
+    """A whole reply: its tokens, the time to the first, and the mean time of each after that, in seconds."""
 
     tokens: int
     ttft_s: float
@@ -93,7 +93,9 @@ class Speculation:
         return self._why_off if self.state == "off" else None
 
     def decide(self, now_s: float, streams: int, max_tokens: int) -> Decision:
-        """For a reply of at most `max_tokens`; streams: replies that are written at once, with it."""
+        """Decide for a reply of at most `max_tokens`. streams: replies that are written at once, this one
+        included.
+        """
         if streams > self._limits.max_streams:
             return Decision(0, "streams")
         if self._short(max_tokens):

@@ -122,7 +122,7 @@ class PriorityLlm:
             raise LimitError(f"the prompt has {length} characters; allowed: {limit}")
 
     async def _wait_in_queue(self, request: Request) -> tuple[Ticket, float]:
-        """Its ticket, and the seconds that it waited."""
+        """Wait until the request may go; its ticket, and the seconds that it waited."""
         # before it waits: what can never be answered is told at once
         self._check(request)
         began_s = self._clock()

@@ -62,5 +62,5 @@ class TrainedFor:
 
 
 def fingerprint(instructions: str) -> str:
-    """Of a system prompt, as `trained_for` has it."""
+    """The digest of a system prompt, as `trained_for` has it."""
     return sha256(instructions.strip().encode()).hexdigest()

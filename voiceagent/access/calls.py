@@ -87,7 +87,7 @@ class Calls:
         return call
 
     def ids(self) -> tuple[str, ...]:
-        """Of the calls that are going on."""
+        """The ids of the calls that are going on."""
         return tuple(self._calls)
 
     def hang_up(self, call_id: str) -> bool:

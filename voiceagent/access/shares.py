@@ -18,7 +18,7 @@ class CallerShares(Protocol):
 
 
 class Shares:
-    """Those of a process that takes calls alone."""
+    """The shares of callers in a process that takes calls alone."""
 
     def __init__(self) -> None:
         self._calls: Counter[str] = Counter()

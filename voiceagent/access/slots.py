@@ -56,7 +56,7 @@ class Slots(Protocol):
 
 
 class LocalSlots:
-    """Those of a process that takes calls alone, `max_calls` of them."""
+    """The slots of a process that takes calls alone, `max_calls` of them."""
 
     def __init__(self, max_calls: int) -> None:
         self.max_calls = max_calls
@@ -139,7 +139,7 @@ class SharedSlots:
         self._busy_us[self._worker] = round(busy * _US)
 
     def clear(self, worker: int) -> None:
-        """That worker has died, and its calls with it."""
+        """A worker has died, and its calls with it: they take no slots any more."""
         self._counts[worker] = self._lags_us[worker] = self._busy_us[worker] = 0
         names = self._names[worker]
         names[:] = memoryview(bytes(names.nbytes)).cast("q")

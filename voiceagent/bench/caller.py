@@ -16,7 +16,7 @@ FRAME_S = 0.02
 THINKS_S = (0.5, 2.0)
 """Between these is how long a caller waits before he speaks."""
 INTERRUPTS = 0.25
-"""Of the responses, so many are spoken over."""
+"""The part of the responses that are spoken over."""
 INTERRUPTS_AFTER_S = (0.8, 2.0)
 """How long such a response has been heard by then."""
 QUIET_S = 1.0
@@ -84,7 +84,7 @@ class _AgentVoice:
         self.played_out_s = now_s
 
     def hear(self, now_s: float, seconds: float) -> float:
-        """So many seconds of sound came; when they begin to be played."""
+        """Take in so many seconds of sound; returns when they begin to be played."""
         begins_s = max(now_s, self.played_out_s) if self.speaking else now_s
         self.speaking = True
         self.played_out_s = begins_s + seconds
@@ -181,7 +181,7 @@ class Caller:
         return frame
 
     def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
-        """So many seconds of the agent's sound; what it is matters only while `waits`."""
+        """Take in so many seconds of the agent's sound; what it is matters only while `waits`."""
         tally = self._tally
         tally.frames.count += 1
         agent = self._agent

@@ -35,11 +35,11 @@ from voiceagent.transports.local_call import FORMAT, Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
 TURNS_A_CALL = 6
-"""Then the caller hangs up and another one calls."""
+"""After so many turns the caller hangs up, and another one calls."""
 RAMP_S = 10.0
 """The first calls come within such a time; what is measured begins after it."""
 NOISE_RMS = 10.0
-"""Of the line while nobody speaks, of 32,768: 70 dB below full scale."""
+"""The noise of the line while nobody speaks, of 32,768: 70 dB below full scale."""
 PERCENTILES = (50, 95, 99)
 Figures = dict[str, float]
 

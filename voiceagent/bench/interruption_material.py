@@ -72,7 +72,7 @@ def _heard(one: Recording, conditions: Sequence[Condition]) -> Samples:
 
 
 def interruptions(callers: Sequence[Caller], number: int, random: Random) -> list[Over]:
-    """So many who interrupt, louder or lower than they spoke before."""
+    """Make so many callers who interrupt, louder or lower than they spoke before."""
     return [_interruption(caller, callers, random) for caller in random.choices(callers, k=number)]
 
 
@@ -84,7 +84,7 @@ def _interruption(caller: Caller, callers: Sequence[Caller], random: Random) -> 
 
 
 def noises(callers: Sequence[Caller], hums: Sequence[Recording], number: int, random: Random) -> list[Over]:
-    """So many noises: every other is a backchannel, the rest are of each kind in turn."""
+    """Make so many noises: every other one is a backchannel, the rest are of each kind in turn."""
     return [_noise(index, callers, hums, random) for index in range(number)]
 
 

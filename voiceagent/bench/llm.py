@@ -33,7 +33,7 @@ from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 
 WARM_UP = Load(calls=1, turns=2)
-"""Of each variant, not counted: it loads what loads late, and reads the system prompt."""
+"""What each variant does first, uncounted: it loads what loads late, and reads the system prompt."""
 
 
 @dataclass(frozen=True, slots=True)

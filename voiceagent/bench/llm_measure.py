@@ -23,7 +23,7 @@ RAMP_S = 2.0
 FREED_TIMES = 20
 """Responses that are cancelled to see how soon their part of the cache is free."""
 FREED_TOKENS = 600
-"""Of their prompts."""
+"""How long their prompts are, in tokens."""
 FREED_PATIENCE_S = 2.0
 
 

@@ -18,7 +18,7 @@ Technique = Literal[
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
 NO_LIMIT = 1_000_000
 PATIENCE_S = 60.0
-"""For a first token, and between two pieces: what is late is a figure here, and no failure."""
+"""How long a first token and each next piece may take: what is late is a figure here, and no failure."""
 
 
 @dataclass(frozen=True, slots=True)

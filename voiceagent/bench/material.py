@@ -24,7 +24,7 @@ from voiceagent.bench.json_lines import JsonLine, Line, read_lines
 from voiceagent.validation.errors import CommandFailed
 
 CHARACTERS_A_TOKEN = 4.2
-"""Of plain spoken English, with the demo's tokenizer; others come near it."""
+"""Characters per token of plain spoken English with the demo's tokenizer; others come near it."""
 FILES = ("questions.jsonl", "conversations.jsonl", "labelled.jsonl", "speech.txt")
 Text = Annotated[str, Field(min_length=1)]
 

@@ -16,7 +16,7 @@ from audio.pcm import Samples
 from voiceagent.bench.people.conditions import ACROSS_THE_ROOM_DB, in_a_room
 
 PEAK = 12_000
-"""Of a noise that the caller makes."""
+"""The loudest sample of a noise that the caller makes, of 32,768."""
 COUGH_S = (0.08, 0.3)
 LASTS_S = (1.0, 2.5)
 """Between these is how long everything else goes on."""

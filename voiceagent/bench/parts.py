@@ -13,7 +13,7 @@ Part = Literal["preemptive", "prefill_while_speaking", "turn_model", "semantic",
 PARTS: tuple[Part, ...] = get_args(Part)
 _ATTEMPTS = 5
 _RESUME_S = 1.0
-"""Of a part that the configuration has off, where it is turned on."""
+"""`turn.resume_s` of a run in which that part is on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from voiceagent.validation.errors import CommandFailed
 from voiceagent.validation.references import resolve_paths
 
 NAME = "plain"
-"""Of the model, at the server."""
+"""The model's name at the server."""
 READY_S, STOP_S = 300.0, 20.0
 _ARGUMENTS = ("model", "dtype", "quantization", "load_format", "max_model_len", "max_num_seqs")
 """What says which model it is and how many calls it serves; all else is vLLM's own choice."""

@@ -12,7 +12,7 @@ from voiceagent.config.tables import Config
 from voiceagent.validation.references import resolve_paths
 
 DEVIATION = 0.02
-"""Of the weights, as models are begun with before they learn."""
+"""Standard deviation of the weights, as models have it before they learn."""
 
 
 @contextmanager

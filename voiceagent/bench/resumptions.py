@@ -23,7 +23,7 @@ GOES_ON_S = (0.04, 0.4)
 RESUMES_S = 1.4
 """How long after the caller's voice, at most: `turn.resume_s` is 1.5."""
 PATIENCE_S = 12.0
-"""In which the answer to the whole must be over."""
+"""How long it may take until the answer to the whole is over."""
 
 
 @dataclass(slots=True)

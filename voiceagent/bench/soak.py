@@ -34,10 +34,10 @@ from voiceagent.transports.local_call import FORMAT, Recording
 from voiceagent.validation.errors import CommandFailed
 
 SHARES = {"realtime": 0.5, "twilio": 0.3, "webrtc": 0.2}
-"""Of the calls, by protocol."""
+"""Parts of the calls, by protocol."""
 TURNS_A_CALL = (1, 6)
 HASTY = 0.3
-"""Of the callers, so many hang up in the middle of something."""
+"""The part of the callers who hang up in the middle of something."""
 HASTY_S = (2.0, 30.0)
 RAMP_S = 30.0
 BUSY = "busy: "

@@ -9,7 +9,7 @@ from statistics import median
 SETTLED_S = 600.0
 """What grows before that is what a server loads late."""
 MAX_GROWTH = 0.05
-"""Of memory, descriptors and tasks, from the first samples after it has settled to the last."""
+"""How much memory, descriptors and tasks may grow from the first samples after they have settled to the last."""
 SLACK = 10
 """Descriptors and tasks that may come and go besides."""
 JUDGED = 5
@@ -42,7 +42,7 @@ class Losses:
         self._fault_until_s = max(self._fault_until_s, until_s)
 
     def note(self, what: str, count: int, now_s: float) -> None:
-        """So many of a kind were lost since the last time."""
+        """Take in that so many of a kind were lost since the last time."""
         lost = self.explained if now_s <= self._fault_until_s + REACH_S else self.unexplained
         if count:
             lost[what] = lost.get(what, 0) + count

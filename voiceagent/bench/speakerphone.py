@@ -16,7 +16,7 @@ REFLECTIONS = ((0.07, 1 / 3), (0.11, 1 / 8))
 SUPPRESSED_S = 0.2
 """An echo suppressor goes on so long after the agent: what rings on, and the way of its sound to there."""
 SOUNDS = 100
-"""Of full scale, 32,768, what is loud enough to be suppressed."""
+"""A sample from here on, of 32,768, is loud enough to be suppressed."""
 
 
 class Microphone(Protocol):

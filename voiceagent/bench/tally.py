@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 @dataclass(slots=True)
 class FramesHeard:
-    """Of the agent's sound. late: those that came when the one before had been played out."""
+    """Frames of the agent's sound. late: those that came when the one before had been played out."""
 
     count: int = 0
     late: int = 0

@@ -41,7 +41,7 @@ def trimmed(samples: Samples, rate_hz: int) -> Samples:
 
 
 def _louder(samples: Samples, rate_hz: int, below_peak_db: float) -> NDArray[np.bool_]:
-    """For each window whether it is less than that far below the loudest one."""
+    """Whether each window is less than `below_peak_db` below the loudest one."""
     length = round(WINDOW_S * rate_hz)
     windows = samples[: len(samples) // length * length].astype(np.float64).reshape(-1, length)
     if windows.size == 0:

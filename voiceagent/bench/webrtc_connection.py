@@ -23,7 +23,7 @@ from voiceagent.validation.errors import CommandFailed
 _RTP_VERSION = 2
 _RTCP_TYPES = range(72, 77)  # RFC 5761, section 4: what distinguishes RTCP on one port
 CONNECT_S = 30.0
-"""In which a call must be up: longer than the server waits for its callers."""
+"""How long a call may take to be up: longer than the server waits for its callers."""
 
 
 @dataclass(frozen=True, slots=True)

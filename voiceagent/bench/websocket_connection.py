@@ -132,7 +132,7 @@ class WebSocketConnection(asyncio.Protocol):
 
 
 def _length_of_body(head: bytes) -> int:
-    """Of a refusal, whose reason may come in a piece of its own."""
+    """The length of a refusal's body, which may come in a piece of its own."""
     length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
     return 0 if length is None else int(length[1])
 

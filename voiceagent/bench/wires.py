@@ -206,7 +206,9 @@ class TwilioWire(Wire):
         return message.startswith(self._SOUND)
 
     def seconds(self, message: bytes) -> float:
-        """That of the payload: of four characters of base64 come three bytes, of a byte a sample."""
+        """The seconds of sound in the payload: four characters of base64 are three bytes, and a byte is a
+        sample.
+        """
         found = self._PAYLOAD.search(message)
         text = found[1] if found else b""
         return (len(text) * 3 // 4 - text.count(b"=")) / self.format.rate_hz

@@ -17,7 +17,7 @@ from voiceagent.calls.log.peaks import PEAK_BYTES, peak_samples, peaks
 from voiceagent.calls.log.placement import Stereo
 
 MAX_WAITING_BYTES = 1 << 20
-"""Of one file, while its disk takes nothing."""
+"""How much of one file may wait while its disk takes nothing."""
 Failed = Callable[[OSError], None]
 
 _WAV_HEADER_BYTES = 44

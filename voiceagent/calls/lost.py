@@ -43,7 +43,7 @@ def end_lost_log(folder: Path, call_id: str, reason: str, clock_s: float) -> byt
 
 
 def _locked(log: Path) -> int | None:
-    """Its descriptor once its process lets go of it; None where there is no log. Raises OSError."""
+    """The log's descriptor once its process lets go of it; None where there is no log. Raises OSError."""
     give_up_s = time.monotonic() + PATIENCE_S
     while True:
         try:

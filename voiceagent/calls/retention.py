@@ -30,7 +30,7 @@ class Kept(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """Of its files."""
+        """The size of its files."""
 
 
 class SetClock:

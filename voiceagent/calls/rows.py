@@ -63,7 +63,7 @@ class CallFilter:
 
 
 NOTHING_YET = {"bytes": 0, "turns": 0, "interruptions": 0, "failures": 0, "longest_wait_us": 0}
-"""Of a call that goes on."""
+"""The figures of a call that goes on."""
 
 
 def conditions(wanted: CallFilter) -> list[sa.ColumnElement[bool]]:

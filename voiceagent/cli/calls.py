@@ -197,7 +197,7 @@ def _timeline(call: CallRow) -> dict[str, Any] | None:
 
 
 def _tools_of_wordless(told: dict[str, Any] | None) -> list[str]:
-    """For each response without a word, in order, which tools it called."""
+    """The tools that each response without a word called, in order."""
     if told is None:
         return []
     called: dict[str, list[str]] = {}

@@ -71,7 +71,7 @@ def fork_call(config: Config, changed: Config, what: str, since: int, as_json: b
 
 
 def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEngines:
-    """Those of a configuration, but for MCP servers: no tool is run. Raises CommandFailed."""
+    """The engines of a configuration, but for MCP servers: no tool is run. Raises CommandFailed."""
     alone = config.model_copy(update={"agent": config.agent.model_copy(update={"mcp": ()})})
     try:
         sound = (

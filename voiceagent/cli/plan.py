@@ -12,7 +12,7 @@ GB = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Of its card: weights, and what a token's keys and values are made of."""
+    """A model by its card: weights, and what a token's keys and values are made of."""
 
     parameters: float
     layers: int
@@ -46,7 +46,7 @@ GPUS = {
 TURN_S = 12.0
 """From one request of a call to its next."""
 REPLY_TOKENS, NEW_TOKENS, CONTEXT_TOKENS = 40, 150, 3_000
-"""Of an answer; of a prompt, beside what is cached; of all that a call keeps in the cache."""
+"""Tokens of an answer; of a prompt, beside what is cached; and of all that a call keeps in the cache."""
 MAX_TOKEN_S = 0.02
 """Speech takes 3 tokens a second; this is so that a first sentence is there in half a second."""
 USED = 0.9
@@ -60,7 +60,7 @@ READING, WRITING = 0.17, 0.56
 CALLS_A_CORE = 140
 """One core carried 200 at p95 482 ms (engines of fixed cost, 2026-11-24); seven tenths of that."""
 CPU_S_A_MINUTE = 0.14
-"""Of the processor, a call's minute, as measured there."""
+"""Seconds of the processor that a minute of a call takes, as measured there."""
 WIRE_KBPS = {"webrtc": 54, "twilio": 128, "realtime": 540}
 """Each way, by the protocols' arithmetic: Opus at 32 kb/s in RTP, UDP and IP; mu-law in base64 and JSON; PCM
 at 24 kHz in the same."""

@@ -48,7 +48,7 @@ QUESTION = "When is breakfast?"
 USUAL_MODEL = "voiceagent"
 """Names the agent of a server that has one."""
 TOOL_CHARACTERS = 300
-"""Of what a tool was given, and of what it gave, are printed for people; `--json` has all."""
+"""So much of what a tool was given, and of what it gave, is printed for people; `--json` has all."""
 
 
 @dataclass(frozen=True, slots=True)

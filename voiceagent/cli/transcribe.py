@@ -24,7 +24,7 @@ _AT_ONCE = 8
 _PAUSE_S = 2.0
 """A longer silence parts utterances: what is said before it does not help to understand what follows."""
 _PADDING_S = 0.3
-"""Of sound around a voice, as in calls."""
+"""Sound around a voice that is recognized with it, as in calls."""
 
 
 def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:

@@ -39,7 +39,7 @@ class GatewayReport:
 
     @property
     def fullness(self) -> float:
-        """Its calls in parts of those that it can carry."""
+        """Its calls as a part of those that it can carry."""
         return self.calls / self.capacity
 
     def to_json(self) -> dict[str, Any]:
@@ -48,14 +48,14 @@ class GatewayReport:
 
 
 def report(name: str, url: str, load: Mapping[str, Any], max_lag_s: float) -> GatewayReport:
-    """That of a gateway with this body of `GET /load`."""
+    """The report of a gateway with this body of `GET /load`."""
     known = {field.name for field in fields(GatewayReport)} & load.keys()
     held = capacity(load["calls"], load["max_calls"], load["loop_lag_ms"] / 1000, max_lag_s)
     return GatewayReport(name=name, url=url, capacity=held, **{key: load[key] for key in known})
 
 
 def from_json(told: Mapping[str, Any]) -> GatewayReport:
-    """That of another gateway, maybe one of another version. Raises TypeError where parts are missing."""
+    """The report of another gateway, maybe of another version. Raises TypeError where parts are missing."""
     known = {field.name for field in fields(GatewayReport)}
     return GatewayReport(**{name: value for name, value in told.items() if name in known})
 

@@ -19,7 +19,7 @@ from voiceagent.cluster.placing import needed
 from voiceagent.cluster.shared_state import READ_S
 
 PATIENCE_S = 0.25
-"""For Redis: Ray Serve's controller waits for it."""
+"""How long Redis may take: Ray Serve's controller waits for it."""
 AGAIN_S = 5.0
 """How long a lost Redis is not asked."""
 

@@ -218,13 +218,13 @@ class NotifyError:
 
 
 def response_in_progress(client_event_id: str | None) -> NotifyError:
-    """Of a request for a response while there is another one."""
+    """The error of a request for a response while there is another one."""
     message = "a response is in progress; wait for response.done or cancel it first"
     return NotifyError(RESPONSE_IN_PROGRESS, message, client_event_id=client_event_id)
 
 
 def nothing_to_cancel(response_id: str | None, client_event_id: str | None) -> NotifyError:
-    """Of a request to cancel a response that is over, or never was."""
+    """The error of a request to cancel a response that is over, or never was."""
     which = "response" if response_id is None else f"response {response_id!r}"
     message = f"there is no {which} in progress to cancel"
     return NotifyError("response_cancel_not_active", message, "response_id", client_event_id)

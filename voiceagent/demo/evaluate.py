@@ -146,7 +146,7 @@ def _report_requests(requested: Sequence[by_voice.Requested], console: Console) 
 
 
 def _sampled(questions: Sequence[_T], number: int | None) -> Sequence[_T]:
-    """So many of the questions, evenly spread; all for None."""
+    """Take so many of the questions, evenly spread; all for None."""
     return questions[:: max(1, len(questions) // number)][:number] if number else questions
 
 

@@ -58,7 +58,7 @@ def material() -> dict[str, str]:
 
 
 def _conversations() -> Iterator[dict[str, Any]]:
-    """Those of held-out questions, each once."""
+    """The conversations of held-out questions, each once."""
     seen: set[str] = set()
     for conversation in conversations("heldout", seed=1):
         messages = [_message(message["role"], message["content"]) for message in conversation]

@@ -32,7 +32,7 @@ from voiceagent.demo.world import system_prompt
 
 WEIGHTS = Path(__file__).parent / "weights"
 HEAD_STEPS = 220
-"""Of the EAGLE-3 head."""
+"""Steps in which the EAGLE-3 head is trained."""
 
 _VOCABULARY = 5120
 _COMMON_WORDS = 3000

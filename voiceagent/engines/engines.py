@@ -32,7 +32,7 @@ class Engines:
         return frozenset(stage for stage, engine in self._speech() if getattr(engine, "in_workers", False))
 
     def shared(self) -> Engines:
-        """Those that all workers share; silent ones are in the place of the others."""
+        """The engines that all workers share; silent ones take the place of the others."""
         own = self.of_workers
         return replace(
             self,
@@ -75,7 +75,7 @@ class Engines:
         return counted
 
     def process_ids(self) -> dict[str, list[int]]:
-        """Of the processes that run, by stage."""
+        """The ids of the processes that run, by stage."""
         found: dict[str, list[int]] = {}
         for stage, engine in self._hosted():
             found[stage] = found.get(stage, []) + engine.host.process_ids
@@ -85,7 +85,7 @@ class Engines:
         return (("recognizer", self.recognizer), ("synthesizer", self.synthesizer))
 
     def _hosted(self) -> list[tuple[Stage, HostedRecognizer | HostedSynthesizer]]:
-        """Those with processes, a primary before its fallback."""
+        """The engines that have processes, a primary before its fallback."""
         each: list[tuple[Stage, object]] = []
         for stage, engine in self._speech():
             if isinstance(engine, FallbackRecognizer | FallbackSynthesizer):

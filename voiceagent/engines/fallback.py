@@ -201,7 +201,7 @@ class FallbackSynthesizer(_WithFallback[Synthesizer]):
     """
 
     rate_hz: int
-    """Of the primary, known once started; the fallback's sound is resampled to it."""
+    """The rate of the primary's sound, known once started; the fallback's sound is resampled to it."""
 
     async def start(self) -> None:
         """Start both at once. Raises SynthesizerError."""

@@ -58,7 +58,7 @@ class Inspector:
         self._followers = 0
 
     def routes(self) -> list[BaseRoute]:
-        """Those under `/v1/calls`."""
+        """The routes under `/v1/calls`."""
         of_a_call: dict[str, tuple[Answer, str]] = {
             "": (self._show, "GET"),
             "/events": (self._follow, "GET"),

@@ -101,7 +101,7 @@ class McpPool:
         return None
 
     async def tools(self, server: McpServer) -> tuple[ListedTool, ...]:
-        """Those of a server's tools that its client allowed. Raises McpFailed."""
+        """The tools of a server that its client allowed. Raises McpFailed."""
         listed = await self._shared.tools(self._target_of(server))
         allowed = tuple(tool for tool in listed if server.allowed.matches(tool))
         self._check_size(allowed)
@@ -141,7 +141,7 @@ class McpPool:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the configured servers."""
+        """The labels of the configured servers."""
         return tuple(self._servers)
 
     async def read_configured(self, label: str, uri: str) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ class McpPool:
 
 
 def _of(server: McpServerConfig, tools: Sequence[ListedTool]) -> list[ListedTool]:
-    """Those that the agent is to have."""
+    """The tools that the agent is to have."""
     return [tool for tool in tools if ToolFilter(server.allowed_tools).matches(tool)]
 
 

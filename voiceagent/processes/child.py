@@ -47,7 +47,7 @@ class _Phase:
 
 
 class _Changes:
-    """Those who wait for a change, in whatever event loop."""
+    """Tells of changes whoever waits for one, in whatever event loop."""
 
     def __init__(self) -> None:
         self._waiting: list[asyncio.Future[None]] = []
@@ -136,7 +136,7 @@ class Child:
 
     @property
     def open_streams(self) -> int:
-        """Of its connection."""
+        """How many streams its connection has open."""
         return 0 if self._process is None else self._connection.open_streams
 
     @property
@@ -291,7 +291,7 @@ class Child:
         self._changes.wake()
 
     def _start_again(self, reason: str, told_why: bool) -> None:
-        """At once, later, or not at all."""
+        """Start the process again: at once, later, or not at all."""
         if self._retired:
             self._phase = _Phase(_State.STOPPED, reason)
             return

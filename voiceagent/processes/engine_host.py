@@ -84,7 +84,7 @@ class EngineHost:
 
     @property
     def process_ids(self) -> list[int]:
-        """Of the processes that run."""
+        """The ids of the processes that run."""
         return [child.process_id for child in self._children if child.process_id is not None]
 
     async def start(self) -> None:

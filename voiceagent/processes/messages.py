@@ -108,7 +108,7 @@ class Broken(NamedTuple):
 
 
 LifeMessage = Start | Ready | Failed | Ping | Pong | Told
-"""Of the process as a whole."""
+"""Messages about the process as a whole."""
 StreamMessage = Open | Item | Credit | End | Close | Broken
 Message = LifeMessage | StreamMessage
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 
 _BLAS = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-"""Of numpy's products, all small: always one."""
+"""Variables for the threads of numpy's products, which are all small: always one."""
 _OPENMP = "OMP_NUM_THREADS"
 _OVERRULING = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT")
 """Variables that overrule the number of threads: without them MKL follows OpenMP."""

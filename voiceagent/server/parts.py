@@ -92,7 +92,7 @@ class PartsMonitor:
             log.info("engine_processes", **processes)
 
     def _count(self, restarts: Mapping[str, int]) -> set[str]:
-        """Those of these parts whose processes were started again since the last look."""
+        """Count restarts; the parts whose processes were started again since the last look."""
         grown = {part for part, count in restarts.items() if count > self._counted.get(part, 0)}
         for part in restarts:
             self._restarted.labels(part).inc(restarts[part] - self._counted.get(part, 0))

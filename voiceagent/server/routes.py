@@ -124,7 +124,7 @@ class Routes:
         )
 
     def _phone_routes(self, rules: AccessRules) -> list[BaseRoute]:
-        """Those of the phone lines that are configured."""
+        """The routes of the phone lines that are configured."""
         return telephony_routes(
             self._config.telephony,
             self._config.server.host,

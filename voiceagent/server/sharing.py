@@ -68,12 +68,12 @@ class Gateway:
             Gauge(f"voiceagent_{name}", text, registry=metrics.registry).set_function(value)
 
     def report(self) -> GatewayReport:
-        """That of this server."""
+        """The report of this server."""
         name = "" if self._shared is None else self._shared.name
         return report(name, self._url, self._load(), self._config.server.max_loop_lag_s)
 
     def reports(self) -> tuple[GatewayReport, ...]:
-        """Those of all, as far as they are known."""
+        """The reports of all gateways, as far as they are known."""
         return (self._shared.reports if self._shared is not None else ()) or (self.report(),)
 
 

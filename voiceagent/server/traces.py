@@ -60,7 +60,7 @@ def tracer(
 
 
 def _name(model: str) -> str:
-    """Of a model in a folder the folder's name; of any other its own."""
+    """The name of a model: of one in a folder, the folder's."""
     return PurePath(model).name if model.startswith((".", "/", "~", "package:")) else model
 
 

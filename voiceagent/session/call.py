@@ -43,7 +43,7 @@ class CallRefused(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """Those of the HTTP answer (Retry-After: RFC 9110, 10.2.3)."""
+        """The headers of the HTTP answer (Retry-After: RFC 9110, 10.2.3)."""
         return {} if self.retry_after_s is None else {"retry-after": str(math.ceil(self.retry_after_s))}
 
 

@@ -71,7 +71,7 @@ class ContextConfig(Section):
     """Folder of the model that tells what texts mean, of MiniLM's shape, as the multilingual one; "" is the
     English one that is installed."""
     max_tokens: int = Field(default=400, ge=1)
-    """Of all passages of a turn together, about."""
+    """Tokens of all passages of a turn together, about."""
     deadline_s: float = Field(default=0.3, gt=0)
     """How long a source may take; what comes later is left out, and the turn goes on."""
 

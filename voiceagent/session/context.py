@@ -66,7 +66,7 @@ class ContextSources:
             return []
 
     def choose(self, found: Sequence[Passage], shown: Sequence[str]) -> tuple[str, ...]:
-        """Those of the passages that are shown to the model, as `choose_passages` has it."""
+        """The passages that are shown to the model, as `choose_passages` has it."""
         characters = self.config.max_tokens * CHARACTERS_PER_TOKEN
         chosen = choose_passages(found, shown, self.config.min_relevance, characters)
         self._metrics.chosen(len(chosen), len(found))

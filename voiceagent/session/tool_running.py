@@ -103,7 +103,7 @@ class ToolRunner:
         await until_stopped(stopped)
 
     def _all(self) -> dict[str, OfferedTool]:
-        """Of two with one name that of the earlier source counts."""
+        """All tools by name; of two with one name, the one of the earlier source counts."""
         tools: dict[str, OfferedTool] = {}
         for source in get_args(ToolSource):
             for name, tool in self._offered.get(source, {}).items():

@@ -32,10 +32,10 @@ class Nvml(Protocol):
         """What stands for a GPU in the other functions."""
 
     def nvmlDeviceGetUtilizationRates(self, handle: Any) -> Any:
-        """Its `gpu`: per cent of the last moments in which it computed."""
+        """Gives `gpu`: in how many per cent of the last moments it computed."""
 
     def nvmlDeviceGetMemoryInfo(self, handle: Any) -> Any:
-        """Its `used` and `total`, bytes."""
+        """Gives `used` and `total`, in bytes."""
 
 
 class GpuCollector:

@@ -18,7 +18,7 @@ from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import lines_dropped
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-"""Of the page that `render` makes."""
+"""The content type of the page that `render` makes."""
 LATENCY_BUCKETS_S = (
     0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25,
     0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,

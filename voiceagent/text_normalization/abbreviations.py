@@ -27,7 +27,7 @@ _BEFORE_MORE = {
     "es": {"Sr.": "Señor", "Sra.": "Señora", "Dr.": "Doctor", "Dra.": "Doctora", "p. ej.": "por ejemplo",
            "aprox.": "aproximadamente", "Ud.": "usted"},
 }  # fmt: skip
-"""Those after which the sentence goes on."""
+"""Abbreviations after which the sentence goes on."""
 _ANYWHERE = {
     "en": {
         "etc.": "et cetera", "Inc.": "Incorporated", "Ltd.": "Limited", "Corp.": "Corporation",
@@ -41,9 +41,9 @@ _ANYWHERE = {
     "fr": {"etc.": "et cetera"},
     "es": {"etc.": "etcétera"},
 }  # fmt: skip
-"""Those whose full stop may also end the sentence."""
+"""Abbreviations whose full stop may also end the sentence."""
 _NUMBERED = {"no": "number", "nos": "numbers", "p": "page", "pp": "pages", "fig": "figure", "vol": "volume"}
-"""Those that stand before a number, in English."""
+"""Abbreviations that stand before a number, in English."""
 
 
 def needs_follower(word: str, language: str) -> bool:

@@ -39,7 +39,7 @@ CLOSE_S = 1.0
 OVERSLEPT_S = 1.0
 """Woken this much later than asked for, this process stood still."""
 MAX_FRAGMENTS = 1_024
-"""Of one message."""
+"""Most fragments of one message."""
 
 _DECIDED = ("websocket.accept", "websocket.http.response.body")
 """Messages after which a handshake is over, one way or the other."""

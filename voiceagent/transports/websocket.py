@@ -16,7 +16,7 @@ from voiceagent.transports.uvicorn_internals import EXTENSION, SILENT, FastPath
 log = structlog.get_logger()
 
 MAX_REASON_BYTES = 120
-"""Of a close frame's reason, for which the protocol has 123 (RFC 6455, section 5.5)."""
+"""Longest reason in a close frame; the protocol allows 123 (RFC 6455, section 5.5)."""
 
 
 def address_of(connection: HTTPConnection) -> str:

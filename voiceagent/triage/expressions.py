@@ -21,14 +21,14 @@ class Window:
     after: Reading
 
     def samples(self, name: str, labels: Mapping[str, str]) -> Iterator[tuple[Labels, float]]:
-        """Those of that name that have these labels, at the end."""
+        """The samples of that name that have these labels, at the end."""
         wanted = labels.items()
         return (
             (found, value) for (each, found), value in self.after.items() if each == name and wanted <= found
         )
 
     def increase(self, name: str, labels: Mapping[str, str]) -> float:
-        """By how much a counter grew, over all its labels; one that began anew grew by what it has."""
+        """How much a counter grew, over all its labels; one that began anew grew by what it has."""
         grown = 0.0
         for found, value in self.samples(name, labels):
             before = self.before.get((name, found), 0.0)

@@ -137,7 +137,7 @@ class UpstreamConnection:
             self._waiting_samples -= len(item)
 
     def spoken_at_s(self, at_s: float) -> float:
-        """By the clock, when the caller spoke what lies at a position of the sound of this connection."""
+        """When, by the clock, the caller spoke what lies at a position of this connection's sound."""
         return self._clock() - (self._heard_samples / UPSTREAM_HZ - at_s)
 
     async def run(self, listener: UpstreamListener) -> None:

@@ -30,7 +30,7 @@ BY_TELEPHONE, OTHERS_TALK = 0.35, 0.3
 """How many of the examples are heard by telephone, and in how many others talk."""
 
 _AS_AT_THE_SOURCE_HZ = 300.0, 3_400.0
-"""Of a telephone: what it does not carry has no end there."""
+"""The band of a telephone: a sound that it does not carry has no end there."""
 
 Floats = NDArray[np.float64]
 

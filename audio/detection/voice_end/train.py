@@ -34,7 +34,7 @@ SILENCE_S = 0.25
 """A voice that is silent for this long has ended; a shorter silence lies within words."""
 TIMES, EPOCHS, BATCH, RATE = 2, 16, 96, 6e-3
 SEED = 3
-"""Of 1 to 3 the one with which the ends in calls that were held out are told best."""
+"""The best of the seeds 1 to 3, by the ends in calls that were held out."""
 HELD_OUT = 12
 """One in this many folders is held out, of those that have the files; each folder is one speaker's."""
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
@@ -155,7 +155,7 @@ def learn(seen: list[torch.Tensor], labels: torch.Tensor) -> Network:
 
 
 def weights_of(network: Network) -> dict[str, NDArray[np.float16]]:
-    """By the names that `voice_end_graph` has for them."""
+    """The weights by the names that `voice_end_graph` has for them."""
     of = {name: value.numpy() for name, value in network.state_dict().items()}
     look = of["look.weight"].copy()
     look[:, SEEN:-1] /= _BANDS_SCALE

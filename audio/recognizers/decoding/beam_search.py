@@ -45,19 +45,19 @@ class Likeliest(NamedTuple):
     logarithms: NDArray[np.float32]
 
     def of_text(self, number: int) -> Likeliest:
-        """Of one of the texts, what follows each of its tokens."""
+        """What follows each token of one of the texts."""
         return Likeliest(self.tokens[number], self.logarithms[number])
 
     def of_first(self, tokens: int) -> Likeliest:
-        """Of one text, what follows its beginnings that are followed by so many of its tokens."""
+        """What follows those beginnings of a single text that are followed by so many of its tokens."""
         return Likeliest(self.tokens[:tokens], self.logarithms[:tokens])
 
     def at(self, place: int) -> Likeliest:
-        """Of one text, what follows the token at a place, as of the only text [1, n]."""
+        """What follows the token of a single text at a place, as [1, n]."""
         return Likeliest(self.tokens[place : place + 1], self.logarithms[place : place + 1])
 
     def behind_last(self) -> Likeliest:
-        """Of each text what follows its last token, [texts, n]."""
+        """What follows the last token of each text, [texts, n]."""
         return Likeliest(self.tokens[:, -1], self.logarithms[:, -1])
 
 

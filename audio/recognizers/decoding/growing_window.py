@@ -71,7 +71,7 @@ class GrowingWindow:
 
     @property
     def confidence(self) -> float | None:
-        """That of the least certain piece decoded last."""
+        """The confidence of the least certain piece that was decoded last."""
         return self._confidence
 
     @property
@@ -196,7 +196,7 @@ _PAUSE_STEPS = round(0.7 / _STEP_S)
 _VOICE_STEPS = round(0.5 / _STEP_S)
 _BEFORE_VOICE_STEPS = round(0.3 / _STEP_S)
 _SILENT = 10 ** (-25 / 10)
-"""Of the loudest step before it, the energy of one that is silent."""
+"""A step is silent with this part of the energy of the loudest step before it."""
 
 
 def loud_s(sound: Samples) -> float:
@@ -220,7 +220,7 @@ def last_pause(sound: Samples) -> tuple[int, int] | None:
 
 
 def _energies(sound: Samples) -> NDArray[np.float64]:
-    """Those of its whole steps."""
+    """The energies of its whole steps."""
     step = round(_STEP_S * SAMPLE_RATE_HZ)
     steps = sound[: len(sound) // step * step].astype(np.float64).reshape(-1, step)
     energies: NDArray[np.float64] = (steps**2).sum(axis=1)

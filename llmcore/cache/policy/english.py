@@ -14,7 +14,7 @@ AMOUNTS = frozenset(
     single double twin triple once twice both couple pair dozen half quarter hundred thousand million
     """)
 )
-"""Beside the numbers themselves."""
+"""Words that say how much, beside the numbers themselves."""
 
 DATES = frozenset(
     _words("""

@@ -72,7 +72,7 @@ class RunningMetrics(Collector):
 
 
 RUNNING_METRICS = RunningMetrics()
-"""Those of this process."""
+"""The metrics of this process."""
 
 
 async def answers(engine: Any, within_s: float, take: Callable[[dict[str, Any]], None]) -> bool:

@@ -98,7 +98,9 @@ class Reports(_Base):
         return any(request is not None and request.num_output_tokens for request in requests)
 
     def report(self) -> dict[str, Any]:
-        """For `llmcore.engines.vllm_load`: numbers, lists and texts only, as it goes between processes."""
+        """What `llmcore.engines.vllm_load` reads: only numbers, lists and texts, as it goes between
+        processes.
+        """
         limits = self._limits
         return {
             "step_s": self._step_s.as_list(),

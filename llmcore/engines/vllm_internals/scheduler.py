@@ -64,7 +64,7 @@ class _Turns(_Base):
             return super().schedule(*arguments, **options)
 
     def _laid_aside(self, yielding: list[Any]) -> list[Any]:
-        """Those that are not read in a step beside callers' prompts."""
+        """The requests that are not read in a step beside callers' prompts."""
         if self._steps_aside >= MAX_STEPS_ASIDE or self.kv_cache_manager.usage >= FULL:
             return []
         now_s = self.now_s()
@@ -79,7 +79,7 @@ class _Turns(_Base):
 
     @contextmanager
     def _without(self, aside: list[Any]) -> Iterator[None]:
-        """Those that are laid aside keep their place and their part of the cache, but are not seen."""
+        """Hide the requests that are laid aside: they keep their place and their part of the cache."""
         running = [request for request in self.running if request in aside]
         waiting = {request for request in aside if request not in running}
         limits = {name: getattr(self, name) for name in SLOTS if hasattr(self, name)}
@@ -133,11 +133,11 @@ def _yields(request: Any) -> bool:
 
 
 class TurnScheduler(Reports, _Turns, ProposesForSome, Scheduler):
-    """For engines that compute one step after the other, as on a CPU."""
+    """The scheduler of engines that compute one step after the other, as on a CPU."""
 
 
 class AsyncTurnScheduler(Reports, _Turns, ProposesForSome, AsyncScheduler):
-    """For engines that choose the next step while one is computed."""
+    """The scheduler of engines that choose the next step while one is computed."""
 
 
 EngineCore.post_step = fetch_if_asked(EngineCore.post_step)  # type: ignore[method-assign, assignment]

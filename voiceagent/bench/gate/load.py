@@ -29,7 +29,7 @@ slow, or busy with other work, is that of a fast one."""
 LATEST = 8
 """Responses whose median that is."""
 MAX_TOKENS = 96
-"""Of an answer; the longest of the demo's has about 50."""
+"""Longest answer in tokens; the longest of the demo's has about 50."""
 
 
 @dataclass(frozen=True, slots=True)

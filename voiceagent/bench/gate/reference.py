@@ -19,7 +19,7 @@ from tokenizers import Tokenizer
 from voiceagent.validation.errors import CommandFailed
 
 CACHED_TOKENS, READ_TOKENS, WRITTEN_TOKENS = 1000, 40, 16
-"""Of one piece: a system prompt that is computed already, a question, and a response."""
+"""Tokens of one piece of work: a system prompt that is computed already, a question, and a response."""
 THREADS = 2
 """Pieces done at once; more wait in the order of their arrival."""
 

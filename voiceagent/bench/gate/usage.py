@@ -24,7 +24,7 @@ class Usage:
 
 
 def usage() -> Usage:
-    """Of this process and all below it; where there is no /proc, processor time of this one alone."""
+    """What this process and all below it use; without /proc, the processor time of this one alone."""
     stats = dict(_stats())
     tree = {os.getpid()}
     while more := {pid for pid, fields in stats.items() if int(fields[_PARENT]) in tree} - tree:

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 _SEED = 1
 _TELEPHONE_HZ = (300.0, 3_400.0)
 _REVERBERATION_S = 0.5
-"""In which the sound of a room falls by 60 dB: a furnished living room."""
+"""How long the sound of the room takes to fall by 60 dB: a furnished living room."""
 ACROSS_THE_ROOM_DB = -6.0
 _DIRECT_TO_ROOM_DB = {"room": 3.0, "far": ACROSS_THE_ROOM_DB}
 """How much louder the direct sound is than all of the room's: at half a metre, and across the room."""

@@ -76,11 +76,11 @@ class Place:
 
 
 NOWHERE = Place("measure", "", "")
-"""Of a recording that is not in the split: nobody tuned on it."""
+"""The place of a recording that is not in the split: nobody tuned on it."""
 
 
 def place_of(data: bytes) -> Place:
-    """That of the recording in a file of such content."""
+    """The place of the recording in a file with this content."""
     return _split().get(hashlib.sha256(data).hexdigest()[:_HASH_CHARACTERS], NOWHERE)
 
 

@@ -12,7 +12,7 @@ from voiceagent.bench.voiced import EARLY_S
 from voiceagent.conversation.latency import percentile
 
 HEARD_S = 0.1
-"""Of sound, what a caller hears as the agent's; less is a click that was cut."""
+"""So much sound a caller hears as the agent's; less is a click that was cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class Figures:
     words: WordErrors
 
     def as_json(self) -> dict[str, float | int | None]:
-        """By name, for machines."""
+        """The figures by name, for machines."""
         return {
             "recordings": self.clips,
             "more than one turn": self.split,
@@ -152,7 +152,7 @@ class Point:
 
 
 def operating_point(name: str, outcomes: Sequence[Outcome]) -> Point:
-    """Of all recordings that are one turn; the wait is that for the decision."""
+    """The point of all recordings that are one turn; the wait is the one for the decision."""
     all_of_them = figures([outcome for outcome in outcomes if outcome.clip.is_one_turn])
     waits = all_of_them.decisions_ms or all_of_them.waits_ms or (float("nan"),)
     return Point(name, all_of_them.cut_off, sum(waits) / len(waits))

@@ -16,9 +16,9 @@ from voiceagent.bench.people.outcome import Outcome
 from voiceagent.transports.local_call import FORMAT
 
 ASKED_AFTER_S = 0.2
-"""Of silence; Pipecat's VADParams(stop_secs=0.2)."""
+"""Silence after which the model is asked; Pipecat's VADParams(stop_secs=0.2)."""
 LONGEST_S = 3.0
-"""Of silence, which ends any turn: Pipecat's SmartTurnParams(stop_secs=3)."""
+"""Silence that ends any turn: Pipecat's SmartTurnParams(stop_secs=3)."""
 THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 

@@ -69,7 +69,7 @@ class WordErrors:
 
 
 def word_errors(spoken: str, recognized: str) -> WordErrors:
-    """Those of a recognized text against what was spoken."""
+    """Count the words of a recognized text that differ from what was spoken."""
     wanted, got = comparable(spoken), comparable(recognized)
     wanted, got = _compounds(wanted, got), _compounds(got, wanted)
     return WordErrors(edit_distance(wanted, got), len(wanted))

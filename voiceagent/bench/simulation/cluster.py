@@ -220,7 +220,7 @@ class Simulation:
 
     @staticmethod
     def _said(by: int, tokens: int) -> Message:
-        """So many tokens that nobody else says."""
+        """A message of so many tokens that nobody else says."""
         return Message("user", f"{by} ".ljust(CHARACTERS * tokens, "w")[: CHARACTERS * tokens])
 
     def _ask(self, now_s: float, call: _Call) -> None:

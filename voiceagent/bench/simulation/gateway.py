@@ -15,7 +15,7 @@ from voiceagent.cluster.placing import GatewayReport
 from voiceagent.llm.monitor import LOADED
 
 CHARACTERS = 4
-"""Of a token: what a queue takes it for before it has seen one."""
+"""Characters per token, as a queue takes it before it has seen one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Gateway:
         return self._queue.admit(now_s)
 
     def first_token(self, ticket: Ticket, now_s: float) -> None:
-        """Its prompt has been read."""
+        """The prompt of a request has been read."""
         self._queue.first_token(ticket, now_s)
 
     def over(self, ticket: Ticket, tokens: int) -> None:

@@ -27,7 +27,7 @@ class Machine:
 
 
 Part = tuple[str, int]
-"""Of a prompt: whose words they are, an agent's or a call's, and how many tokens."""
+"""A part of a prompt: whose words it is, an agent's or a call's, and how many tokens."""
 
 
 class Replica:
@@ -73,7 +73,7 @@ class Replica:
         self._total = 0
 
     def _give_up(self, tokens: int) -> None:
-        """Those of what was longest not asked for, from its end on, as vLLM does."""
+        """Give up so many tokens, from the end of what was not asked for the longest, as vLLM does."""
         whose, kept = next(iter(self._kept.items()))
         given_up = min(kept, tokens)
         self._total -= given_up

@@ -48,21 +48,21 @@ class Distribution(Section):
     """Calls that begin at random times (a Poisson process) and hold conversations of the material."""
 
     calls: Count = 16
-    """That begin in all."""
+    """Calls that begin in all."""
     calls_a_minute: Annotated[float, Field(gt=0)] = 480.0
     """Mean rate at which they begin: by default all within some seconds."""
     turns: Count = 6
-    """Of each call, on average (geometric)."""
+    """Turns of each call, on average (geometric)."""
     history_tokens: Annotated[int, Field(ge=0)] = 1200
     """What a call has behind it when it begins, about: as one that goes on for some minutes."""
     words_a_s: Annotated[float, Field(gt=0)] = 2.5
-    """At which callers speak: people on a telephone say 150 a minute."""
+    """How fast callers speak: people on a telephone say 150 words a minute."""
     pause_s: Seconds = 1.0
     """Mean time from the end of what is played to the caller's next word (exponential)."""
     response_tokens: Count = 40
     """Mean length of a response (exponential); the model may end it sooner."""
     spoken_tokens_a_s: Annotated[float, Field(gt=0)] = 4.0
-    """At which responses are played."""
+    """How fast responses are played."""
     interrupted: Annotated[float, Field(ge=0, le=1)] = 0.15
     """Part of the responses into which callers cut."""
     interrupted_after_s: Duration = 1.5

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 PEAK_S = 0.02
 PEAK_BYTES = 2
-"""Of a block: the caller's peak, and the agent's."""
+"""Bytes of a block: the caller's peak, and the agent's."""
 _FULL_SCALE = 32_768
 _DRAWN = np.ceil(255 * np.sqrt(np.arange(_FULL_SCALE + 1) / _FULL_SCALE)).astype(np.uint8)
 """How each peak is drawn."""

@@ -18,7 +18,7 @@ _INLINE = Inline()
 _FORMER_FIELDS = frozenset(
     ("priority_class", "due_s", "priority", "proposals", "draft_reads", "caller", "traceparent")
 )
-"""Of what the LLM is asked for a response: the call adds them when it asks."""
+"""Fields of a request that older logs have: now the call adds them when it asks the LLM."""
 
 
 class CannotReplay(Exception):
@@ -52,7 +52,7 @@ class LoggedIds:
         self.made: list[str] = []
 
     def expect(self, ids: Iterable[str]) -> None:
-        """Those that come next."""
+        """Take these ids as those that are made next."""
         self._logged = deque(ids)
         self.made = []
 

@@ -39,11 +39,11 @@ class Standing(Enum):
     """What the client knows of a turn."""
 
     CANDIDATE = auto()
-    """Nothing: it is a voice over the agent, of which nobody knows yet whether it is an interruption."""
+    """Nothing: it is a voice over the agent, which may be no interruption."""
     ANNOUNCED = auto()
-    """That it has begun."""
+    """The client knows that it has begun."""
     COMMITTED = auto()
-    """That it is over: it is an item of the conversation."""
+    """The client knows that it is over: it is an item of the conversation."""
 
 
 class Length(Enum):

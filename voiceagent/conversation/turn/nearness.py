@@ -26,7 +26,7 @@ class Nearness(Enum):
     LOW = auto()
     """Either that of a caller whom his telephone lowers, or of somebody across the room."""
     DISTANT = auto()
-    """Of somebody across the room: as low as what stayed low when the agent was silent."""
+    """That of somebody across the room: as low as a voice that stayed low when the agent was silent."""
 
 
 class Levels:

@@ -83,7 +83,7 @@ class Catalogue:
     outside_slots: Mapping[str, Mapping[Split, tuple[str, ...]]]
 
     def phrasings(self) -> Iterator[Phrasings]:
-        """Those of all intents; a frame that fits many topics comes with each."""
+        """The phrasings of all intents; a frame that fits many topics comes with each."""
         for topic in self.topics.values():
             for aspect in topic.aspects.values():
                 yield from (aspect.own, aspect.frame)

@@ -61,7 +61,7 @@ class Learner:
         self.optimizers = optimizers(self.model, list(self.head.parameters()), learning_rate, embedding_share)
 
     def loss(self, lesson: Lesson) -> Tensor:
-        """That of the answers, and of the meanings of all that is said; what is in the lesson of both."""
+        """The loss of the answers and of the meanings of all that is said, as far as the lesson has them."""
         losses: list[Tensor] = []
         read: list[tuple[Batch, Tensor]] = []
         if lesson.conversations is not None:
@@ -78,7 +78,9 @@ class Learner:
         return torch.stack(losses).sum()
 
     def _meaning_loss_of(self, read: Sequence[tuple[Batch, Tensor]], teacher: Teacher) -> Tensor:
-        """That of all that is said in the batches, given the states that each was understood as."""
+        """The loss of the meanings of all that is said in the batches, given the states that each was
+        understood as.
+        """
         states = torch.cat([states.flatten(0, 1)[batch.said_at] for batch, states in read])
         meanings = teacher.meanings([text for batch, _ in read for text in batch.said])
         return self.meaning_loss(states, meanings.to(states.device))

@@ -98,7 +98,7 @@ def _asked(seed: int) -> Iterator[str]:
 
 
 def _without_requests(drawn: Iterator[tuple[Message, ...]]) -> Iterator[tuple[Message, ...]]:
-    """Those of the conversations in which nothing is noted or said that is done where there are tools."""
+    """The conversations without anything noted or said that is done where there are tools."""
     data = catalogue()
     done = {
         data.topics["taxi"].aspects["have"].answer,

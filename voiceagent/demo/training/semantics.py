@@ -79,7 +79,7 @@ def embed(texts: Sequence[str]) -> Tensor:
 
 @cache
 def _minilm() -> tuple[Any, Any]:
-    """Its tokenizer and its body, on a GPU where there is one."""
+    """MiniLM's tokenizer and its body, on a GPU where there is one."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return AutoTokenizer.from_pretrained(_folder()), AutoModel.from_pretrained(_folder()).eval().to(device)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 WEIGHT_FILES = ("*.safetensors", "*.bin", "*.onnx", "*.gguf", "*.pt")
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
-"""Of one weight, by the names that checkpoints have for their type."""
+"""Bytes of one weight, by the names that checkpoints have for their type."""
 VOICE_CARD = "MODEL_CARD"
 """The file of a Piper voice that tells of it, where it is published; Piper's download leaves it there."""
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
@@ -41,7 +41,7 @@ class Weights:
     published: str = ""
 
     def bytes(self) -> int:
-        """Of its files of weights, as they lie there; 0 where they are missing."""
+        """The size of its files of weights, as they lie there; 0 where they are missing."""
         if self.folder is None:
             return 0
         found = {path for kind in WEIGHT_FILES for path in self.folder.glob(kind)}

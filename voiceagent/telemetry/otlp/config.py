@@ -21,7 +21,7 @@ class OtlpConfig(Section):
     """Send words too: what callers and agent say, what tools are given and answer. Their attributes all begin
     with `voiceagent.content.`"""
     metrics_s: Seconds = 0.0
-    """So often the metrics are sent; 0 never does."""
+    """How often the metrics are sent; 0 never sends them."""
 
     def address(self, signal: str) -> str:
         """Where "traces" or "metrics" go."""

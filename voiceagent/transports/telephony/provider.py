@@ -27,11 +27,11 @@ Trust = Callable[[str, Mapping[str, str]], bool]
 
 
 def no_control(started: Started) -> None:
-    """Of a line whose calls end with their connection."""
+    """The control of a line whose calls end with their connection: there is none."""
 
 
 def any_agent(name: str) -> None:
-    """Of a server that has an agent for every name."""
+    """Check nothing: the server has an agent for every name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ class MadeWith:
 
 
 def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reason: str) -> Attributes:
-    """Of one request to the LLM."""
+    """The attributes of one request to the LLM."""
     told: Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": made_with.llm,
@@ -58,12 +58,12 @@ def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reaso
 
 
 def of_operation(operation: str, provider: str) -> Attributes:
-    """Of what the conventions have no name for yet: `speech_to_text`, `text_to_speech`."""
+    """The attributes of what the conventions have no name for yet: `speech_to_text`, `text_to_speech`."""
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": provider}
 
 
 def of_tool(name: str, call_id: str) -> Attributes:
-    """Of one call of a tool."""
+    """The attributes of one call of a tool."""
     return {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,

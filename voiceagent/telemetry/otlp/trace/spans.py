@@ -92,7 +92,7 @@ class CallSpans:
         return CallSpans(self._call_id, self.place, self._offset_ns)
 
     def take(self) -> list[Span]:
-        """Those that have ended since it was asked last."""
+        """Take the spans that have ended since the last time."""
         ended, self._ended = self._ended, []
         return ended
 

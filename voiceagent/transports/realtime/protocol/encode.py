@@ -28,7 +28,7 @@ REMEMBERED_RESPONSES = 64
 _OUTLASTING = ("mcp_call", "mcp_approval_request")
 
 _UNKNOWN = CallSettings(instructions="", temperature=0.0, turn_detection=None)
-"""Of a call before its client is notified of any."""
+"""The settings of a call before its client is notified of any."""
 
 
 @dataclass(slots=True)
