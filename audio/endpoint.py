@@ -1,4 +1,4 @@
-"""Where speech starts, pauses and ends: speech probabilities and seconds in, `speech_events` out."""
+"""Where speech starts, pauses and ends: from speech probabilities and seconds to `speech_events`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class EndpointConfig:
     interruption_candidate_s, interruption_confirmed_s: voice without a break, from where it was noticed,
     after which the event of that name comes; a candidate also where speech is loud for `LASTS_S`.
 
-    Decisions fall on the ends of chunks, but for the end of a silence: that may come between two, when the
+    Decisions fall on the ends of chunks, except for the end of a silence: that may come between two, when the
     sound behind the last chunk is known to be silent (`silent_for`). Measured with Silero VAD on recorded
     speech, start_s of 0.064 tells a start 70 ms after the voice began (p95 105), 0.032 does 38 (73); the last
     chunk that the model takes for voice ends 54-120 ms after the voice fell 26 dB below its peak, so
@@ -78,7 +78,7 @@ class _Noticed:
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """What a pause waits for. due_s: the silence after which `TurnDue` comes; None where it does not."""
+    """What a pause waits for. due_s: the silence after which `TurnDue` comes; None where it does not come."""
 
     silence_s: float
     due_s: float | None = None

@@ -32,14 +32,15 @@ class Stretch:
         self._candidate_reported = self._confirmed_reported = False
 
     def lasts(self, voice_end_s: float) -> list[SpeechEvent]:
-        """It goes on to be loud behind its last voiced chunk, which is as good as a candidate's voice."""
+        """The sound stays loud behind its last voiced chunk, which counts like a candidate's voice."""
         if self._candidate_reported:
             return []
         self._candidate_reported = True
         return [InterruptionCandidate(voice_end_s)]
 
     def reached(self, run_from_s: float, now_s: float) -> list[SpeechEvent]:
-        """What its length brings about now; where it came to it in a gap, at the voice behind that."""
+        """The events that its length brings about now; where it reached that length in a gap, they come with
+        the voice behind the gap."""
         if self._confirmed_reported and self._candidate_reported:
             return []
         events: list[SpeechEvent] = []

@@ -1,4 +1,4 @@
-"""Puts the packets of one voice back in order, as soon as can be. Pure: time is an argument.
+"""Puts the packets of one voice back in order, as soon as possible. Pure: time is an argument.
 
 Sound that goes to a recognizer need not come at an even pace, as it must to a loudspeaker: it counts its
 time in samples. So a packet whose turn it is passes at once, without any delay; one that is early, because
@@ -15,7 +15,8 @@ from typing import NamedTuple
 MIN_DEPTH_S = 0.02
 """How long a packet waits for those before it where all came in order: as long as a packet of sound lasts."""
 MAX_DEPTH_S = 0.12
-"""The longest that one waits: what is later is taken to be lost. The caller is answered as much later."""
+"""The longest that a packet waits: what is later is taken to be lost. The caller is answered as much later.
+"""
 _MARGIN_S = 0.005
 """Added to the lateness of a packet that came too late: the next one may be a little later still."""
 _SHRINK = 1 / 1500
@@ -23,7 +24,7 @@ _SHRINK = 1 / 1500
 MAX_GAP_S = 1.0
 """A longer gap is cut to this: it ends any turn, and what was lost will not come back."""
 _RESTART_PACKETS = 500
-"""A sequence number further off than this is of a sender that began anew (RFC 3550, appendix A.1)."""
+"""A sequence number further off than this comes from a sender that began anew (RFC 3550, appendix A.1)."""
 _MAX_SKIPPED = 64
 """Packets given up whose late arrival would still be noticed."""
 

@@ -18,7 +18,7 @@ import numpy as np
 from audio.pcm import Samples
 
 RATE_HZ = 24_000
-"""What is encoded, unless set otherwise. Opus knows 8, 12, 16, 24 and 48 kHz, at either end."""
+"""The rate of what is encoded, unless set otherwise. Opus knows 8, 12, 16, 24 and 48 kHz, at either end."""
 _BITRATE = 64_000
 """Where Opus' transform sounds better than its speech coder with 32 kb/s, in the whole band of 24 kHz, and
 costs half (`tests/bench/results/sound.md`, "Opus").
@@ -28,12 +28,12 @@ _LOSSY_BITRATE = 32_000
 from about here on (RFC 6716, section 2.1.1).
 """
 _COMPLEXITY = 0
-"""Of 10: the least work for the encoder; what it costs and sounds like stands there too."""
+"""From 0 to 10: the least work for the encoder; the same chapter has what it costs and sounds like."""
 _MAX_BYTES = 1_275
 """A packet of one frame is never longer (RFC 6716, section 3.2.1)."""
 _MAX_S, _MAX_ENCODED_S = 0.12, 0.06
 _FADES_S, _FADED_S = 0.06, 0.2  # into a gap, what goes on begins to fade, and is silence
-"""Nor longer in time, a packet, and a frame that is encoded."""
+"""Longest time that a packet lasts, and that a frame that is encoded does."""
 
 _APPLICATION_VOIP = 2048
 _SET_BITRATE, _SET_COMPLEXITY, _SET_INBAND_FEC, _SET_PACKET_LOSS, _SET_SIGNAL = 4002, 4010, 4012, 4014, 4024

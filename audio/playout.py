@@ -1,10 +1,10 @@
 """Paces one response's sound out in frames, and knows to the sample what was sent and what was played.
 
 The remote is taken to play from the first frame on without a break for as long as it has sound; where sound
-runs out its playback waits for the next frame. So one number says it all: when the remote will have played
-everything sent. A transport that learns what was played adds a second: how far behind that the remote is.
-It moves what was played, not the pace: reports come late by a way there and back, and a remote that was sent
-less on their account would run dry.
+runs out its playback waits for the next frame. So one number is enough: when the remote will have played
+everything that was sent. A transport that learns what was played adds a second number: how far the remote is
+behind that. It moves what was played, not the pace: reports come late by a way there and back, and a remote
+that was sent less on their account would run dry.
 
 The lead is short by default. Frames that were sent can be neither ducked nor taken back, so the lead is what
 a caller's interruption waits for on top of its detection; 60 ms still cover a busy event loop. A transport

@@ -21,13 +21,14 @@ from audio.pcm import Samples
 CROSSINGS = 16
 """Zero crossings of the sinc on either side, at the lower rate: 2 ms at 8 kHz."""
 CUT_OFF = 0.95
-"""Where the filter is down by half, of the lower rate's band."""
+"""Where the filter is down by half, as a part of the lower rate's band."""
 KAISER_BETA = 8.0
 """Side lobes 80 dB down."""
 ROW_SAMPLES = 32
-"""Output samples of a row, at least: shorter ones are more overhead, longer ones more multiplying by zero."""
+"""Least output samples of a row: shorter rows are more overhead, longer ones more multiplying by zero."""
 MAX_WEIGHTS = 1 << 18
-"""Of a matrix, 2 MB; where a period takes more the ratio is not simple, and a matrix no faster."""
+"""Most weights of a matrix, 2 MB; where a period takes more, the ratio is not simple, and a matrix no faster.
+"""
 _FINENESS = 1 << 20
 """Weights are whole multiples of its inverse. So sums of weighted 16-bit samples are exact, and the same in
 whatever order they are made: how a stream is cut changes no sample."""

@@ -24,9 +24,9 @@ def adapt(table: Path, out: Path, model: Path | None, share: float, epochs: int)
     """Learn corrections to the encoder's matrices and write them to `out`.
 
     table: a WAV file and its words a line, as they should be written, with a tab between them. model: a
-    folder with a tiny Moonshine, None for the installed one. share: of what is learned, above 0 to 1; with
-    more, others are heard worse. epochs: how often each recording is learned from. Raises ValueError,
-    OSError, RecognizerError.
+    folder with a tiny Moonshine, None for the installed one. share: how much of what is learned is used,
+    above 0 to 1; with more, other voices are heard worse. epochs: how often each recording is learned from.
+    Raises ValueError, OSError, RecognizerError.
     """
     if not 0 < share <= 1:
         raise ValueError(f"share is {share}; allowed: more than 0, 1 at most")

@@ -1,4 +1,5 @@
-"""Recordings of about one length put together, so that little is computed of what they are filled up with."""
+"""Recordings of about one length put together, so that little is computed for the silence they are filled up
+with."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-_STATES = 3_000  # a batch, about: 30 questions of 2.4 s
+_STATES = 3_000  # length of a batch, about: 30 questions of 2.4 s
 _SHUFFLED = 20  # states by which the order of lengths may be wrong, so that batches differ
 
 

@@ -1,4 +1,4 @@
-"""What a network is taught with that is to hear whether a turn is complete: ends and pauses in recordings.
+"""The lessons of the network that hears whether a turn is complete: ends and pauses in recordings.
 
 Nobody needs to have written down what is said, or where a turn ends: Smart Turn v3 says of each how complete
 the turn sounds there, and the network is taught to say the same of the encoder's states.
@@ -36,7 +36,7 @@ WHOLE = 0.95
 """The probability that is taught for a turn that is known to be complete."""
 _TEACHER_SILENCE_S = 0.1
 _STILL_SILENT = 0.4, 0.05, 0.15
-"""How many of the pauses are noticed later still, and by how many seconds at the least and at the most."""
+"""Part of the pauses that are noticed even later, and by how many seconds, least and most."""
 _LOW_S = 0.08
 """A dip, where a word may end, is the quietest place this far around."""
 _STEP = SAMPLE_RATE_HZ // 100

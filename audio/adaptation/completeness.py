@@ -31,7 +31,7 @@ HEADS = 2
 """Heads of the attention that sums the places up."""
 NEIGHBOURS = 5
 STATE_DROPPED, DROPPED = 0.4, 0.3
-"""Parts of the numbers of a state, and of those between layers, that are left out while it is taught."""
+"""Which part of the numbers of a state, and of those between layers, is left out while it is taught."""
 EPOCHS = 10
 BATCH = 64
 RATE = 2e-3
@@ -85,7 +85,7 @@ class CompletenessNetwork(nn.Module):
 
 
 def learn(heard: Sequence[Heard], seed: int = SEED) -> CompletenessNetwork:
-    """A network that says of these states about what the teacher said of their sounds."""
+    """Teach a network to say of these states about what the teacher said of their sounds."""
     torch.manual_seed(seed)
     known = torch.zeros(len(heard), STATES, 1)
     states = torch.zeros(len(heard), STATES, heard[0].states.shape[1], dtype=torch.float16)

@@ -22,7 +22,8 @@ _FEED_FORWARD = ("fc1", "fc2")
 
 
 class Corrected(nn.Module):
-    """A fixed product with a matrix, and beside it one of low rank that begins as nothing and is learned."""
+    """A fixed product with a matrix, and beside it a product of low rank that begins as nothing and is
+    learned."""
 
     def __init__(self, fixed: nn.Linear, rank: int) -> None:
         super().__init__()

@@ -21,7 +21,7 @@ from audio.onnx.silero_graph import INPUT_SAMPLES, STATE
 from audio.polyphase import WindowFilter
 
 MAX_WINDOWS = 32
-"""Windows, each of another stream, in one go."""
+"""How many windows, each of another stream, are taken in one go."""
 QUIET_WINDOWS = 16
 """After this many windows in a row below `MIN_ENERGY`, half a second, the model rests until one is louder."""
 
@@ -39,9 +39,9 @@ NOT_JUDGED: Judgement = (None, 1.0, math.inf)
 class FrontEnd:
     """Takes in the sound of all calls together.
 
-    A whole window is taken at the loop's next turn, but not sooner than `tick_s` after those before it: so
-    few calls wait for nobody, and the windows of many are taken together. What the model remembers of all
-    streams stands in one array, out of which a batch is copied at once.
+    A whole window is taken at the loop's next turn, but not sooner than `tick_s` after those before it. So
+    the windows of a few calls wait for nobody, and those of many are taken together. What the model remembers
+    of all streams stands in one array, out of which a batch is copied at once.
     """
 
     def __init__(self, model: SileroVad | None = None, tick_s: float = 0.01) -> None:
@@ -100,7 +100,8 @@ class FrontEnd:
         self._contexts[stream.slot] = 0.0
 
     def _tick(self) -> None:
-        """Tell one window of each stream that waited longest; the rest follows when the loop went round."""
+        """Take one window of each of the streams that have waited longest; the rest follows at the loop's
+        next turn."""
         self._armed = None
         self._ticked_s = asyncio.get_running_loop().time()
         batch = list(islice(self._waiting, MAX_WINDOWS))

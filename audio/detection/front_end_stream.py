@@ -18,7 +18,7 @@ from audio.pcm import Samples
 from audio.polyphase import WindowFilter
 
 MAX_PENDING_S = 60.0
-"""How far a stream's sound may be ahead of the tick."""
+"""Seconds of a stream's sound that may wait for the tick."""
 _SAMPLE_BYTES = 2
 _ROUNDING = 1e-6
 
@@ -27,8 +27,8 @@ class Window(NamedTuple):
     """32 ms of a caller's sound.
 
     sound: 512 samples at 16 kHz. energies: mean squares of its loudness windows. probability: that it is
-    speech; None where the stream is not judged. ended: that a voice has ended, which is not just low for a
-    moment. ended_ago_s: where it has, how long ago.
+    speech; None where the stream is not judged. ended: how probably a voice has ended, and is not just low
+    for a moment. ended_ago_s: where it has, how long ago.
     """
 
     sound: Samples

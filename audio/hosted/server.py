@@ -1,4 +1,4 @@
-"""A server that hears or speaks for us: its key, how long it is waited for, how often it is tried again."""
+"""A server that hears or speaks for us: its key, how long we wait for it, and how often we try again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import httpx2
 
 RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 _RETRY_S, _MAX_RETRY_S = 0.2, 3.2
-"""The pause before the first further try; it doubles up to the second one."""
+"""The longest pause before the first further try, which doubles with each one, and the most it grows to."""
 _MAX_MESSAGE = 200
 """Characters of what the server says."""
 _WAITS = (

@@ -20,7 +20,7 @@ MICROSOFT = "com.microsoft"
 
 _WEIGHTS = "weights"
 _IN_GRAPH_BYTES = 1_024
-"""Weights smaller than this stay in the graph, where onnxruntime needs shapes to plan with."""
+"""Weights smaller than this stay in the graph: onnxruntime needs shapes there to plan with."""
 _PAGE_BYTES = 4_096
 
 

@@ -36,7 +36,7 @@ class Hypothesis:
 
     text: the whole utterance from its start, not the newest words; "" where no word was found.
     stable: the leading part of `text` on which the newest hypotheses agree (may be ""); later ones rarely
-    begin otherwise. The words of the last one are those of the whole sound, whatever came before.
+    begin otherwise. The last hypothesis has the words of the whole sound, whatever came before.
     settled: true for the answer to a `Flush` and for the last hypothesis of the utterance.
     confidence: the mean probability that the model gives its tokens, 0 to 1; None where it has none.
     complete: how likely a turn that ends with this sound is complete, by its sound alone, 0 to 1; None where

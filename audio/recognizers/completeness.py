@@ -22,7 +22,7 @@ Floats = NDArray[np.float32]
 STATES = 60
 """The last states that are looked at, 1.4 s of sound."""
 LAST = 6
-"""The newest of the places that are summed up, which also count for themselves."""
+"""The mean of so many of the newest places counts beside the sum of all."""
 WEIGHTS = "completeness.npz"
 
 

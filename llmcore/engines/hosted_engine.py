@@ -72,7 +72,8 @@ class HttpClient(Protocol):
 Client = TypeVar("Client", bound=HttpClient)
 
 START_S = 15.0
-"""How long a server, busy with others perhaps, may take to answer at the start, when no caller waits."""
+"""How long a server that is perhaps busy with others may take to answer at the start, when no caller waits.
+"""
 
 
 @dataclass(eq=False)

@@ -9,7 +9,8 @@ from statistics import median
 SETTLED_S = 600.0
 """What grows before that is what a server loads late."""
 MAX_GROWTH = 0.05
-"""How much memory, descriptors and tasks may grow from the first samples after they have settled to the last."""
+"""How much memory, descriptors and tasks may grow after they have settled, from the first samples to the
+last."""
 SLACK = 10
 """Descriptors and tasks that may come and go besides."""
 JUDGED = 5

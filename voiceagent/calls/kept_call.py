@@ -43,7 +43,7 @@ MAX_WAITING = 1_000
 MAX_FACTS, MAX_FACT = 32, 256
 """How many parameters of a phone line are kept, and how many characters of each: anybody may send them."""
 RECENT_S = 3.0
-"""An error longer ago than this has been got over."""
+"""An error that is older than this is over."""
 LOG_NAME, RECORDING_NAME, PEAKS_NAME = "log.jsonl", "sound", "peaks"
 
 
@@ -77,7 +77,8 @@ _Told = Frame | _Stopped | Entry
 
 
 class KeptCall(KeepsNothing):
-    """What a session tells, but for what traces want. clock: monotonic seconds. waiting: for the writer."""
+    """What a session tells of a call that is kept, except what only traces want. clock: monotonic seconds.
+    waiting: for the writer."""
 
     def __init__(self, clock: Callable[[], float], losses: Losses) -> None:
         self.waiting: deque[_Told] = deque()

@@ -33,9 +33,9 @@ RETRY_S = (1.0, 30.0)
 CLEAR_S = 3600.0
 """How often old calls are looked for."""
 MAX_JOBS = 10_000
-"""Calls that may wait for a database; of more, the next start tells it."""
+"""How many calls may wait for a database; it is told of any more by the next start."""
 WRITTEN_S = 60.0
-"""A call that has no file after such a time will have none: its process died, or its folder was removed."""
+"""A call that has no file after so long will never have one: its process died, or its folder was removed."""
 HANGS_S = 30.0
 """Database or storage that needs longer for one call hangs, most likely: as on a network that is gone."""
 LINES_A_BREATH = 20

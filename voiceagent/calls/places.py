@@ -1,4 +1,4 @@
-"""Where the files of calls are once these are over: a folder, or whatever fsspec knows by an URL."""
+"""Where the files of calls are once the calls are over: a folder, or whatever fsspec knows by a URL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
 from voiceagent.calls.log.event_log import LogError
 
 PIECE_BYTES = 1 << 18
-"""What is read of a recording at once."""
+"""How much of a recording is read at once."""
 
 
 class PlaceError(Exception):

@@ -12,14 +12,15 @@ WINDOW = 20
 MIN_AUDITS = 3
 """Audits before a verdict."""
 LOOK_UPS = 200
-"""How many look-ups are judged together: fewer would condemn a cache that has just begun to fill."""
+"""How many look-ups are judged together: with fewer, a cache that has just begun to fill would be turned off.
+"""
 
 
 def agreement(stored: str, fresh: str, cosine: float) -> float:
     """How far two replies to one question agree, 0 to 1; cosine: of their embeddings.
 
-    Not at all, where each has a number or a date that the other lacks, or only one of them negates. Else by
-    what they share of their words or of their meaning, whichever is more: one may say more than the other.
+    0 where each has a number or a date that the other lacks, or only one of them negates. Otherwise the part
+    of their words or of their meaning that they share, whichever is more: one may say more than the other.
     """
     one, other = facts(stored), facts(fresh)
     contradict = any(

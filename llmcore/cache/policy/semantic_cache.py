@@ -19,13 +19,14 @@ from llmcore.cache.policy.facts import facts, same_facts
 from llmcore.engine import Message, Request
 
 Skipped = Literal["no_question", "long", "tools", "no_class", "history", "personal"]
-"""Why a request is none of the cache's business."""
+"""Why the cache leaves a request alone."""
 
 MAX_QUESTION_CHARACTERS = 200
 """Two longer ones are never alike enough."""
 MAX_REPLY_CHARACTERS = 2000
 _MAX_DIGITS = 6
-"""More than those of a date, in figures or spoken: a number of a phone, a card or a booking."""
+"""A text with more digits than a date, in figures or spoken, has the number of a phone, a card or a booking.
+"""
 
 
 @dataclass(frozen=True, slots=True)

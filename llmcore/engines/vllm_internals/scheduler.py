@@ -23,9 +23,11 @@ from llmcore.engines.vllm_internals.report import SLOTS, Reports, install
 from llmcore.engines.vllm_marks import YIELDS, behind_pace, marked
 
 MAX_STEPS_ASIDE = 200
-"""Then those that yield are read in a step beside the others: nobody starves, whatever those wait for."""
+"""After so many steps, those that yield are read beside the others: nobody starves, whatever the others wait
+for."""
 FULL = 0.9
-"""Part of the cache that is taken, from which nobody is laid aside: they are whom vLLM puts back for room."""
+"""With this part of the cache taken, nobody is laid aside: those would be the ones that vLLM puts back for
+room."""
 
 if TYPE_CHECKING:
     _Base = Scheduler

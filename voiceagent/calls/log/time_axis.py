@@ -1,8 +1,8 @@
 """Where the moments of a call stand in its recording: one axis for what was heard and what was done. Pure.
 
 What the caller said is told by his own sound, whose clock stands still while he sends nothing; all else by
-the monotonic clock. Records know both, and carry one over to the other. A call without a recording has the
-clock for its axis.
+the monotonic clock. Records know both, and so one can be converted into the other. A call without a recording
+has the clock for its axis.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Who answers in a call that is run again: the log what was asked in it too, live engines the rest. Pure."""
+"""Who answers in a call that is run again: the log, where the same was asked in it; live engines otherwise.
+Pure."""
 
 from __future__ import annotations
 

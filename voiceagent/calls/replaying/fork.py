@@ -1,4 +1,4 @@
-"""A call again, from an event on under other settings: what would have been. Pure.
+"""A call run again, from some event on under other settings: what would have happened. Pure.
 
 On a virtual clock. The caller speaks as in the log and a client asks for the same; where a pause ends the
 turn, what is started and when it is heard is decided anew. Engines answer as they did where they are asked

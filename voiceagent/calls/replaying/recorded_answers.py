@@ -1,4 +1,5 @@
-"""What engines answered in a call that was logged, to be answered again where it is asked again. Pure."""
+"""What engines answered in a call that was logged, so that the same question gets the same answer again.
+Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 
 _ASKED = ("messages", "tools", "tool_choice", "max_tokens", "temperature", "stop")
-"""What of a request makes it the same; when it is due, and before whom it goes, does not."""
+"""The fields by which two requests are the same; when one is due, and before whom it goes, does not count."""
 SAME_S = 0.05
 """Positions in the caller's sound that differ by less are the same one."""
 EARLY_S = 0.25
