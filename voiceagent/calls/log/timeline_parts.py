@@ -1,0 +1,212 @@
+"""The turns, responses and tools of a call as it is drawn, from the events and commands of its log. Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from voiceagent.calls.log.codec import Json, decode
+from voiceagent.calls.log.texts import ReadTexts
+from voiceagent.calls.log.time_axis import Moment, TimeAxis
+from voiceagent.calls.log.timeline_entries import AgentResponse, CallerTurn, ToolRun
+from voiceagent.calls.log.tool_steps import ToolCalled, ToolEnded, ToolStarted, ToolStep
+from voiceagent.conversation.end_of_turn.probability import EndOfTurn
+from voiceagent.conversation.latency import TurnReport, as_json
+
+_DECISION = {"RequireSilence": EndOfTurn}
+
+
+class TimelineParts:
+    """Those of one call. texts: that the log refers to. axis: where moments stand in the recording."""
+
+    def __init__(self, texts: ReadTexts, axis: TimeAxis) -> None:
+        self._texts = texts
+        self._axis = axis
+        self._turns: dict[str, CallerTurn] = {}
+        self._responses: dict[str, AgentResponse] = {}
+        self._tools: dict[str, ToolRun] = {}
+        self._heard: dict[str, str] = {}
+        self._open = _Open()
+        self._changed: set[tuple[str, str]] = set()
+
+    def changes(self) -> dict[str, Json]:
+        """All of each turn, response and tool of which something is new since this was asked before."""
+        changed, self._changed = self._changed, set()
+        return {
+            "turns": [t.as_json(self._axis) for key, t in self._turns.items() if ("turns", key) in changed],
+            "responses": [
+                r.as_json(key, self._heard_of(r), self._axis)
+                for key, r in self._responses.items()
+                if ("responses", key) in changed
+            ],
+            "tools": [t.as_json(self._axis) for key, t in self._tools.items() if ("tools", key) in changed],
+        }
+
+    def event(self, event: Json, moment: Moment) -> None:
+        """An event of the call, if it tells of a turn or a response."""
+        match event:
+            case {"type": "SpeechStarted"}:
+                self._open.spoken = moment
+            case {"type": "TurnEnded"}:
+                self._open.ended, self._open.ended_by = moment, "silence"
+            case {"type": "InputCommitted"}:
+                self._open.ended, self._open.ended_by = moment, "client"
+            case {"type": "PlayoutMeasured", "turn_id": turn_id}:
+                if (turn := self._turns.get(turn_id)) is not None:
+                    turn.playout = {key: value for key, value in event.items() if key.endswith("_ms")}
+                    self._touch("turns", turn_id)
+            case {"type": "CallerGone"}:
+                self._open.gone = True
+            case {"type": "ResponseFailed", "response_id": response_id, "stage": stage}:
+                if (response := self._responses.get(response_id)) is not None:
+                    response.failure = f"{stage}: {self._text(event['reason'])}"
+            case {"type": "ResponseGenerated", "response_id": response_id, "usage": usage}:
+                if (response := self._responses.get(response_id)) is not None:
+                    response.usage = usage
+                    self._touch("responses", response_id)
+            case {"type": "TranscriptChanged", "item_id": turn_id, "settled": True}:
+                turn = self._turns.get(turn_id)
+                if turn is not None and turn.decided is None:
+                    turn.settled = moment
+            case {"type": "ItemCreated", "item": {"type": "MessageItem", "role": "user"} as item} if not (
+                item.get("by_line")
+            ):
+                item_id, text = item["item_id"], self._text(item["text"])
+                self._turns[item_id] = CallerTurn(item_id, moment, moment, moment, "typed", text)
+                self._touch("turns", item_id)
+
+    def tool(self, step: ToolStep, moment: Moment) -> None:
+        """Something becomes of a tool."""
+        match step:
+            case ToolCalled(call_id, name, arguments, response_id):
+                self._tools[call_id] = ToolRun(call_id, name, self._text(arguments), response_id, moment)
+                self._touch("tools", call_id)
+            case ToolStarted(call_id):
+                self._tools[call_id].began = moment
+                self._touch("tools", call_id)
+            case ToolEnded(call_id, outcome, output):
+                tool = self._tools.get(call_id)
+                if tool is not None and tool.ended is None:
+                    tool.ended, tool.outcome, tool.output = moment, outcome, self._text(output)
+                    self._touch("tools", call_id)
+
+    def command(self, command: Json, moment: Moment) -> None:
+        """A command of the call, if it tells of a turn or a response."""
+        match command:
+            case {"type": "StartRecognition", "item_id": turn_id, "at_s": at_s}:
+                self._turns[turn_id] = CallerTurn(turn_id, Moment(moment.clock_s, at_s))
+            case {"type": "NotifySpeechStarted", "item_id": turn_id}:
+                # of what an upstream hears this comes first, and its positions are not those of the recording
+                self._turns.setdefault(turn_id, CallerTurn(turn_id, moment))
+            case {"type": "RequireSilence", "item_id": turn_id}:
+                if (turn := self._turns.get(turn_id)) is not None:
+                    turn.decision = self._decision(command)
+            case {"type": "NotifyInputCommitted", "item_id": turn_id}:
+                turn = self._turns.setdefault(turn_id, CallerTurn(turn_id, moment))
+                turn.ended, turn.ended_by = self._open.ended or moment, self._open.ended_by or "upstream"
+                turn.decided = moment
+                self._touch("turns", turn_id)
+            case {"type": "NotifyTranscript", "item_id": turn_id, "text": text, "final": final}:
+                if (turn := self._turns.get(turn_id)) is not None:
+                    turn.said = self._text(text) if final else turn.said + self._text(text)
+                    self._touch("turns", turn_id)
+            case _:
+                self._response(command, moment)
+
+    def _response(self, command: Json, moment: Moment) -> None:
+        match command:
+            case {
+                "type": "StartResponse",
+                "response_id": response_id,
+                "turn_id": turn_id,
+                "preemptive": ahead,
+            }:
+                self._responses[response_id] = AgentResponse(turn_id, moment, ahead)
+            case {"type": "NotifyResponseStarted", "response_id": response_id}:
+                self._responses.setdefault(response_id, AgentResponse(None, moment))
+                self._touch("responses", response_id)
+            case {"type": "NotifyResponseText", "response_id": response_id, "item_id": item_id, "text": text}:
+                answer = self._responses.setdefault(response_id, AgentResponse(None, moment))
+                answer.item_id = item_id
+                answer.written += self._text(text)
+                self._touch("responses", response_id)
+            case {"type": "CancelResponse", "response_id": response_id}:
+                if ("responses", response_id) not in self._open.told:
+                    self._responses.pop(response_id, None)  # preemptive: nobody knew of it
+            case {"type": "NotifyResponseEnded", "response_id": response_id} as over:
+                if (ended := self._responses.get(response_id)) is not None:
+                    ended.status = "false_end" if over["false_end"] else over["status"]
+                    self._open.reported.append(response_id)
+                    self._touch("responses", response_id)
+
+    def report(self, line: Json) -> None:
+        """A report comes right behind the end of its response; one of the call's end names the response."""
+        if line["outcome"] == "hung_up":
+            response_id = line["response_id"]
+        else:
+            response_id = self._open.reported.popleft() if self._open.reported else ""
+        if (response := self._responses.get(response_id)) is not None:
+            report = as_json(decode(line, {"TurnReport": TurnReport}))
+            del report["turn_id"], report["end_of_turn"]  # the turn tells it
+            response.report = report
+            self._touch("responses", response_id)
+
+    def sound(self, response_id: str, since: int, until: int) -> None:
+        """The recording has sound of a response there, in samples."""
+        if (response := self._responses.get(response_id)) is not None:
+            response.spans.append((since, until))
+            self._touch("responses", response_id)
+
+    def hear(self, item_id: str, text: str) -> None:
+        """The caller heard this of a message of the agent."""
+        if self._heard.get(item_id) == text:
+            return
+        self._heard[item_id] = text
+        for response_id, response in self._responses.items():
+            if response.item_id == item_id:
+                self._touch("responses", response_id)
+
+    def hung_up(self) -> None:
+        """What was still going on ended with the call."""
+        for response_id, response in self._responses.items():
+            if not response.status:
+                response.status = "hung_up"
+                self._touch("responses", response_id)
+
+    def silent(self, since: int) -> None:
+        """A silence was noticed late, from this sample on: what was placed behind it stands elsewhere."""
+        since_s = self._axis.sample(since)
+        for turn in self._turns.values():
+            if self._axis.place(turn.began) >= since_s and ("turns", turn.turn_id) in self._open.told:
+                self._touch("turns", turn.turn_id)
+
+    def _decision(self, command: Json) -> Json:
+        told = {"type": "RequireSilence", **self._texts.resolved(command["decision"])}
+        awaited_ms = round(1000 * command.get("more_s", 0.0), 1)  # old logs do not have it
+        return decode(told, _DECISION).as_json() | {"awaited_ms": awaited_ms}
+
+    def _touch(self, kind: str, key: str) -> None:
+        self._changed.add((kind, key))
+        self._open.told.add((kind, key))
+
+    def _text(self, reference: Json) -> str:
+        return str(self._texts.resolved(reference))
+
+    def _heard_of(self, response: AgentResponse) -> str | None:
+        """Logs that do not tell what was played when the call ended have "" for what it ended in."""
+        known = response.status != "hung_up" or self._open.gone
+        return self._heard.get(response.item_id) if known else None
+
+
+@dataclass(slots=True)
+class _Open:
+    """What is not complete yet. reported: responses whose report comes next. told: what was ever told of.
+    gone: the log tells what was played when the call ended.
+    """
+
+    spoken: Moment | None = None
+    ended: Moment | None = None
+    ended_by: str = ""
+    reported: deque[str] = field(default_factory=deque)
+    told: set[tuple[str, str]] = field(default_factory=set)
+    gone: bool = False
