@@ -6,13 +6,16 @@ import asyncio
 import re
 import socket
 from collections.abc import Callable
+from contextlib import suppress
+from struct import pack
 
 import httpx
 import pytest
 from aioice import stun
 from aiortc import RTCPeerConnection
 from attacked_server import AttackedServer
-from rtc_caller import rtc_calling
+from rtc_caller import RtcCaller, rtc_calling
+from rtc_packets import Asked, piece, send_chunks
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")  # the second caller goes on during a test
 
@@ -126,3 +129,91 @@ async def test_sources_of_sound_without_end_are_not_heard(server: AttackedServer
             await line._send_rtp(head + b"\xf8\xff\xfe")
         caller.send(type="session.update", session={"type": "realtime"})
         await caller.until("session.updated")
+
+
+async def still_heard(caller: RtcCaller) -> None:
+    """The call goes on."""
+    caller.send(type="session.update", session={"type": "realtime"})
+    await caller.until("session.updated")
+
+
+@pytest.mark.parametrize("kind", [4, 5, 6, 130])
+async def test_a_parameter_of_no_length_is_not_read_for_ever(server: AttackedServer, kind: int):
+    async with rtc_calling(server.address) as caller:
+        await send_chunks(caller, pack("!BBHHH", kind, 0, 8, 1, 0))
+        await still_heard(caller)
+
+
+async def test_a_packet_that_says_all_has_come_again_and_again_costs_nothing(server: AttackedServer):
+    async with rtc_calling(server.address) as caller:
+        come = caller.peer.sctp._last_received_tsn
+        everything = pack("!HH", 0, 65_535) * 300
+        for _ in range(30):
+            head = pack("!BBHLLHH", 3, 0, 16 + len(everything), come, 1 << 20, 300, 0)
+            await send_chunks(caller, head + everything)
+        await still_heard(caller)
+
+
+async def test_pieces_before_a_missing_one_are_not_kept_without_end(server: AttackedServer):
+    async with rtc_calling(server.address) as caller:
+        first = caller.peer.sctp._local_tsn + 1_000
+        for packet in range(600):
+            tsns = range(first + 120 * packet, first + 120 * (packet + 1), 2)
+            await send_chunks(caller, b"".join(piece(tsn, flags=7) for tsn in tsns))
+            await asyncio.sleep(0.005)
+        await still_heard(caller)
+
+
+async def test_pieces_of_no_message_end_the_call(server: AttackedServer):
+    async with rtc_calling(server.address) as caller:
+        first = caller.peer.sctp._local_tsn
+        with suppress(ConnectionError):  # it has ended
+            for packet in range(500):
+                tsns = range(first + 50 * packet, first + 50 * (packet + 1))
+                await send_chunks(caller, b"".join(piece(tsn, flags=4) for tsn in tsns))
+                await asyncio.sleep(0.005)
+        async with asyncio.timeout(30):
+            await caller.closed.wait()
+
+
+async def test_a_call_that_is_asked_for_from_thousands_of_ports_holds_up_nobody(server: AttackedServer):
+    offered = await offer()
+    call = Asked(offered, (await post(server, offered)).text)
+    for number in range(8_000):
+        call.ask().close()
+        if number % 20 == 0:
+            await asyncio.sleep(0.005)
+
+
+async def test_what_comes_before_a_call_is_connected_is_not_kept(server: AttackedServer):
+    offered = await offer()
+    call = Asked(offered, (await post(server, offered)).text)
+    before_mb = server.memory_mb()
+    with call.ask() as asking:
+        await asyncio.sleep(0.2)
+        for _ in range(600):
+            for _ in range(100):
+                asking.send(b"\x80" + bytes(1_400))
+            await asyncio.sleep(0.002)
+    assert server.memory_mb() < before_mb + 20
+
+
+async def test_reports_of_thousands_of_sources_are_dropped(server: AttackedServer):
+    async with rtc_calling(server.address) as caller:
+        line = caller.peer.getTransceivers()[0].sender.transport
+        for source in range(10_000):
+            await line._send_rtp(pack("!BBHL", 0x80, 201, 1, source + 1))
+            if source % 50 == 0:
+                await asyncio.sleep(0.005)
+        await still_heard(caller)
+
+
+async def test_more_sound_than_may_come_is_dropped_and_the_call_goes_on(server: AttackedServer):
+    async with rtc_calling(server.address) as caller:
+        line = caller.peer.getTransceivers()[0].sender.transport
+        for number in range(20_000):
+            head = pack("!BBHLL", 0x80, 96, number & 0xFFFF, 960 * number & 0xFFFFFFFF, 7)
+            await line._send_rtp(head + b"\xf8\xff\xfe")
+            if number % 50 == 0:
+                await asyncio.sleep(0.005)
+        await still_heard(caller)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
@@ -14,6 +15,7 @@ from aiortc import RTCBundlePolicy, RTCConfiguration, RTCPeerConnection, RTCSess
 from audio.opus import OpusDecoder
 from voiceagent.bench.caller import Talker
 from voiceagent.bench.wires import Cleared, Refused, SpeechStopped, Understood, WebRtcWire
+from voiceagent.transports.limits import USUAL_LIMITS, Allowance
 from voiceagent.transports.webrtc.aioice_internals import UdpSockets
 from voiceagent.transports.webrtc.aiortc_internals import QuietTrack, SoundIn, SoundOut, ice_connection
 from voiceagent.transports.webrtc.media import FRAME_TICKS
@@ -90,7 +92,7 @@ class WebRtcConnection:
         if answer.status_code != 201:
             raise CommandFailed(f"the server refused a call: {answer.status_code}: {answer.text}")
         await self._peer.setRemoteDescription(RTCSessionDescription(answer.text, "answer"))
-        SoundIn(self._voice, self._hear, max_streams=1)
+        SoundIn(self._voice, self._hear, 1, Allowance(USUAL_LIMITS.max_bytes_per_s, time.monotonic()))
         self._send = SoundOut(self._voice).send
         try:
             async with asyncio.timeout(CONNECT_S):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pydantic import Field
 
 from voiceagent.validation.section import Duration, Section
@@ -40,7 +42,7 @@ class OfferLimits(Section):
     max_channels: int = Field(default=4, ge=1)
     """Data channels of a call; one more ends it."""
     max_streams: int = Field(default=8, ge=1)
-    """Sources of sound (SSRCs) of a call; those of more are not heard."""
+    """Sources of sound (SSRCs) of a call, and sources of reports of it; those of more are not heard."""
 
 
 class TransportLimits(EventLimits, OfferLimits):
@@ -49,7 +51,7 @@ class TransportLimits(EventLimits, OfferLimits):
     max_bytes_per_s: int = Field(default=1_048_576, ge=65_536)
     """Bytes a second that one client may send in the long run, each message counted as 4 kB more than it has.
     A client that sends faster is read more slowly; where that cannot be done (data channels), its call is
-    ended."""
+    ended. The packets of WebRTC are counted beside that, with 1 kB more each; those beyond it are dropped."""
     max_connections: int = Field(default=1_000, ge=8)
     """TCP connections of a process at once; one more ends the one that has waited longest for a request."""
     max_request_s: Duration = 10.0
@@ -70,6 +72,8 @@ USUAL_LIMITS = TransportLimits()
 
 MESSAGE_BYTES = 4_096
 """Bytes that a message counts on top of its own: what it costs to take in even a short one."""
+PACKET_BYTES = 1_024
+"""Bytes that a packet of sound, or a chunk of SCTP, counts on top of its own over WebRTC."""
 BURST_S = 4.0
 """How many seconds' worth may come at once: an upload of the sound that `server.input_buffer_s` takes."""
 
@@ -88,6 +92,13 @@ class Allowance:
         self._full = round(rate * BURST_S)
         self._filled_s = now_s
         self.left = self._full
+
+    def spend(self, size: int, clock: Callable[[], float]) -> bool:
+        """Spend `size` where anything is left. Where nothing is, what came is to be dropped."""
+        if self.left < 0 and self.wait_s(clock()):
+            return False
+        self.left -= size
+        return True
 
     def wait_s(self, now_s: float) -> float:
         """How long to wait before anything more is taken, 0 where it may be at once."""

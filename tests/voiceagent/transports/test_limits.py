@@ -18,6 +18,16 @@ def test_a_burst_may_come_at_once_and_then_the_rate():
     assert allowance.wait_s(1.0) == 0.0
 
 
+def test_who_has_nothing_left_spends_nothing_until_it_has_grown():
+    allowance, now = Allowance(RATE, 0.0), [0.0]
+    sizes = [allowance.spend(RATE, lambda: now[0]) for _ in range(10)]
+    assert sizes.count(True) == BURST_S + 1
+    assert not sizes[-1]
+    now[0] = 1.5
+    assert allowance.spend(RATE, lambda: now[0])
+    assert not allowance.spend(RATE, lambda: now[0])
+
+
 @given(st.lists(st.tuples(st.floats(0, 3), st.integers(0, 5_000)), max_size=60))
 def test_who_waits_as_told_sends_rate_and_burst_at_most(sent: list[tuple[float, int]]):
     allowance, now_s, total = Allowance(RATE, 0.0), 0.0, 0

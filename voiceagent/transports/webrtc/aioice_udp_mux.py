@@ -32,6 +32,12 @@ _MAX_BYTES = 2_048
 """More than fits into a packet of Ethernet."""
 _MAX_AT_ONCE = 256
 """Datagrams read before anything else has its turn."""
+_MAX_WAITING = 256
+"""Datagrams of a call that wait to be taken: all that are read at once. More are lost, as on a narrow line: a
+call that is not connected yet takes none."""
+_MAX_CANDIDATES = 64
+"""Addresses that a call may be asked from: its offer names up to 32, and it may move. aioice checks each, and
+sorts them all for each new one."""
 _MAX_ADDRESSES = 16
 """Addresses of one call: of its candidates, and those that it moves to. The oldest is forgotten."""
 MANY_CALLS = 8
@@ -59,6 +65,16 @@ class Place(asyncio.DatagramTransport):
     def sendto(self, data: Any, addr: Any = None) -> None:
         """Send to the remote's address; what cannot be sent is lost."""
         self._mux.send(data, addr)
+
+    def take(self, data: bytes) -> None:
+        """Hand over a datagram of the call's own address."""
+        if self.connection._queue.qsize() < _MAX_WAITING:
+            self.connection.data_received(data, self.protocol.local_candidate.component)
+
+    def has_room_for(self, address: Address) -> bool:
+        """Whether the call may be asked from that address."""
+        known = self.connection._remote_candidates
+        return len(known) < _MAX_CANDIDATES or any((one.host, one.port) == address for one in known)
 
     def close(self) -> None:
         """Give it up; a second time does nothing."""
@@ -146,7 +162,7 @@ class UdpMux:
         if is_stun(data):
             self._take_stun(data, address)
         elif data and (place := self._place_of.get(address)):
-            place.connection.data_received(data, place.protocol.local_candidate.component)
+            place.take(data)
 
     def _take_stun(self, data: bytes, address: Address) -> None:
         try:
@@ -183,6 +199,8 @@ class UdpMux:
             return
         key = place.connection.local_password.encode()
         if self._place_of.get(address) is not place and message.check_message_integrity(key):
+            if not place.has_room_for(address):
+                return
             self._give(address, place)
         place.connection.request_received(message, address, place.protocol)
 

@@ -12,18 +12,18 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, Never
 
 import aiortc
 import pylibsrtp
 import structlog
 from aioice import Connection
-from aiortc import RTCPeerConnection, RTCRtpTransceiver, RTCSctpTransport
+from aiortc import RTCPeerConnection, RTCRtpTransceiver
 from aiortc.mediastreams import MediaStreamTrack
 from aiortc.rtcrtpreceiver import StreamStatistics
-from aiortc.rtcsctptransport import Chunk
 
+from voiceagent.transports.limits import PACKET_BYTES, Allowance
 from voiceagent.transports.webrtc.rtp import RtpPacket, is_media, is_rtcp, mid_extension
 
 if not aiortc.__version__.startswith("1.16."):  # private parts of it are used here
@@ -33,8 +33,6 @@ log = structlog.get_logger()
 
 _RTP_HZ = 48_000
 _MID = "urn:ietf:params:rtp-hdrext:sdes:mid"
-_MAX_FRAGMENTS = 2_048
-"""Fragments of messages that are not whole yet: one of a megabyte comes in 900."""
 _NTP_EPOCH_S = 2_208_988_800
 """The beginning of 1970 in NTP's time (RFC 5905, section 6)."""
 
@@ -64,39 +62,6 @@ async def close_peer(peer: RTCPeerConnection) -> None:
         peer.remove_all_listeners()
 
 
-def drop_unsendable(events: RTCSctpTransport) -> None:
-    """Drop what is to be sent when the line is gone. aiortc raises there, in tasks that nobody awaits, and
-    each of their tracebacks in the log holds up all calls.
-    """
-    send_chunk = events._send_chunk
-
-    async def send(chunk: Chunk) -> None:
-        with suppress(ConnectionError):
-            await send_chunk(chunk)
-
-    events._send_chunk = send  # type: ignore[method-assign]
-
-
-def hold_to_limits(events: RTCSctpTransport, max_channels: int, give_up: Callable[[str], None]) -> None:
-    """End a call, by `give_up` with the reason, whose caller opens more channels than he may, or sends
-    messages that never end; and drop what cannot be read, where aiortc raises.
-    """
-    handle_data = events._handle_data
-
-    async def handle(data: bytes) -> None:
-        with _unreadable():
-            await handle_data(data)
-        streams = events._inbound_streams
-        if len(streams) > max_channels:
-            give_up(f"more than {max_channels} data channels were opened (limits.max_channels)")
-        elif events._advertised_rwnd < 0 or any(
-            len(stream.reassembly) > _MAX_FRAGMENTS for stream in streams.values()
-        ):
-            give_up(f"a message has more than {_MAX_FRAGMENTS} pieces, or is longer than 1 MB")
-
-    events._handle_data = handle  # type: ignore[method-assign]
-
-
 def drop_unreadable(voice: RTCRtpTransceiver) -> None:
     """Drop what comes beside the sound and cannot be read, where aiortc ends the connection with a
     traceback."""
@@ -104,7 +69,7 @@ def drop_unreadable(voice: RTCRtpTransceiver) -> None:
 
     def dropping(handle: Callable[..., Any]) -> Callable[..., Any]:
         async def handled(*arguments: Any, **named: Any) -> None:
-            with _unreadable():
+            with unreadable_dropped():
                 await handle(*arguments, **named)
 
         return handled
@@ -114,7 +79,8 @@ def drop_unreadable(voice: RTCRtpTransceiver) -> None:
 
 
 @contextmanager
-def _unreadable() -> Iterator[None]:
+def unreadable_dropped() -> Iterator[None]:
+    """What is taken in here may be anything; that the line is gone is told."""
     try:
         yield
     except ConnectionError:
@@ -138,28 +104,44 @@ class SoundIn:
     """Takes the caller's packets, as soon as there is a key for them.
 
     voice: the transceiver, with its codecs agreed. take: handed each packet; must not raise. max_streams:
-    sources that are heard; each costs memory, here and where it is decrypted.
+    sources that are heard, and that reports are taken of; each costs memory, here and where it is decrypted.
+    allowance: what may come; the rest is dropped before it is decoded.
     """
 
-    def __init__(self, voice: RTCRtpTransceiver, take: Callable[[RtpPacket], None], max_streams: int) -> None:
+    def __init__(
+        self,
+        voice: RTCRtpTransceiver,
+        take: Callable[[RtpPacket], None],
+        max_streams: int,
+        allowance: Allowance,
+    ) -> None:
         self._take = take
         self._max_streams = max_streams
+        self._allowance = allowance
         self._sources: set[bytes] = set()
+        self._reporting: set[bytes] = set()
         self._payload_type = voice._codecs[0].payloadType or 0
         receiver: Any = voice.receiver
         self._statistics: dict[int, StreamStatistics] = receiver._RTCRtpReceiver__remote_streams
-        self._dtls = voice.receiver.transport
-        connection = self._dtls.transport._connection
+        self._dtls: Any = voice.receiver.transport
+        connection: Any = self._dtls.transport._connection
         self._to_aiortc = connection.data_received
-        connection.data_received = self._sort  # type: ignore[method-assign]
+        connection.data_received = self._sort
+        self._report = self._dtls._handle_rtcp_data
+        self._dtls._handle_rtcp_data = self._note_report  # type: ignore[method-assign]
 
     def _sort(self, data: bytes, component: int) -> None:
         key = self._dtls._rx_srtp
-        if key is None or not is_media(data) or is_rtcp(data):
+        if key is None or not is_media(data):
             self._to_aiortc(data, component)
-            return
+        elif not is_rtcp(data):
+            self._hear(key, data)
+        elif self._has_room(self._reporting, data[4:8]):  # its SSRC, as below
+            self._to_aiortc(data, component)
+
+    def _hear(self, key: pylibsrtp.Session, data: bytes) -> None:
         source = data[8:12]  # its SSRC (RFC 3550, section 5.1), which is not encrypted
-        if source not in self._sources and len(self._sources) >= self._max_streams:
+        if not self._has_room(self._sources, source):
             return
         try:
             packet = RtpPacket.parse(key.unprotect(data))
@@ -168,12 +150,23 @@ class SoundIn:
         self._sources.add(source)
         if packet is None or packet.payload_type != self._payload_type:
             return
+        # only now: what a stranger sends from the caller's address costs the caller nothing
+        if not self._allowance.spend(len(data) + PACKET_BYTES, time.monotonic):
+            return
         statistics = self._statistics.get(packet.ssrc)
         if statistics is None:
             statistics = self._statistics[packet.ssrc] = StreamStatistics(_RTP_HZ)
         statistics.add(packet)  # type: ignore[arg-type]  # it reads what both kinds of packet have
         if packet.payload:
             self._take(packet)
+
+    def _has_room(self, sources: set[bytes], source: bytes) -> bool:
+        return source in sources or len(sources) < self._max_streams
+
+    async def _note_report(self, data: bytes) -> None:
+        """A report that was signed by the caller's key: only such a source counts."""
+        self._reporting.add(data[4:8])
+        await self._report(data)
 
 
 class SoundOut:

@@ -23,7 +23,7 @@ from voiceagent.conversation.events import SettingsChanged
 from voiceagent.session.call import Call, CallRefused
 from voiceagent.session.references import weak_callback
 from voiceagent.transports.connection import Connection, Ending
-from voiceagent.transports.limits import TransportLimits
+from voiceagent.transports.limits import Allowance, TransportLimits
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.webrtc import sdp
@@ -35,10 +35,9 @@ from voiceagent.transports.webrtc.aiortc_internals import (
     carry_all,
     close_peer,
     drop_unreadable,
-    drop_unsendable,
-    hold_to_limits,
     ice_connection,
 )
+from voiceagent.transports.webrtc.aiortc_sctp_internals import LimitedEvents, drop_unsendable
 from voiceagent.transports.webrtc.client import WebRtcClient
 from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, CallerAudio
 from voiceagent.transports.webrtc.network import Network
@@ -118,14 +117,17 @@ class WebRtcCall:
 
     async def _agree(self, voice: RTCRtpTransceiver) -> str:
         """The answer to the offer that was read; `voice` has its transport."""
+        # beside that of the events themselves: here are the packets that carry them, and the sound
+        allowance = Allowance(self._limits.max_bytes_per_s, time.monotonic())
         if self._peer.sctp is not None:
             drop_unsendable(self._peer.sctp)
-            hold_to_limits(self._peer.sctp, self._limits.max_channels, weak_callback(self._give_up))
+            give_up = weak_callback(self._give_up)
+            LimitedEvents(self._peer.sctp, self._limits.max_channels, allowance, give_up)
         drop_unreadable(voice)
         # before candidates are gathered: they are this port, and not one a call
         self._sockets.bind(ice_connection(voice))
         await self._peer.setLocalDescription(await self._peer.createAnswer())
-        SoundIn(voice, weak_callback(self._take), self._limits.max_streams)
+        SoundIn(voice, weak_callback(self._take), self._limits.max_streams, allowance)
         self._client.voice.send = SoundOut(voice).send
         answer = sdp.with_speech_settings(self._peer.localDescription.sdp, CALLER_HZ)
         if self._network.announced_address is not None:

@@ -83,6 +83,8 @@ MIN_BUFFER_S = 0.04
 """What a browser's own buffer holds on an even line: 26-48 ms in Chromium."""
 _JITTERS_KEPT = 2.0
 """How many times the mean deviation of arrivals a browser's buffer keeps beyond that, to miss few packets."""
+_MAX_DELAY_S = 5.0
+"""A report may say anything, and what is played is waited for by it."""
 
 
 @dataclass(slots=True)
@@ -99,4 +101,5 @@ class Remote:
     def reported(self, round_trip_s: float | None, jitter_s: float, lost: float) -> None:
         """Take a receiver report (RFC 3550, section 6.4.1). round_trip_s: None where it is not known yet."""
         self.lost = lost
-        self.delay_s = (round_trip_s or 0.0) / 2 + MIN_BUFFER_S + _JITTERS_KEPT * jitter_s
+        delay_s = (round_trip_s or 0.0) / 2 + MIN_BUFFER_S + _JITTERS_KEPT * jitter_s
+        self.delay_s = min(max(0.0, delay_s), _MAX_DELAY_S)

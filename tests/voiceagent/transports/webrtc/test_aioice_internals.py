@@ -23,7 +23,14 @@ def test_consent_and_the_way_to_stun_can_be_set() -> None:
 
 async def test_a_socket_of_ours_can_stand_under_a_connection() -> None:
     connection = aioice.Connection(ice_controlling=True)
-    names = ("local_username", "local_password", "request_received", "data_received")
+    names = (
+        "local_username",
+        "local_password",
+        "request_received",
+        "data_received",
+        "_queue",
+        "_remote_candidates",
+    )
     assert_parts("aioice", connection, *names, user=MUX)
     protocol = ice.StunProtocol(connection)
     names = ("connection_made", "connection_lost", "transactions")

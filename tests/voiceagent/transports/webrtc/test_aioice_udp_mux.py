@@ -220,6 +220,33 @@ async def test_a_call_has_so_many_addresses_and_the_newest_are_kept(connected) -
     assert len(mux._place_of) == 16
 
 
+async def test_a_call_is_asked_from_so_many_addresses_and_from_these_again(connected) -> None:
+    server, _ = await connected(UdpSockets((0, 0)))
+    async with Stranger(server) as first:
+        await first.ask(server.local_password)
+        for _ in range(100):
+            async with Stranger(server) as stranger:
+                try:
+                    async with asyncio.timeout(0.05):
+                        await stranger.ask(server.local_password)
+                except TimeoutError:
+                    break
+        assert len(server.remote_candidates) == 64
+        await first.ask(server.local_password)
+
+
+async def test_what_a_call_does_not_take_is_lost(connected) -> None:
+    sockets = UdpSockets((0, 0))
+    (deaf, flooding), (server, caller) = await connected(sockets), await connected(sockets)
+    for _ in range(20):
+        for _ in range(50):
+            await flooding.send(SOUND)
+        await asyncio.sleep(0.01)
+    assert deaf._queue.qsize() == 256
+    await caller.send(SOUND)
+    assert await heard(server) == SOUND
+
+
 async def test_an_address_that_shows_another_calls_password_is_that_calls(connected) -> None:
     sockets = UdpSockets((0, 0))
     (first, _), (second, _) = await connected(sockets), await connected(sockets)

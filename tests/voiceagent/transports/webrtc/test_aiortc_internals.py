@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from aiortc import RTCPeerConnection, RTCRtpTransceiver, RTCSctpTransport
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from aiortc import RTCPeerConnection, RTCRtpTransceiver
 from aiortc.rtcrtpreceiver import StreamStatistics
 from library_parts import assert_parts
 
-from voiceagent.transports.webrtc.aiortc_internals import QuietTrack, ice_connection
+from voiceagent.transports.limits import USUAL_LIMITS, Allowance
+from voiceagent.transports.webrtc.aiortc_internals import QuietTrack, SoundIn, ice_connection
+from voiceagent.transports.webrtc.rtp import RtpPacket
 
 USER = "voiceagent/transports/webrtc/aiortc_internals.py"
 
@@ -43,10 +49,47 @@ async def test_a_transport_has_its_keys_and_the_connection_below() -> None:
     assert_parts("aioice", ice_connection(await voice()), "data_received", "_nominated", user=USER)
 
 
-async def test_events_come_and_go_in_chunks() -> None:
-    peer = RTCPeerConnection()
-    peer.createDataChannel("events")
-    assert isinstance(peer.sctp, RTCSctpTransport)
-    names = ("_send_chunk", "_handle_data", "_inbound_streams", "_advertised_rwnd")
-    assert_parts("aiortc", peer.sctp, *names, user=USER)
-    await peer.close()
+class Line:
+    """Packets of a caller with a key, and what comes of them: the sound heard, and what aiortc takes."""
+
+    def __init__(self) -> None:
+        self.heard: list[RtpPacket] = []
+        self.taken: list[bytes] = []
+        self._connection = SimpleNamespace(data_received=lambda data, component: self.taken.append(data))
+        key = SimpleNamespace(unprotect=lambda data: data)
+        self._dtls = SimpleNamespace(
+            _rx_srtp=key,
+            transport=SimpleNamespace(_connection=self._connection),
+            _handle_rtcp_data=self._read,
+        )
+        receiver = SimpleNamespace(_RTCRtpReceiver__remote_streams={}, transport=self._dtls)
+        voice: Any = SimpleNamespace(_codecs=[SimpleNamespace(payloadType=96)], receiver=receiver)
+        allowance = Allowance(USUAL_LIMITS.max_bytes_per_s, 0.0)
+        self.sound = SoundIn(voice, self.heard.append, 3, allowance)
+
+    def send(self, data: bytes) -> None:
+        self._connection.data_received(data, 1)
+
+    def report(self, source: int) -> None:
+        """A report whose signature is right."""
+        data = b"\x80\xc9\x00\x01" + source.to_bytes(4, "big")
+        self.send(data)
+        if data in self.taken:
+            asyncio.run(self._dtls._handle_rtcp_data(data))
+
+    async def _read(self, data: bytes) -> None:
+        pass
+
+
+def test_reports_of_so_many_sources_are_taken_and_of_no_more() -> None:
+    line = Line()
+    for source in (1, 2, 3, 4, 5, 1, 3):
+        line.report(source)
+    assert [data[7] for data in line.taken] == [1, 2, 3, 1, 3]
+
+
+def test_sound_beyond_what_may_come_is_dropped_before_it_is_heard() -> None:
+    line = Line()
+    for number in range(20_000):
+        line.send(RtpPacket(96, number & 0xFFFF, 960 * number & 0xFFFFFFFF, 7, bytes(60)).serialize())
+    assert 3_000 < len(line.heard) < 10_000

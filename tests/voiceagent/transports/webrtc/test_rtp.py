@@ -83,6 +83,13 @@ def test_half_the_round_trip_and_an_uneven_line_add_to_it() -> None:
     assert remote.lost == 0.25
 
 
+@pytest.mark.parametrize(("round_trip_s", "jitter_s"), [(0.0, 2**32 / 48_000), (1e9, 0.0), (-65_535.0, 0.0)])
+def test_a_report_of_absurd_times_is_of_seconds_at_most(round_trip_s: float, jitter_s: float) -> None:
+    remote = Remote()
+    remote.reported(round_trip_s, jitter_s, 0.0)
+    assert 0.0 <= remote.delay_s <= 5.0
+
+
 @given(st.floats(0, 2), st.floats(0, 1))
 def test_a_longer_or_more_uneven_way_is_never_a_shorter_delay(round_trip_s: float, jitter_s: float) -> None:
     near, far = Remote(), Remote()

@@ -26,7 +26,7 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.session.call import CallRefused, Client
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import MAX_BODY_BYTES, answering, under_realtime
-from voiceagent.transports.webrtc.aiortc_internals import drop_unsendable
+from voiceagent.transports.webrtc.aiortc_sctp_internals import drop_unsendable
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import Network
 
