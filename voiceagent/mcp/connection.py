@@ -61,6 +61,7 @@ class Connection:
         self._config = config
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()  # those of programs that are being ended too
         self._ready: asyncio.Future[Client] | None = None
         self._closing = asyncio.Event()
         self._asked: set[asyncio.Future[None]] = set()
@@ -114,21 +115,33 @@ class Connection:
 
     async def close(self) -> None:
         """End it; a second call does nothing."""
-        task, self._task = self._task, None
+        self._task = None
         self._closing.set()
-        if task is not None:
-            await asyncio.wait([task])
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Somebody waits for an answer, for the length of the block."""
-        answered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Somebody waits for an answer, for the length of the block. Who gives up may leave a
+        program, which does one thing at a time, busy with that: it has as long again, or `mcp.timeout_s`.
+        """
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[None] = loop.create_future()
         self._asked.add(answered)
+
+        began_s, busy_s = loop.time(), 0.0
         try:
             yield
+        except asyncio.CancelledError:
+            if self._target.command:
+                busy_s = max(loop.time() - began_s, self._config.timeout_s)
+            raise
         finally:
-            self._asked.discard(answered)
-            answered.set_result(None)
+            loop.call_later(busy_s, self._answered, answered)
+
+    def _answered(self, asked: asyncio.Future[None]) -> None:
+        self._asked.discard(asked)
+        asked.set_result(None)
 
     async def _again_where_forgotten(self, ask: Callable[[Client], Awaitable[Answer]]) -> Answer:
         """Ask the server; where it was started anew and has not taken what was asked, ask again."""
@@ -167,6 +180,8 @@ class Connection:
             self._ready = asyncio.get_running_loop().create_future()
             self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
             self._task = asyncio.create_task(self._run(self._ready, self._closing), name="MCP connection")
+            self._tasks.add(self._task)
+            self._task.add_done_callback(self._tasks.discard)
         assert self._ready is not None
         return await asyncio.shield(self._ready)
 

@@ -230,6 +230,32 @@ async def test_a_program_that_is_busy_with_a_tool_is_not_taken_for_hanging() -> 
         assert await connection.call("order", {"what": "tea"}) == "2 ordered: tea"
 
 
+async def test_a_program_that_is_busy_with_what_was_given_up_is_not_taken_for_hanging() -> None:
+    async with connected(STDIO) as connection:
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        connection._config = CONFIG.model_copy(update={"connect_s": 0.2, "timeout_s": 20.0})
+        busy = asyncio.create_task(connection.call("count", {"seconds": 2.0}))
+        await asyncio.sleep(0.2)  # it has begun by then
+        busy.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await busy
+        assert await connection.list_tools()
+        assert await connection.call("order", {"what": "tea"}) == "2 ordered: tea"
+
+
+async def test_a_program_that_never_ends_what_was_given_up_is_ended() -> None:
+    async with connected(STDIO) as connection:
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+        connection._config = CONFIG.model_copy(update={"connect_s": 0.2, "timeout_s": 0.5})
+        busy = asyncio.create_task(connection.call("count", {"seconds": 600.0}))
+        await asyncio.sleep(0.2)
+        busy.cancel()
+        with pytest.raises(TimeoutError):
+            await connection.list_tools()
+        connection._config = CONFIG
+        assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
+
+
 async def test_a_program_that_is_not_there_fails_in_words() -> None:
     async with connected(Target(command="/nowhere/server")) as connection:
         with pytest.raises(McpFailed, match="cannot be reached"):
