@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from voiceagent.telemetry.otlp.traced_call import TracedCall
 
 
+SPEAKS = "the agent speaks"
+
+
 class CallProgress(NamedTuple):
     """Where a call stands. turn: of the caller's, from 1 on, 0 before the first; turn_id: its item's. doing:
     in words, without anybody's. spans: as they would be if it ended now, where it is traced.
@@ -74,7 +77,7 @@ def _decided(now: CallProgress, command: Command) -> CallProgress:
         case notify.NotifyResponseStarted(beside=False):
             return now._replace(doing="the answer is made")
         case do.Play():
-            return now._replace(doing="the agent speaks")
+            return now._replace(doing=SPEAKS)
         case do.RunTool(call=call):
             return now._replace(doing=f"the tool {call.name} runs")
         case _:
@@ -104,11 +107,17 @@ class FollowedCall(KeepsNothing):
         fault: Exception | None = None,
     ) -> None:
         """See `Keeping`."""
-        now = progressed(self._progress, event, commands)
-        if not self._placed or now != self._progress:  # its place in a trace is known only now
-            self._progress, self._placed = now, True
-            self._tell(now._replace(spans=() if self._traced is None else self._traced.unfinished()))
+        self._stands(progressed(self._progress, event, commands))
+
+    def speaks(self) -> None:
+        """See `Keeping`."""
+        self._stands(self._progress._replace(doing=SPEAKS))
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:
         """See `Keeping`."""
         self._tell(CallOver(self._progress.call_id))
+
+    def _stands(self, now: CallProgress) -> None:
+        if not self._placed or now != self._progress:  # its place in a trace is known only now
+            self._progress, self._placed = now, True
+            self._tell(now._replace(spans=() if self._traced is None else self._traced.unfinished()))

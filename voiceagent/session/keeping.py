@@ -45,6 +45,9 @@ class Keeping(Protocol):
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
         """A frame [n] of the agent's sound went to the client, as it will be heard."""
 
+    def speaks(self) -> None:
+        """The agent's sound goes out; told by a core whose commands, as they are kept, do not tell it."""
+
     def stopped(self, response_id: str, played_s: float) -> None:
         """The client was told to drop what it has not played; it had played `played_s` seconds of it."""
 
@@ -90,6 +93,9 @@ class KeepsNothing:
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
         """Nothing."""
 
+    def speaks(self) -> None:
+        """Nothing."""
+
     def stopped(self, response_id: str, played_s: float) -> None:
         """Nothing."""
 
@@ -127,6 +133,11 @@ class KeptAndTraced:
         """See `Keeping`."""
         for told in self._both:
             told.took(event, received_s, ids, commands, fault)
+
+    def speaks(self) -> None:
+        """See `Keeping`."""
+        for told in self._both:
+            told.speaks()
 
     def answered(self, report: TurnReport) -> None:
         """See `Keeping`."""

@@ -193,6 +193,7 @@ class UpstreamCall(BaseCall):
                 self._connection.send(event)
             case do.Play(response_id, speech):
                 self._speaker.play(response_id, speech.samples)
+                self._keeping.speaks()
             case do.FinishPlayout(response_id):
                 self._speaker.finish(response_id)
             case do.StopPlayout(response_id):

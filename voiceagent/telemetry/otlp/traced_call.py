@@ -80,6 +80,9 @@ class TracedCall:
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
         """Nothing."""
 
+    def speaks(self) -> None:
+        """Nothing: of what an upstream does a trace has the caller's voice alone."""
+
     def stopped(self, response_id: str, played_s: float) -> None:
         """Nothing: an event tells it."""
 
