@@ -9,16 +9,19 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from fault_calls import calling, health, until_healthy
 from faulty_server import faulty_server_beside
 from openai import OpenAI
-from otlp_receiver import otlp_receiver
+from otlp_receiver import Received, otlp_receiver
 from webhook_receiver import receiving
 from websockets.exceptions import ConnectionClosed
+
+KILLED = "worker 0 was lost: the worker process died (killed by SIGKILL)"
 
 
 def speaking_slowly(config: str) -> str:
@@ -51,43 +54,78 @@ async def worker_with_the_call(address: str) -> int:
     return int(worker)
 
 
-async def test_a_call_that_ended_with_its_worker_says_when_in_which_turn_and_in_which_words(
-    tmp_path: Path,
+async def answered_until_its_worker_is_killed(
+    address: str, before_that: Callable[[], Awaitable[None]] | None = None
 ) -> None:
-    with otlp_receiver() as (endpoint, received):
+    """Have a question answered aloud, and kill the worker of the call in the middle of the answer."""
+    await until_healthy(address)
+    async with calling(address) as caller:
+        worker = await worker_with_the_call(address)
+        await caller.type("Is there a pool?")
+        await caller.ask()
+        await caller.until("response.output_audio.delta")
+        if before_that is not None:
+            await before_that()
+        await asyncio.sleep(1.5)  # by then what was said is written
+        os.kill(worker, signal.SIGKILL)
+        with pytest.raises(ConnectionClosed):
+            await caller.until("response.done")
+
+
+class LostCall(NamedTuple):
+    """What is left of a call whose worker was killed. call: as `voiceagent calls list` has it."""
+
+    folder: Path
+    call: dict[str, Any]
+    log: str
+    spans: Received
+
+
+async def lose_a_call(folder: Path) -> LostCall:
+    with otlp_receiver() as (endpoint, spans):
         lines = f'[calls]\nfolder = "./kept"\n[otlp]\nendpoint = "{endpoint}"\ncontent = true\n'
-        async with faulty_server_beside(tmp_path, lines, "--workers", "2", change=speaking_slowly) as server:
-            await until_healthy(server.address)
-            async with calling(server.address) as caller:
-                worker = await worker_with_the_call(server.address)
-                await caller.type("Is there a pool?")
-                await caller.ask()
-                await caller.until("response.output_audio.delta")
-                await asyncio.sleep(1.5)  # by then it is written
-                os.kill(worker, signal.SIGKILL)
-                with pytest.raises(ConnectionClosed):
-                    await caller.until("response.done")
-            call = await ended(tmp_path)
-            await asyncio.to_thread(received.until, "call")
-            log = server.log
-    why = "worker 0 was lost: the worker process died (killed by SIGKILL)"
-    assert (call["state"], call["reason"]) == ("broken", why)
-    (line,) = [line for line in log.splitlines() if "call_lost" in line]
-    assert call["call_id"] in line
+        async with faulty_server_beside(folder, lines, "--workers", "2", change=speaking_slowly) as server:
+            await answered_until_its_worker_is_killed(server.address)
+            call = await ended(folder)
+            await asyncio.to_thread(spans.until, "call")
+            return LostCall(folder, call, server.log, spans)
+
+
+@pytest.fixture(scope="module")
+def lost(tmp_path_factory: pytest.TempPathFactory) -> LostCall:
+    """One for all tests that only look at it."""
+    return asyncio.run(lose_a_call(tmp_path_factory.mktemp("lost")))
+
+
+def test_a_call_that_ended_with_its_worker_is_kept_as_broken_with_the_reason(lost: LostCall) -> None:
+    assert (lost.call["state"], lost.call["reason"]) == ("broken", KILLED)
+
+
+def test_the_log_has_its_turn_and_who_spoke_and_no_word_of_it(lost: LostCall) -> None:
+    (line,) = [line for line in lost.log.splitlines() if "call_lost" in line]
+    assert lost.call["call_id"] in line
     assert "turn=1" in line
     assert "doing='the agent speaks'" in line
     assert "Is there a pool" not in line
-    assert re.search(r"worker_died .*calls=1", log)
-    shown = kept_call(tmp_path, "show", call["call_id"])
+
+
+def test_the_log_counts_the_calls_of_a_worker_that_died(lost: LostCall) -> None:
+    assert re.search(r"worker_died .*calls=1", lost.log)
+
+
+def test_the_response_in_which_it_broke_off_is_shown(lost: LostCall) -> None:
+    shown = kept_call(lost.folder, "show", lost.call["call_id"])
     assert "broken off in this response: " in shown
-    assert why in " ".join(shown.split())
-    (root,) = received.of("call")
-    assert root.attributes["voiceagent.call.end"] == why
-    assert root.attributes["error.type"] == "worker_died"
-    assert not root.ok
-    turn = received.of("turn")[-1]
+    assert KILLED in " ".join(shown.split())
+
+
+def test_its_trace_is_whole_and_says_how_it_ended(lost: LostCall) -> None:
+    (root,) = lost.spans.of("call")
+    assert root.attributes["voiceagent.call.end"] == KILLED
+    assert (root.attributes["error.type"], root.ok) == ("worker_died", False)
+    turn = lost.spans.of("turn")[-1]
     assert (turn.parent_id, turn.ok) == (root.span_id, False)
-    assert received.of("chat")[-1].parent_id == turn.span_id
+    assert lost.spans.of("chat")[-1].parent_id == turn.span_id
 
 
 async def test_who_was_told_that_a_call_began_is_told_that_its_worker_was_killed(
@@ -98,23 +136,13 @@ async def test_who_was_told_that_a_call_began_is_told_that_its_worker_was_killed
     async with receiving(500, 204, 503) as receiver:  # both events come twice
         lines = f'[calls]\nfolder = "./kept"\n[webhooks]\nurl = "{receiver.url}"\nsecret_env = "HOOK"\n'
         async with faulty_server_beside(tmp_path, lines, "--workers", "2", change=speaking_slowly) as server:
-            await until_healthy(server.address)
-            async with calling(server.address) as caller:
-                worker = await worker_with_the_call(server.address)
-                await caller.type("Is there a pool?")
-                await caller.ask()
-                await caller.until("response.output_audio.delta")
-                await receiver.until(2)
-                await asyncio.sleep(1.5)  # by then it is written
-                os.kill(worker, signal.SIGKILL)
-                with pytest.raises(ConnectionClosed):
-                    await caller.until("response.done")
+            await answered_until_its_worker_is_killed(server.address, lambda: receiver.until(2))
             await receiver.until(4)
     began, again, ended, ended_again = receiver.events
     assert (began, ended) == (again, ended_again)
     assert (began["type"], ended["type"]) == ("call.began", "call.ended")
     assert ended["data"]["call_id"] == began["data"]["call_id"]
-    assert ended["data"]["reason"] == "worker 0 was lost: the worker process died (killed by SIGKILL)"
+    assert ended["data"]["reason"] == KILLED
     assert ended["data"]["lost"]
     question, answer = ended["data"]["transcript"]
     assert question == {"role": "user", "text": "Is there a pool?"}

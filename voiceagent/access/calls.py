@@ -19,7 +19,7 @@ State = Literal["starting", "ready", "draining"]
 STARTING_S = 5.0
 """When to try again while engines load: they take about this long."""
 FULL_S = 5.0
-"""When to try again while all places are taken: of twenty calls of a few minutes one ends in this time."""
+"""When to try again while all places are taken: of twenty calls of a few minutes, one ends in this time."""
 ELSEWHERE_S = 1.0
 """When to try again while this server ends: another one behind the load balancer takes the call at once."""
 

@@ -45,7 +45,7 @@ class AccessConfig(Section):
 
     trusted_proxies: tuple[Annotated[str, AfterValidator(_networks)], ...] = ()
     """Addresses and networks of proxies whose X-Forwarded-For tells who asks. Without keys nothing is taken
-    through any other; what these pass on is let in, for they are to ask for keys themselves."""
+    through any other; what these pass on is let in, as they are to ask for keys themselves."""
     allowed_origins: tuple[Annotated[str, Field(pattern=r"^https?://[^/\s]+$")], ...] | None = None
     """Pages that may call beside this server's own, as "https://shop.example"; left out, those of any site
     where keys are asked for, and no others where none are."""

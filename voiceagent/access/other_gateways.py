@@ -15,7 +15,8 @@ class OtherGateways(Protocol):
         """Have a client secret accepted by the others."""
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """The client secret that another gave out under this key, which may have ended; None for no such."""
+        """The client secret that another gateway gave out under this key, even one that has ended; None where
+        there is none."""
 
     async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
         """Count a call of a caller in all gateways: as `CallerShares.take`."""

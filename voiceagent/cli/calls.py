@@ -214,8 +214,8 @@ def _beside_the_turns(
     call: CallRow, told: dict[str, Any] | None, told_turns: Set[str], tools: Sequence[ToolUse]
 ) -> list[str]:
     """What was typed, why turns ended when they did, which tools ran with what result, what failed (hooks
-    too), and in what the call broke off, in order; of a call whose log cannot be read the tools alone.
-    told: the call as it is drawn. told_turns: with a response that is over.
+    too), and in what the call broke off, in order; of a call whose log cannot be read the tools alone. told:
+    the call as it is drawn. told_turns: with a response that is over.
     """
     if told is None:
         return [f"{tool.at_s:.1f} s: tool {tool.name}" for tool in tools]
@@ -275,7 +275,7 @@ def _in_which_it_broke_off(told: dict[str, Any], told_turns: Set[str]) -> list[t
 
 
 def as_said(text: str) -> Text:
-    """Somebody's words for the terminal, which nothing in them moves or colours."""
+    """Somebody's words for the terminal: nothing in them moves its cursor or changes its colours."""
     return Text(printable(text))
 
 

@@ -1,4 +1,4 @@
-"""`voiceagent replay ID --set KEY=VALUE`: what would have been, from an event on, under other settings."""
+"""`voiceagent replay ID --set KEY=VALUE`: what would have been under other settings, from some event on."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TOLERANCE_S = 0.05
 
 
 def fork_call(config: Config, changed: Config, what: str, since: int, as_json: bool, recorded: bool) -> None:
-    """Run a call on under what `changed` has otherwise than `config`, and print what comes otherwise.
+    """Run a call on under what differs in `changed` from `config`, and print what becomes different.
 
     recorded: without engines, by the answers in the log alone. Raises CommandFailed, ConfigError.
     """
@@ -169,7 +169,7 @@ def _answered(counts: Counts) -> str:
 
 
 def _alike(one: OutlinedTurn, other: OutlinedTurn) -> bool:
-    """Whether nothing is otherwise but by less than a virtual clock can tell."""
+    """Whether nothing differs by more than a virtual clock can tell."""
     words = (one.said, one.answered, one.outcome) == (other.said, other.answered, other.outcome)
     times = [
         (one.spoke_until_s, other.spoke_until_s),

@@ -27,7 +27,7 @@ _ROUND_S = 0.005
 
 
 class PhoneCaller:
-    """Who is at the other end of the line; each member as a `Talker` of the benches has it.
+    """The caller at the other end of the line; each member is as a `Talker` of the benches has it.
 
     heard: the agent's sound, as pieces at the rate of the wire.
     """

@@ -26,7 +26,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """Of its data sheet: memory, bytes a second that it reads of it, dense operations a second in BF16."""
+    """By its data sheet: memory, bytes of it that it reads a second, dense operations a second in BF16."""
 
     memory_bytes: float
     bandwidth: float
@@ -62,8 +62,8 @@ CALLS_A_CORE = 140
 CPU_S_A_MINUTE = 0.14
 """Seconds of the processor that a minute of a call takes, as measured there."""
 WIRE_KBPS = {"webrtc": 54, "twilio": 128, "realtime": 540}
-"""Each way, by the protocols' arithmetic: Opus at 32 kb/s in RTP, UDP and IP; mu-law in base64 and JSON; PCM
-at 24 kHz in the same."""
+"""Kilobits a second each way, by the protocols' arithmetic: Opus at 32 kb/s in RTP, UDP and IP; mu-law in
+base64 and JSON; PCM at 24 kHz in the same."""
 
 
 @dataclass(frozen=True, slots=True)

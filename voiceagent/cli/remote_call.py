@@ -23,13 +23,13 @@ from voiceagent.validation.errors import CommandFailed
 
 SILENCE = np.zeros(round(FORMAT.rate_hz * 0.02), np.int16)
 GREETING_S = 0.5
-"""An agent that speaks first has begun to by then."""
+"""An agent that speaks first has begun by then."""
 PATIENCE_S = 60.0
 """How long an answer may take."""
 OWED_S = 3.0
-"""Words about what a tool gave have begun by then, where there are any."""
+"""The words about what a tool gave, if there are any, have begun by then."""
 REPORT_S = 0.3
-"""How long the latencies of a response may come behind its end."""
+"""How long after a response's end its latencies may come."""
 
 
 class RemoteCall:
@@ -162,7 +162,8 @@ class RemoteCall:
                 self._over.set()
 
     def _excuse(self, exchange: Exchange, told: int) -> None:
-        """Nobody speaks of a tool after which nothing has to be said: it has handed the caller over, say.
+        """Do not wait for words about a tool after which nothing has to be said, as where it has handed the
+        caller over.
 
         told: lines of tools until then; where there are more, words about a later one may be owed.
         """

@@ -46,7 +46,7 @@ from voiceagent.validation.errors import CommandFailed
 QUESTION = "When is breakfast?"
 """What the caller says where nothing else is given."""
 USUAL_MODEL = "voiceagent"
-"""Names the agent of a server that has one."""
+"""The model by which a server with a single agent is called."""
 TOOL_CHARACTERS = 300
 """So much of what a tool was given, and of what it gave, is printed for people; `--json` has all."""
 

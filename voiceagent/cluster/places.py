@@ -1,4 +1,4 @@
-"""Where things stand in the Redis that gateways share, and what is done there in one piece."""
+"""Where things stand in the Redis that gateways share, and scripts that do several things there at once."""
 
 from __future__ import annotations
 

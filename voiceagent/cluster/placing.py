@@ -1,7 +1,7 @@
 """Where the next call goes among gateways, and how many of them are wanted. Pure.
 
-By their calls and the lateness of their event loops, not by their CPU, of which a late one may have some left
-and a calm one none.
+It goes by their calls and the lateness of their event loops. CPU time is no measure: a late gateway may have
+some left, and a calm one none.
 """
 
 from __future__ import annotations

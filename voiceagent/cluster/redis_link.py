@@ -19,7 +19,8 @@ from llmcore.serving.patience import Patience
 log = structlog.get_logger()
 
 PATIENCE_S = 0.25
-"""For an answer: a caller's first word waits for it, and a Redis that is well takes a millisecond."""
+"""How long an answer may take: a caller's first word waits for it, and a Redis that is well takes a
+millisecond."""
 AGAIN_S = 1.0
 """How long a lost Redis is not asked: calls that begin meanwhile need not each wait for it."""
 QUIET_S = 5.0
@@ -106,8 +107,8 @@ async def _hand_over(heard: PubSub, take: Callable[[bytes], None]) -> None:
 
 
 async def ended(*tasks: asyncio.Task[None]) -> None:
-    """End tasks that talk to Redis. Its client may swallow a cancellation that meets a time out: then it is
-    said again.
+    """End tasks that talk to Redis. Its client may swallow a cancellation that meets a time-out: then they
+    are cancelled again.
     """
     while running := [task for task in tasks if not task.done()]:
         for task in running:

@@ -25,7 +25,8 @@ def shipped_configs() -> dict[str, Path]:
 
 
 def default_config() -> Path:
-    """`voiceagent.toml` of the folder that one is in; else the demo's, of a clone or of the installation."""
+    """`voiceagent.toml` of the working directory; where there is none, the demo's, of a clone or of the
+    installation."""
     if _OWN.exists():
         return _OWN
     return _DEMO if _DEMO.exists() else shipped_configs().get("demo", _DEMO)

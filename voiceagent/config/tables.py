@@ -54,8 +54,8 @@ class ServerConfig(AccessConfig):
     workers: int = Field(default=1, ge=1)
     """Processes that take calls, about one a core; beside more than one, another holds the engines."""
     worker_load_threshold: float = Field(default=0.5, ge=0, le=1)
-    """Part of a core that a worker may compute; up to there it takes all calls, and only then the next one. 0
-    spreads them evenly."""
+    """Part of a core that a worker may compute; up to there it takes all calls, and only then does the next
+    one get any. 0 spreads them evenly."""
     max_loop_lag_ms: float = Field(default=100.0, gt=0)
     """How late a process may be with what is due; beyond it new calls are refused with HTTP 503."""
     drain_s: Seconds = 3600.0

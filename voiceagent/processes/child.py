@@ -39,7 +39,8 @@ _BETWEEN = (_State.STARTING, _State.WAITING)
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """Where it stands. reason: why it is not ready. due_s: when it is started again, or must be ready."""
+    """The state of the process. reason: why it is not ready. due_s: when it is started again, or must be
+    ready."""
 
     state: _State
     reason: str = ""
@@ -74,8 +75,8 @@ def _ending(status: int) -> str:
 class Child:
     """One process, killed when it hangs and started again whenever it dies, without end once it was ready.
 
-    on_lost: called with the reason each time it died; by then another is starting, where one is to at once.
-    It follows its user from one event loop to the next, as long as only one at a time uses it.
+    on_lost: called with the reason each time it died; where another one is to start at once, it is starting
+    by then. It follows its user from one event loop to the next, as long as only one at a time uses it.
     """
 
     def __init__(
@@ -277,7 +278,7 @@ class Child:
         process, self._process = self._process, None
         if process is not None:
             process.kill()  # its end of the socket closes as it exits: this waits for no work of its own
-            # killed or dead already: this takes no time, and leaves no zombie
+            # it was killed or has died: this takes no time, and leaves no zombie
             status = process.wait()
             reason = reason or f"the worker process died ({_ending(status)})"
         self._start_again(reason, told_why)

@@ -1,8 +1,8 @@
-"""Rounds: the moments, 20 ms apart, at which a busy process does together what can wait so long.
+"""Rounds: moments, 20 ms apart, at which a busy process does together all that can wait for so long.
 
 A wake-up costs more than most of what is done in it: in between, another process has had the processor's
-caches. Who has work all the time joins, and keeps the rounds going; what others do later goes along with
-them. In a process that is not busy there are none, and everything is done at its own time.
+caches. Whoever always has work joins, and keeps the rounds going; what others do later is done in them. In a
+process that is not busy there are none, and everything is done at its own time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 ROUND_S = 0.02
 """As long as a packet of most phone lines."""
 _EARLY = 0.05
-"""The part of a round by which work may be due after it and still be done in it."""
+"""Work that is due after a round by no more than this part of one is still done in it."""
 
 Call = Callable[[], None]
 

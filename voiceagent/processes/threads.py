@@ -1,4 +1,4 @@
-"""How many threads the libraries of a process may start: so many as its configuration says.
+"""How many threads the libraries of a process may start: as many as its configuration says.
 
 BLAS and OpenMP read the environment as they are loaded, and take a thread a core where it says nothing. They
 wait for each other by spinning: a product of the size of a voice model then costs twice the processor's time.

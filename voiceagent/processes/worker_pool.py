@@ -31,7 +31,7 @@ END_S = 10.0
 TAKEN_S = 0.25
 """A connection that its worker has not taken after that goes to another one."""
 START_AGAIN_S = 5.0
-"""How often a worker that could not start, while others could, is tried again."""
+"""How often a worker is tried again that could not start while others could."""
 
 HandedOver = tuple[bytes, socket.socket]
 """What a connection came for, and it."""

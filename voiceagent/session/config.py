@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from voiceagent.validation.section import Duration, Section
 
 SILENCE_TOLD_S = 3.0
-"""A wait longer than this is logged, before anybody is silent for 5 s without a reason."""
+"""A wait longer than this is logged, so that no silence of 5 s is without its reason in the log."""
 
 
 class DeadlinesConfig(Section):

@@ -201,7 +201,7 @@ class CommandExecutor:
                 self._log.warning("response_failed", response=response_id, reason=reason)
             case notify.NotifyTranscriptFailed(item_id, reason):
                 self._log.warning("transcript_failed", item=item_id, reason=reason)
-        # first: what follows here is for the call's own books
+        # first: what follows is only for the call's own records
         self._client.notify(notification)
         if isinstance(notification, notify.NotifyResponseStarted) and not notification.beside:
             at_once = self._shedder.level >= SheddingLevel.FILLER_AT_ONCE

@@ -110,11 +110,12 @@ class KeepsNothing:
 
 
 class NotKept(KeepsNothing):
-    """Nobody keeps the call, or traces it, or follows it: what a log would need need not be made."""
+    """Nobody keeps, traces or follows the call: what only a log needs is not made."""
 
 
 class KeptAndTraced:
-    """Tells both, the trace first; of sound, a hundred times a second, only what keeps the call."""
+    """Tells both, the trace first. Of sound, which comes a hundred times a second, only whoever keeps the
+    call is told."""
 
     def __init__(self, kept: Keeping, traced: Keeping) -> None:
         self._both = traced, kept

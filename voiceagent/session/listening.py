@@ -110,7 +110,7 @@ class Listener:
         self._taken_samples += len(sound)
         self._recent += sound.data
         if len(self._recent) > _KEPT_BYTES:
-            # at each window, by memmove: a ring would have to be put straight for each question
+            # at each window, by memmove: a ring buffer would have to be copied in order for each question
             del self._recent[:-_KEPT_BYTES]
         if self._held_from is None:
             self._feed(sound)

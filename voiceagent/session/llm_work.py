@@ -83,7 +83,7 @@ class LlmWork:
         self._summarising.summarise(wanted)
 
     def start(self, start: do.StartResponse) -> None:
-        """Begin to make a response. One beside the conversation's leaves what that has at work as it is."""
+        """Begin to make a response. One beside the conversation's stops nothing of the conversation's own."""
         if not start.beside:
             self._unfinished = None
             self._prefilling.stop()
@@ -171,7 +171,7 @@ class LlmWork:
                 yield delta
 
     def _read_on(self) -> None:
-        """More was found for the turn that is spoken: the LLM reads it before the turn is over."""
+        """More was found for the turn that is being spoken: the LLM reads it before the turn is over."""
         if self._unfinished is not None:
             self.prefill(*self._unfinished)
 

@@ -76,7 +76,7 @@ class TurnRecognition:
                     )
         except RecognizerError as error:
             self._post(RecognitionFailed(self.item_id, str(error)))
-        except Exception as error:  # whatever it is, the turn is over without words
+        except Exception as error:  # whatever it is, the turn ends without words
             self._fault("recognition", error)
             self._post(RecognitionFailed(self.item_id, f"{type(error).__name__}: see the log"))
 

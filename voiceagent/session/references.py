@@ -1,7 +1,7 @@
 """Keeps parts of a call from holding all of it: callbacks to their owner, and tasks that were cancelled.
 
-A part that held its owner would keep a whole call, with its sound, until the garbage collector next runs; and
-that is rare, as it stops all calls for as long as it takes.
+A part that held its owner would keep a whole call, with its sound, until the garbage collector next runs. It
+runs rarely, as it stops all calls while it does.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ STALL_S = 0.05
 TOLD_S = 1.0
 """A lateness from this on is in the log: callers hear it as a silence, and ask what it was."""
 KEPT = 167
-"""Wake-ups of which the longest lateness is told: those of the last ten seconds."""
+"""The longest lateness of so many wake-ups is told: those of the last ten seconds."""
 
 log = structlog.get_logger()
 
@@ -53,7 +53,8 @@ class LoopMonitor:
 
     @property
     def lag_s(self) -> float:
-        """How late it usually wakes: nine of ten times in ten seconds no later. One stall is none of load."""
+        """How late it usually wakes: nine of ten times in ten seconds it is no later. A single stall does not
+        count as load."""
         return sorted(self._lags_s)[round(0.9 * KEPT)]
 
     def observe(self, beat: int, lag_s: float, clock_s: float = 0.0) -> None:

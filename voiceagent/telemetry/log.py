@@ -24,7 +24,7 @@ class LogConfig(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
     """The least severity that is written."""
     personal: bool = False
-    """Write what callers said, their numbers and what else is known of them; left out else."""
+    """Write what callers said, their numbers and what else is known of them; otherwise they are left out."""
 
 
 class Personal(str):
@@ -44,7 +44,7 @@ class Personal(str):
 
 
 MAX_CHARACTERS = 2_000
-"""Of one field; what is longer is cut: an id or a name may be a caller's, and as long as a message."""
+"""Longest field; what is longer is cut, as an id or a name may be a caller's, and as long as a message."""
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 

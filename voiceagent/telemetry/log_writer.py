@@ -1,4 +1,4 @@
-"""The lines of the log on their way out: a stream that takes nothing stops no call."""
+"""The lines of the log on their way out: a stream that takes nothing does not stop calls."""
 
 from __future__ import annotations
 

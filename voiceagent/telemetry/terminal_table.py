@@ -66,5 +66,6 @@ def _longest_word(cell: str) -> int:
 
 
 def _total(widths: dict[int, int]) -> int:
-    """Of a table: each column has a space on both sides and a line behind it, and one stands before all."""
+    """The width of a table: each column has a space on both sides and a line behind it, and a line stands
+    before all."""
     return sum(width + 3 for width in widths.values()) + 1

@@ -70,7 +70,7 @@ def _both_cases(table: dict[str, str]) -> dict[str, str]:
 
 
 def _ending(match: re.Match[str], words: str) -> str:
-    """At the end of a text the abbreviation's full stop is the sentence's too."""
+    """How it is read at the end of a text, where its full stop is the sentence's too."""
     ends = match[0].endswith(".") and not match.string[match.end() :].strip()
     return f"{words}." if ends else words
 

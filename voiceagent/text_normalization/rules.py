@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from voiceagent.text_normalization.languages import Language
 
 Read = Callable[[re.Match[str], Language], str | None]
-"""The words for a match: "" is silence, " " parts words, None means that it is something else after all."""
+"""The words for a match: "" is silence, " " parts words, None means that the match is something else after
+all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Window:
 class Expression(Protocol):
     """A figure. unit: what it is in, "s", "%" or "".
 
-    Where it rests on too little to say something there is none.
+    There is none where too little was measured.
     """
 
     @property

@@ -14,7 +14,7 @@ from voiceagent.triage.expressions import Expression, Gauge, Quantile, Share, Sp
 MIN_TURNS = 10
 """Turns and requests below which a share or a quantile says nothing."""
 MIN_TOKENS = 2000
-"""Tokens of prompts."""
+"""Tokens of prompts below which their share says nothing."""
 MIN_DRAFTED = 200
 MIN_FOR_P99 = 100
 """Requests below which one in a hundred says nothing."""
@@ -52,7 +52,8 @@ class Finding:
 
 
 def _over_budget(stage: StageName) -> Share:
-    """Of the turns that had the stage: others, as one whose caller hung up unheard, could not break it."""
+    """The part of the turns that had the stage: others, such as one whose caller hung up unheard, could not
+    break its budget."""
     return Share(
         "voiceagent_over_budget_total", "voiceagent_stage_seconds_count", MIN_TURNS, {"stage": stage}
     )

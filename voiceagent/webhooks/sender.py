@@ -1,4 +1,4 @@
-"""Posts events, with tries again, from a queue that is bounded: who puts one in waits for nothing."""
+"""Posts events from a bounded queue, and tries again: whoever puts one in waits for nothing."""
 
 from __future__ import annotations
 

@@ -14,11 +14,13 @@ from typing import NamedTuple
 UNCOUNTED_S = 1.0
 """How long a connection may take to become a call that is counted, and part of what its worker reports."""
 FIRST_COST = 0.01
-"""Part of a core that a call is taken to cost before that is known: twice what it does over a phone line."""
+"""Part of a core that a call is taken to cost before that is known: twice what one over a phone line costs.
+"""
 FIRST_CALLS_S = 36_000.0
-"""Seconds of calls that `FIRST_COST` outweighs: calls that come at once say nothing before they are heard."""
+"""`FIRST_COST` counts as much as so many seconds of calls: calls that come at once say nothing before they
+are heard."""
 MEMORY_S = 3600.0
-"""The time after which what calls cost counts for a third (1/e) of what it did."""
+"""After so long, what calls cost counts only a third (1/e) of what it counted at first."""
 LATE_S = 0.02
 """A worker that is usually later than that is full, however little it computes: others have its core."""
 
@@ -56,8 +58,8 @@ class CallCost:
 
 class Balance:
     """Picks the worker with the most calls that one more leaves under `threshold`: a part of a core. Where
-    there is none, the one with the fewest: a call lasts minutes, and chance would leave one worker with more.
-    One that is later than `max_lag_s` gets nothing while another is in time.
+    there is none, it picks the one with the fewest: a call lasts minutes, and chance would leave one worker
+    with more. One that is later than `max_lag_s` gets nothing while another is in time.
 
     A connection counts as a call for its first second, so that many at once are spread as well.
     """

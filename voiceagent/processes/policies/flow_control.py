@@ -19,7 +19,7 @@ class SendWindow:
 
     def has_room(self, size: int) -> bool:
         """Whether a frame may go now; one near to the window or over it goes once nearly all is read."""
-        # a frame larger than the window must go some time: when nearly nothing is unread
+        # a frame larger than the window must go at some time: when nearly nothing is unread
         unread = self._unread + size
         return unread <= self._window or self._unread < self._window // _OWED or not self._unread
 

@@ -86,7 +86,8 @@ class Restarts:
         self._ready_since_s = now_s
 
     def lost(self, now_s: float, told_why: bool) -> float | None:
-        """It died, and `told_why` or not: seconds until it is to be started again; None where it is given up.
+        """The process died, having told why or not: the seconds until it is to be started again; None where
+        it is given up.
 
         One that was ever ready is never given up. The first restart is at once; those after it wait, longer
         each time, until one has stayed for as long as the longest wait.

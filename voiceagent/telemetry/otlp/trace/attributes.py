@@ -14,7 +14,8 @@ from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.otlp.trace.spans import Attributes
 
 CONVENTIONS = "0.1.0"
-"""Of the semantic conventions: https://github.com/open-telemetry/semantic-conventions-genai, tag v0.1.0."""
+"""The version of the semantic conventions: https://github.com/open-telemetry/semantic-conventions-genai, tag
+v0.1.0."""
 CONTENT = "voiceagent.content."
 
 
