@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from voiceagent.access.auth import ApiKeys, presented_key
-from voiceagent.access.client_secrets import PREFIX, ClientSecrets
+from voiceagent.access.client_secrets import PREFIX, ClientSecret, ClientSecrets
 from voiceagent.access.config import AccessLimits
 from voiceagent.access.other_gateways import NoOtherGateways, OtherGateways
 from voiceagent.access.requester import AccessRules, NotAdmitted, is_loopback
@@ -38,8 +38,9 @@ class Admission:
     """Lets callers in, by the headers of their requests (names in lower case) and the address at the other
     end of the connection, or raises NotAdmitted.
 
-    keys: those accepted, None for none. rules: what else must hold. clock: seconds since 1970, by which
-    secrets end. shares, wrong_keys: of calls and of wrong keys, where other processes count some too.
+    keys: those accepted, None for none. rules: what else must hold. clock: monotonic seconds, by which
+    secrets end and wrong keys count; that of all processes of a server. shares, wrong_keys: of calls and of
+    wrong keys, where other processes count some too. unix_clock: seconds since 1970, by which tickets end.
     `others`, set before the first request: the gateways beside this server, which is alone at first.
     """
 
@@ -48,18 +49,24 @@ class Admission:
         keys: ApiKeys | None = None,
         rules: AccessRules | None = None,
         limits: AccessLimits = _USUAL_LIMITS,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
         shares: CallerShares | None = None,
         wrong_keys: WrongKeys | None = None,
+        unix_clock: Callable[[], float] = time.time,
     ) -> None:
         self.rules = AccessRules(keyed=keys is not None) if rules is None else rules
         self.secrets = ClientSecrets(limits.max_client_secrets)
         self.clock = clock
+        self._unix_clock = unix_clock
         self._keys = keys
         self._limits = limits
         self._wrong_keys = WrongKeys() if wrong_keys is None else wrong_keys
         self._shares = Shares() if shares is None else shares
         self.others: OtherGateways = NoOtherGateways()
+
+    def new_secret(self, session: dict[str, Any], lifetime_s: float) -> ClientSecret:
+        """A client secret for such sessions, which is accepted here from now on."""
+        return self.secrets.mint(session, lifetime_s, self.clock(), self._unix_clock())
 
     async def learn(self, headers: Mapping[str, str], peer: str) -> None:
         """Have a client secret that another gateway gave out known here: before `admit`."""
@@ -127,7 +134,7 @@ class Admission:
                 message = "what is kept of calls is for holders of an API key (server.api_keys_env)"
                 raise NotAdmitted(403, "key_needed", message)
             self.rules.check(headers, peer)
-        elif not self._keys.accepts_ticket(ticket, self.clock()):
+        elif not self._keys.accepts_ticket(ticket, self._unix_clock()):
             self.rules.check(headers, peer)
             self._check_key(headers, peer)
 
@@ -137,7 +144,7 @@ class Admission:
         key = presented_key(headers)
         if self._keys is None or key is None:
             return ""
-        return self._keys.ticket(key, self.clock() + TICKET_S)
+        return self._keys.ticket(key, self._unix_clock() + TICKET_S)
 
     def _shut_out(self, address: str) -> bool:
         most = self._limits.max_wrong_keys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
@@ -12,17 +12,19 @@ PREFIX = "ek_"
 
 @dataclass(frozen=True, slots=True)
 class ClientSecret:
-    """value: the key. expires_s: when it ends. session: fields of the session that calls made with it begin
-    with.
+    """value: the key. expires_s: when it ends, in seconds since 1970, for those who ask for one. session:
+    fields of the session that calls made with it begin with. ends_s: when it ends here, by the monotonic
+    clock of this machine, which nobody sets.
     """
 
     value: str
     expires_s: float
     session: dict[str, Any]
+    ends_s: float = field(compare=False)
 
 
 class ClientSecrets:
-    """Those given out that have not ended, kept by their digests. Time is an argument, in seconds.
+    """Those given out that have not ended, kept by their digests. Time is an argument, in monotonic seconds.
 
     max_secrets: kept at once; beyond that the oldest end early.
     """
@@ -31,9 +33,10 @@ class ClientSecrets:
         self._max = max_secrets
         self._secrets: dict[bytes, ClientSecret] = {}  # in the order of their making
 
-    def mint(self, session: dict[str, Any], lifetime_s: float, now_s: float) -> ClientSecret:
-        """Make a key that is accepted for `lifetime_s`, as often as it is shown."""
-        secret = ClientSecret(PREFIX + secrets.token_urlsafe(24), now_s + lifetime_s, session)
+    def mint(self, session: dict[str, Any], lifetime_s: float, now_s: float, unix_s: float) -> ClientSecret:
+        """Make a key that is accepted for `lifetime_s`, as often as it is shown. unix_s: since 1970."""
+        value = PREFIX + secrets.token_urlsafe(24)
+        secret = ClientSecret(value, unix_s + lifetime_s, session, now_s + lifetime_s)
         self.keep(secret, now_s)
         return secret
 
@@ -51,11 +54,11 @@ class ClientSecrets:
         if key is None or not key.startswith(PREFIX):
             return None
         secret = self._secrets.get(key_digest(key))
-        return secret if secret is not None and now_s < secret.expires_s else None
+        return secret if secret is not None and now_s < secret.ends_s else None
 
     def _forget(self, now_s: float) -> None:
         for digest, secret in list(self._secrets.items()):
-            if secret.expires_s <= now_s or len(self._secrets) >= self._max:
+            if secret.ends_s <= now_s or len(self._secrets) >= self._max:
                 del self._secrets[digest]
 
 

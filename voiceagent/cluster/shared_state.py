@@ -91,11 +91,19 @@ class SharedState:
 
     async def find_secret(self, key: str) -> ClientSecret | None:
         """As `OtherGateways` has it."""
-        found = await self._link.ask(lambda redis: redis.get(secret_place(key)), None)
+
+        async def find(redis: Redis) -> Any:
+            place, pipe = secret_place(key), redis.pipeline(transaction=True)
+            pipe.get(place)
+            pipe.pttl(place)
+            return await pipe.execute()
+
+        found, left_ms = await self._link.ask(find, (None, 0))
         if found is None:
             return None
         kept = json.loads(found)
-        return ClientSecret(key, kept["expires_s"], kept["session"])
+        # by Redis' own clock: that of the gateway that gave it out may be another than this one's
+        return ClientSecret(key, kept["expires_s"], kept["session"], time.monotonic() + left_ms / 1000)
 
     async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
         """As `OtherGateways` has it."""
@@ -253,7 +261,7 @@ class SharedState:
             self._write_secret(pipe, secret)
 
     def _write_secret(self, redis: Redis, secret: ClientSecret) -> Awaitable[Any]:
-        left_ms = max(1, round((secret.expires_s - time.time()) * 1000))
+        left_ms = max(1, round((secret.ends_s - time.monotonic()) * 1000))
         text = json.dumps({"expires_s": secret.expires_s, "session": secret.session})
         return redis.set(secret_place(secret.value), text, px=left_ms)
 

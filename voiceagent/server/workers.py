@@ -207,7 +207,7 @@ class Workers:
     async def share_secret(self, secret: ClientSecret) -> None:
         """Make a key known to all workers, those that will be started later too."""
         # here too: a worker that is started later asks for them
-        self._secrets.keep(secret, time.time())
+        self._secrets.keep(secret, time.monotonic())
         await self.pool.ask("keep_secret", secret, ANSWER_S, starting=True)
 
     async def hang_up(self, call_id: str) -> bool:

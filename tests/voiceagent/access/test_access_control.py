@@ -134,7 +134,7 @@ async def test_one_address_has_so_many_calls_and_others_have_their_own():
 
 async def test_one_key_and_one_secret_have_so_many_calls():
     admission = keyed(AccessLimits(max_calls_per_key=1, max_calls_per_secret=1))
-    secret = {"authorization": f"Bearer {admission.secrets.mint({}, 60, 1000.0).value}"}
+    secret = {"authorization": f"Bearer {admission.new_secret({}, 60).value}"}
     await begin(admission, KEY, FAR)
     await begin(admission, secret, FAR)
 
@@ -143,10 +143,22 @@ async def test_one_key_and_one_secret_have_so_many_calls():
             await begin(admission, headers, NEAR)
 
 
+def test_a_clock_that_is_set_ends_no_secret_and_prolongs_none():
+    now_s, unix_s = 1000.0, 1.8e9
+    admission = Admission(ApiKeys(frozenset({"right"})), clock=lambda: now_s, unix_clock=lambda: unix_s)
+    secret = {"authorization": f"Bearer {admission.new_secret({}, 60).value}"}
+    unix_s += 86_400
+    admission.admit(secret, FAR)
+    unix_s -= 2 * 86_400
+    now_s += 60
+    with pytest.raises(NotAdmitted):
+        admission.admit(secret, FAR)
+
+
 class Others(NoOtherGateways):
     """Other gateways that gave out a secret, have a call of everybody, and shut an address out."""
 
-    secret = ClientSecret("ek_elsewhere", 2000.0, {"instructions": "Be brief."})
+    secret = ClientSecret("ek_elsewhere", 1.8e9, {"instructions": "Be brief."}, 2000.0)
 
     async def find_secret(self, key: str):
         return self.secret if key == self.secret.value else None

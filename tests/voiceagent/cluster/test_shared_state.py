@@ -79,11 +79,30 @@ async def pair(redis: RedisServer) -> AsyncIterator[tuple[Gateway, Gateway]]:
 
 async def test_a_client_secret_is_known_to_all(pair: tuple[Gateway, Gateway]) -> None:
     one, other = pair
-    secret = one.secrets.mint({"instructions": "Be brief."}, 60, time.time())
+    secret = one.secrets.mint({"instructions": "Be brief."}, 60, time.monotonic(), time.time())
     await one.state.keep_secret(secret)
 
-    assert await other.state.find_secret(secret.value) == secret
+    found = await other.state.find_secret(secret.value)
+    assert found == secret
+    assert found.ends_s <= time.monotonic() + 60
     assert await other.state.find_secret("ek_unknown") is None
+
+
+async def test_a_client_secret_ends_by_the_clock_of_redis_whatever_that_of_a_gateway_says(
+    pair: tuple[Gateway, Gateway],
+) -> None:
+    one, other = pair
+    slow = one.secrets.mint({}, 1, time.monotonic(), time.time() - 3_600)
+    fast = one.secrets.mint({}, 60, time.monotonic(), time.time() + 3_600)
+    for secret in (slow, fast):
+        await one.state.keep_secret(secret)
+    assert await other.state.find_secret(slow.value) == slow
+    found = await other.state.find_secret(fast.value)
+    assert found is not None
+    assert found.ends_s <= time.monotonic() + 60
+    async with asyncio.timeout(PATIENCE_S):
+        while await other.state.find_secret(slow.value) is not None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_the_calls_of_a_caller_are_counted_together(pair: tuple[Gateway, Gateway]) -> None:
@@ -144,7 +163,7 @@ async def test_wrong_keys_shut_an_address_out_everywhere(
 async def test_without_redis_nobody_is_refused_and_it_is_told() -> None:
     alone = Gateway(NOWHERE, "alone")
     async with running(alone):
-        await alone.state.keep_secret(alone.secrets.mint({}, 60, time.time()))
+        await alone.state.keep_secret(alone.secrets.mint({}, 60, time.monotonic(), time.time()))
         assert await alone.state.find_secret("ek_1") is None
         assert not isinstance(await alone.state.take({"address a": 1}), str)
         assert not isinstance(await alone.state.take({"address a": 1}), str)
@@ -157,7 +176,7 @@ async def test_a_redis_that_comes_back_empty_learns_everything_again(redis: Redi
     async with AsyncExitStack() as closing:
         one, other = Gateway(redis.url, "one"), Gateway(redis.url, "other")
         await closing.enter_async_context(running(one, other))
-        secret = one.secrets.mint({}, 60, time.time())
+        secret = one.secrets.mint({}, 60, time.monotonic(), time.time())
         await one.state.keep_secret(secret)
         assert not isinstance(await one.state.take({"key k": 1}), str)
         one.calls.append("call_1")

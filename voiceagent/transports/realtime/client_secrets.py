@@ -67,8 +67,7 @@ class SecretsEndpoint:
         session = asked.session or {}
         check_object(session, "session", self._limits)
         settings = merge_given(session, self._settings)
-        lifetime_s = asked.expires_after.seconds
-        secret = self._admission.secrets.mint(session, lifetime_s, self._admission.clock())
+        secret = self._admission.new_secret(session, asked.expires_after.seconds)
         await self._share(secret)
         shown = show_session(new_id("sess"), settings)
         return JSONResponse({"value": secret.value, "expires_at": int(secret.expires_s), "session": shown})

@@ -294,12 +294,12 @@ async def test_with_keys_pages_of_any_site_may_call_if_they_have_one() -> None:
 
 async def test_a_client_secret_lets_in_until_it_ends_and_makes_no_other() -> None:
     now_s = 1000.0
-    admission = Admission(ApiKeys(frozenset({"secret-key"})), clock=lambda: now_s)
+    admission = Admission(ApiKeys(frozenset({"secret-key"})), clock=lambda: now_s, unix_clock=lambda: 1.8e9)
     async with browsing(Site(admission)) as http:
         assert (await http.post("/v1/realtime/client_secrets")).status_code == 401
         wanted = {"expires_after": {"anchor": "created_at", "seconds": 30}}
         made = (await http.post("/v1/realtime/client_secrets", json=wanted, headers=KEY)).json()
-        assert made["expires_at"] == 1030
+        assert made["expires_at"] == 1_800_000_030
         assert made["session"]["instructions"] == "Be kind."
         secret = {"authorization": f"Bearer {made['value']}"}
         assert (await http.post("/v1/realtime/client_secrets", headers=secret)).status_code == 401
