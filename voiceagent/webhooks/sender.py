@@ -31,8 +31,7 @@ BACKOFF = Backoff(base_s=1.0, max_s=60.0)
 class WebhookSender:
     """Posts the events of one process. They may come twice, and in another order than they happened.
 
-    clock: Unix seconds. monotonic: seconds of a clock that nobody sets, by which calls last.
-    hand_over: gives an event to another process that posts it; whether there is one.
+    clock: Unix seconds. hand_over: gives an event to another process that posts it; whether there is one.
     """
 
     def __init__(
@@ -41,14 +40,12 @@ class WebhookSender:
         secret: bytes,
         registry: CollectorRegistry,
         clock: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
         backoff: Backoff = BACKOFF,
         hand_over: Callable[[WebhookEvent], bool] = lambda event: False,
     ) -> None:
         self._table = table
         self._secret = secret
         self._clock = clock
-        self._monotonic = monotonic
         self._backoff = backoff
         self._hand_over = hand_over
         self._waiting: asyncio.Queue[WebhookEvent] = asyncio.Queue(table.max_waiting)
@@ -61,7 +58,7 @@ class WebhookSender:
 
     def call(self, call_id: str) -> CallEvents:
         """What tells of one call."""
-        return CallEvents(call_id, self.send, self._clock, self._monotonic)
+        return CallEvents(call_id, self.send, self._clock, time.monotonic)
 
     def send(self, event: WebhookEvent) -> None:
         """Have an event posted."""
