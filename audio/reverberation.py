@@ -10,7 +10,7 @@ Energies = NDArray[np.float64]
 RINGING_S = (0.4, 1.2)
 """Seconds in which a dry room's sound falls by 60 dB, and that of one that rings: what adds more counts."""
 DIRECT_S = 0.024
-"""What comes this soon after a sound is the sound itself, and not yet the room's."""
+"""What comes within this time after a sound is the sound itself, and not yet the room."""
 LEAST = 0.05
 """The part of the windows that is quieter than the room is taken to be."""
 SMOOTHED = 3

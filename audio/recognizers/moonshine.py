@@ -13,7 +13,7 @@ from audio.recognizers.moonshine_model import LoadedModel
 from audio.recognizers.redecoding import RedecodingRecognizer
 
 _MAX_S = 10.0
-"""What decoding costs grows faster than the window."""
+"""Longest window: what decoding costs grows faster than that."""
 
 
 class MoonshineRecognizer(RedecodingRecognizer):

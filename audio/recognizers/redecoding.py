@@ -27,7 +27,8 @@ from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 _T = TypeVar("_T")
 
 _NICENESS = 10
-"""Of a thread that decodes words on their way: beside one that is waited for it has a tenth of the time."""
+"""The niceness of a thread that decodes words on their way: beside one that is waited for it gets a tenth of
+the time."""
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10  # so that the number of pieces says how much waits
 _WAITING_PIECES = 200

@@ -11,7 +11,7 @@ from audio.recognizers.redecoding import RedecodingRecognizer
 from audio.recognizers.whisper_model import LANGUAGES, ComputeType, LoadedModel, sizes
 
 _MAX_S = 10.0
-"""Pieces of 5 to 9 s are final."""
+"""Longest window; pieces of 5 to 9 s are final."""
 
 
 @dataclass(eq=False)

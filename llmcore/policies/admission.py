@@ -10,9 +10,9 @@ MEMORY_S = 10.0
 CALL_MEMORY_S = 60.0
 """How far back the mean cost of a call looks: many that begin at once do not show in the shorter mean yet."""
 MARGIN = 0.9
-"""Part of both limits up to which calls are taken: means hide that turns come together at times."""
+"""Calls are taken up to this part of both limits: means hide that turns come together at times."""
 MIN_CALLS = 2
-"""One call tells too little of what the next would cost."""
+"""A single call says too little about what the next one would cost."""
 
 
 @dataclass(frozen=True, slots=True)

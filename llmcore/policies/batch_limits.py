@@ -14,7 +14,8 @@ from collections import deque
 from dataclasses import dataclass
 
 WINDOW = 100
-"""Steps whose 99th percentile is held; it is kept anew after each change."""
+"""How many steps the 99th percentile is taken of, which is held to the bound; it begins anew after each
+change."""
 ROOM = 0.7
 """Full steps that stay below this part of the bound leave room for larger ones."""
 FULL = 0.9

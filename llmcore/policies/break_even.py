@@ -17,7 +17,8 @@ KEPT = 48
 PLAIN_EVERY, PLAIN_SELDOM = 3, 12
 """One in this many replies goes without the draft: until enough did, and then to keep up with the load."""
 MAX_TTFT = 1.05
-"""Times the first token of a reply without: what a caller waits for must not pay for what comes later."""
+"""The first token may take at most so many times what it takes without a draft: what a caller waits for must
+not pay for what comes later."""
 
 
 class BreakEven:

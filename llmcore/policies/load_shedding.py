@@ -19,7 +19,7 @@ class SheddingLevel(IntEnum):
     SHORT_FRAGMENTS = 1
     """The first words of a response are sent to the synthesizer sooner, in a shorter piece."""
     NO_PREEMPTIVE = 2
-    """No responses are made before the turn is surely over, which may have to be dropped."""
+    """No responses are made before the turn is surely over, as they may have to be dropped."""
     SMALL_MODEL = 3
     """The small model answers what it can, where there is one."""
     FILLER_AT_ONCE = 4

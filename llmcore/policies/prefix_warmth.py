@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 Prefix = TypeVar("Prefix", bound=Hashable)
 
 MARGIN = 0.1
-"""Part of the time to live that is left when it is read again: the request itself takes time."""
+"""A prefix is read again when this part of its time to live is left: the request itself takes time."""
 KEPT = 32
 """Prefixes that are kept in mind: more than the agents of one server."""
 

@@ -21,7 +21,7 @@ BLOCK = 256
 KEPT = 8_192
 """Blocks that are known of a replica at most: half a million tokens, the KV cache of a large GPU."""
 TOLERANCE = 0.25
-"""Part by which tokens and characters may differ: instructions are words, tools are JSON."""
+"""The proportion of tokens to characters may differ by this part: instructions are words, tools are JSON."""
 
 Marks = Sequence[int]
 

@@ -19,7 +19,8 @@ from typing import Literal, NamedTuple
 from llmcore.policies.served_prefixes import Marks, Reading, ServedPrefixes
 
 BALANCE = 1.25
-"""Sessions of a replica over the mean: less moves more of them off the place that their key gives them."""
+"""How many times the mean a replica's sessions may be: with less, more of them leave the place that their key
+gives them."""
 POINTS = 64
 """Points of each replica on the ring: with these, their parts of it are alike within an eighth."""
 IDLE_S = 900.0

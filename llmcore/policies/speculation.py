@@ -23,9 +23,10 @@ Reason = Literal["pays", "trial", "comparison", "acceptance", "cost", "streams",
 ERROR_CHANCE = 0.01
 """Chance that the bound is wrong about a draft, each time it is asked."""
 TRIAL_PROPOSALS = 16
-"""Proposals that a reply may cost while the draft is on trial: a good one needs about as many to pass."""
+"""How many proposals a reply may get while the draft is on trial: a good draft needs about as many to pass.
+"""
 SURELY_BAD = 2
-"""Trials in turn that failed, after which nothing is done any more for a draft that is left out."""
+"""After so many failed trials in a row, nothing is done any more for a draft that is left out."""
 READS_BEFORE_S = 10.0
 """How long before a trial the draft reads again: its first reply's prompt may be prefilled now."""
 FIRST_FRAGMENT = 12

@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import Self
 
 _PARTS = 20
-"""In so many parts it is waited; a pause of this process, however long, counts as one of them at most."""
+"""The wait is divided into so many parts; a pause of this process, however long, counts as one of them at
+most."""
 
 
 class Patience:

@@ -206,7 +206,8 @@ class ReplicatedLlm:
         self._probes[name] = asyncio.create_task(self._probe(name), name=f"probe {name}")
 
     async def _probe(self, name: str) -> None:
-        """Ask a lost replica until it answers. One that answers this, but no request, is asked less often."""
+        """Ask a lost replica until it answers. A replica that answers this, but no request, is asked less
+        often."""
         failures = self._failures[name]
         while True:
             # first of all: it has failed just now

@@ -14,7 +14,7 @@ from voiceagent.bench.tally import Tally
 
 FRAME_S = 0.02
 THINKS_S = (0.5, 2.0)
-"""Between these is how long a caller waits before he speaks."""
+"""The least and the most that a caller waits before he speaks."""
 INTERRUPTS = 0.25
 """The part of the responses that are spoken over."""
 INTERRUPTS_AFTER_S = (0.8, 2.0)
@@ -24,7 +24,7 @@ QUIET_S = 1.0
 PATIENCE_S = 5.0
 """A turn that has no answer by then is missed. Nobody gives up while the agent speaks."""
 LATE_S = 20.0
-"""For the answer to a missed turn he waits so long, to tell one that is late from one that never comes."""
+"""How long he waits for the answer to a missed turn, to tell one that is late from one that never comes."""
 NEXT_RESPONSE_S = 0.1
 """An agent that was spoken over, goes on, and falls silent for so long has finished: what it says then is the
 answer. A response takes longer to begin, and a break in one that was held begins before the caller ends."""
@@ -42,7 +42,7 @@ class Saying:
 
 
 class Talker(Protocol):
-    """Who makes a call, as its connection sees him. Each member as `Caller` has it."""
+    """Who makes a call, as its connection sees him. Each member is as `Caller` has it."""
 
     @property
     def sent(self) -> int:
@@ -242,7 +242,7 @@ class Caller:
     def _has_finished(self, now_s: float) -> bool:
         """Whether the agent's sound that comes now is another response, the caller's words being over."""
         played_out_s = self._agent.played_out_s
-        if self._is_quiet(now_s):  # a frame that is late itself has not told
+        if self._is_quiet(now_s):  # a frame that is late itself says nothing of it
             return True
         return played_out_s > self._turn.voice_to_s and now_s > played_out_s + NEXT_RESPONSE_S
 

@@ -37,7 +37,7 @@ from voiceagent.validation.errors import CommandFailed
 TURNS_A_CALL = 6
 """After so many turns the caller hangs up, and another one calls."""
 RAMP_S = 10.0
-"""The first calls come within such a time; what is measured begins after it."""
+"""The first calls begin within this time; measuring begins after it."""
 NOISE_RMS = 10.0
 """The noise of the line while nobody speaks, of 32,768: 70 dB below full scale."""
 PERCENTILES = (50, 95, 99)
@@ -55,8 +55,8 @@ class Plan:
     synthesizer of `voice`.
     calls: how many at once, one measurement after the other, each on a fresh server. seconds: how long each.
     server_core: the core that the server has for itself; None leaves it to the scheduler. workers: processes
-    that take the calls. server: runs another server than ours, which prints its address as it is ready. over:
-    the protocol. plot: a PNG file.
+    that take the calls. server: the command that runs another server than ours, which prints its address once
+    it is ready. over: the protocol. plot: a PNG file.
     """
 
     material: Material

@@ -1,6 +1,7 @@
 """Many callers on one event loop: a connection each, one timer for all.
 
-It must cost little beside the server it measures: frames are made once, nothing is decoded that no one minds.
+It must cost little beside the server it measures: frames are made once, and nothing is decoded that nobody
+needs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from voiceagent.bench.caller import FRAME_S, Caller, Talker
 from voiceagent.validation.errors import CommandFailed
 
 SLOTS = 10
-"""Callers are spread over so many moments of each 20 ms, as they would be who called by chance."""
+"""Callers are spread over so many moments of each 20 ms, as people who call by chance would be."""
 Clock = Callable[[], float]
 
 

@@ -39,12 +39,13 @@ from voiceagent.validation.errors import CommandFailed
 
 FIRST_S = 0.5
 LAST_S = 1.5
-"""The caller speaks so long after the call began at the earliest, and so long before the agent's end at the
-latest."""
+"""The caller speaks no earlier than this after the call began, and no later than this before the agent's end.
+"""
 TOLERANCE_S = 0.2
 """How much shorter the same words may be another time: synthesizers are not exact."""
 PATIENCE_S = 3.0
-"""Beyond the agent's whole speech: after that it counts as one that never ended."""
+"""How much longer than its whole speech the agent may speak before the speech counts as one that never ended.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ SPEAKING_S = 0.3
 """Mean time of a caller's turn here: long enough for prefill while speaking to run, shorter than people
 speak."""
 WORDS_A_S = 2.5
-"""Of people on a telephone, 150 a minute: how long callers with a history speak, for whom prefill while
-speaking is measured."""
+"""Words a second of people on a telephone, 150 a minute: how fast callers with a history speak, for whom
+prefill while speaking is measured."""
 PAUSE_S = 0.5
 """Mean time between the end of a response and the caller's next turn."""
 BARGE_IN = 0.15

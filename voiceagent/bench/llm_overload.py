@@ -23,14 +23,15 @@ from voiceagent.llm.monitor import LlmMonitor
 
 ALONE = Load(calls=1, turns=40)
 BETWEEN_S = 1.0
-"""Between two new callers, while the capacity is looked for."""
+"""Seconds between two new callers, while the capacity is looked for."""
 SETTLING_S = 15.0
-"""As long nobody new is taken: then the calls that there are are the capacity."""
+"""Where nobody new is taken for this long, the calls that there are make up the capacity."""
 MAX_CALLS = 400
 PHASE_S = 45.0
 """How long it is measured with as many callers as are taken, and with twice as many."""
 AGAIN_S = 2.0
-"""Mean time after which a caller calls for the first time, or, refused or done, again."""
+"""Mean time after which a caller calls for the first time, or calls again after he was refused or has hung
+up."""
 
 
 @dataclass(slots=True)

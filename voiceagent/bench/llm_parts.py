@@ -14,7 +14,7 @@ from voiceagent.validation.errors import CommandFailed
 Technique = Literal[
     "prefix_caching", "chunked_prefill", "speculation", "prefill_while_speaking", "priority", "policies"
 ]
-"""Of these, "policies" is all that is decided about requests outside the engine, and in its scheduler."""
+"""A technique. "policies" is all that is decided about requests outside the engine, and in its scheduler."""
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
 NO_LIMIT = 1_000_000
 PATIENCE_S = 60.0

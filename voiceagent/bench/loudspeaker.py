@@ -11,9 +11,10 @@ import numpy as np
 from audio.pcm import Samples
 
 LOWERED = 0.2
-"""Of its energy undisturbed, what a frame of a lowered voice has at most: 15 dB are 0.03, a glide more."""
+"""A frame of a lowered voice has at most this part of its undisturbed energy: 15 dB are 0.03, and a glide is
+more."""
 LOUD = 1e-3
-"""Of the loudest frame's energy, what a frame needs for its being lowered to be heard."""
+"""A frame needs this part of the loudest frame's energy, or one cannot hear that it is lowered."""
 SILENCE_S = 0.2
 """Without sound for so long, the agent is silent and not merely late."""
 

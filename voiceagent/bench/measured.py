@@ -12,7 +12,7 @@ from voiceagent.transports.local_call import FORMAT, Exchange, Recording
 Summary = dict[str, float]
 
 HEARD_S = 0.2
-"""Sound that a caller takes for words: a short one, or the beginning of another."""
+"""So much sound a caller takes for words: a short word, or the beginning of another."""
 
 
 @dataclass(slots=True)

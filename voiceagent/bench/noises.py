@@ -19,7 +19,7 @@ PEAK = 12_000
 """The loudest sample of a noise that the caller makes, of 32,768."""
 COUGH_S = (0.08, 0.3)
 LASTS_S = (1.0, 2.5)
-"""Between these is how long everything else goes on."""
+"""The least and the most that everything else lasts."""
 OTHERS_DB = (-30.0, -20.0)
 """How much lower than the caller others are who talk in the room."""
 _LAUGH_HZ = (160.0, 300.0)

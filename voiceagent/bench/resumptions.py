@@ -19,7 +19,7 @@ from voiceagent.session.session import Session
 from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound, Recording
 
 GOES_ON_S = (0.04, 0.4)
-"""Between these is how long after the agent began the caller goes on."""
+"""The least and the most that the caller waits after the agent began, before he goes on."""
 RESUMES_S = 1.4
 """How long after the caller's voice, at most: `turn.resume_s` is 1.5."""
 PATIENCE_S = 12.0

@@ -14,11 +14,11 @@ import psutil  # type: ignore[import-untyped]  # ships no types
 from voiceagent.bench.wires import TEXT, websocket_frame
 
 FAULT_S = 60.0
-"""Between two faults, in the mean."""
+"""Mean time between two faults."""
 STOPPED_S = 2.0
-"""How long a process stands still that goes on by itself then."""
+"""How long a process is stopped before it goes on."""
 BAD_CLIENT_S = 2.0
-"""Between two clients that misbehave, in the mean."""
+"""Mean time between two clients that misbehave."""
 _UPGRADE = (
     b"GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 SETTLED_S = 600.0
-"""What grows before that is what a server loads late."""
+"""When a server has settled: what grows before that is what it loads late."""
 MAX_GROWTH = 0.05
 """How much memory, descriptors and tasks may grow after they have settled, from the first samples to the
 last."""
@@ -16,8 +16,8 @@ SLACK = 10
 JUDGED = 5
 """Samples at either end whose median is compared."""
 REACH_S = 15.0
-"""So long after a fault what is lost is its doing: calls are answered again or ended within 10 s, and callers
-give a turn up after 5 s without an answer."""
+"""What is lost within this time after a fault is explained by it: calls are answered again or ended within 10
+s, and callers give a turn up after 5 s without an answer."""
 
 
 @dataclass(frozen=True, slots=True)

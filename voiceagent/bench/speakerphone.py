@@ -14,7 +14,7 @@ REFLECTIONS = ((0.07, 1 / 3), (0.11, 1 / 8))
 """Seconds until the agent's voice is back, and how loud it is then: straight, and from a wall."""
 
 SUPPRESSED_S = 0.2
-"""An echo suppressor goes on so long after the agent: what rings on, and the way of its sound to there."""
+"""How long an echo suppressor goes on after the agent, for what rings on and for the way of the sound."""
 SOUNDS = 100
 """A sample from here on, of 32,768, is loud enough to be suppressed."""
 

@@ -18,7 +18,7 @@ from voiceagent.engines.build import build_engine
 from voiceagent.transports.local_call import FORMAT, Recording, read_recordings, speak
 
 PAUSE_S = (0.3, 1.0)
-"""Between these is the length of a pause inside a question."""
+"""The shortest and the longest pause inside a question."""
 BACKCHANNELS = ("uh huh", "mm hmm", "yeah", "okay", "right")
 
 

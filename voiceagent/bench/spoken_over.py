@@ -21,7 +21,7 @@ from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound
 LEAD_S = 0.5
 """Silence before the caller's turn."""
 TURN_S = 10.0
-"""After his sound, in which his turn must be over and understood."""
+"""How long after his sound his turn must be over and understood."""
 
 
 class _Client:

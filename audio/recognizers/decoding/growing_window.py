@@ -20,7 +20,8 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 
 _AGREEING = 3
-"""With two, Moonshine has a tenth more words wrong: they settle before it hears them rightly."""
+"""How many hypotheses in a row must agree. With two, Moonshine has a tenth more words wrong: they settle
+before it hears them rightly."""
 _CUT_ANYWAY = 1.3
 _KEPT_SILENCE_S = 1.0
 _BEHIND_VOICE_S = 0.06

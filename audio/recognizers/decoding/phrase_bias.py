@@ -16,9 +16,10 @@ from audio.recognizers.decoding.ngrams import Followers, Ngrams
 _ORDER = 4
 _DISCOUNT = 0.75
 _FLOOR = 1e-4
-"""Where the phrases say nothing all tokens are alike: speech about other things is heard as before."""
+"""Where the phrases say nothing, all tokens count alike: speech about other things is heard as before."""
 _JOINING_FLOOR = 0.2
-"""Of what may follow anything: whoever pauses behind "and" has more to say, and no phrase is to hide that."""
+"""The same for words that may follow anything: whoever pauses behind "and" has more to say, and no phrase is
+to hide that."""
 _OTHER_TALK = -5.5
 """The logarithm of a token of which the phrases say as much as of other talk. Below the means of
 questions to the demo and of requests to it that its phrases have not, -3.1 and -4.2; of people who talk of

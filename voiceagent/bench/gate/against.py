@@ -31,7 +31,7 @@ def gate_against(config: Config, other: Config, plan: Plan, max_loss: float) -> 
 
 
 def _measured(config: Config, plan: Plan) -> Figures:
-    """The figures of one, in a process of its own: what the other one took of memory is not there."""
+    """The figures of one, measured in a process of its own: the memory of the other does not count."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         return process.submit(_measure, config, plan).result()
 

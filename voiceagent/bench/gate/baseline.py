@@ -17,8 +17,8 @@ Figure = Annotated[float, Field(gt=0)]
 
 
 class Baseline(BaseModel):
-    """The file. max_loss: percentage points by which a share may be lower. max_ratio: so many times the
-    figure a time may be, and max_cpu_ratio processor time, which other work hardly changes.
+    """The file. max_loss: percentage points by which a share may be lower. max_ratio: how many times its
+    figure a time may be; max_cpu_ratio: the same for processor time, which other work hardly changes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

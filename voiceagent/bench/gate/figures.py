@@ -13,7 +13,7 @@ MAX_STRETCH = 1.15
 """Of a block whose times count: on a machine with more work than processors what waits for more of them, or
 for them more often, takes longer by more than what does not."""
 MIN_QUIET = 5
-"""Such blocks that are wanted, or all where there are fewer."""
+"""How many such blocks are wanted; where there are fewer, all blocks count."""
 CPU = "processor time alone"
 
 

@@ -20,14 +20,14 @@ from voiceagent.bench.material import LabelledQuestion
 BLOCK = 20
 """Questions asked under load in one block."""
 ALONE = 5
-"""And before them alone, each behind a piece of the reference."""
+"""Questions asked alone before each block, each behind a piece of the reference."""
 INTERRUPTED = 0.25
 """Part of the questions that are asked twice: the first response is interrupted."""
 SPEAKING = 2.0
-"""Mean time that a caller takes to speak, in that of a response at the moment: the load of a machine that is
-slow, or busy with other work, is that of a fast one."""
+"""Mean time that a caller takes to speak, in times of a response at the moment: so the load is the same on a
+fast machine and on one that is slow, or busy with other work."""
 LATEST = 8
-"""Responses whose median that is."""
+"""How many of the latest responses that time is the median of."""
 MAX_TOKENS = 96
 """Longest answer in tokens; the longest of the demo's has about 50."""
 

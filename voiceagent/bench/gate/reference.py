@@ -1,7 +1,7 @@
 """A fixed piece of work in which the gate counts times: a small model of CTranslate2 reads and writes.
 
-It goes past the agent's engines and queues, so that what these take longer shows; what the machine takes
-longer, for other work or for being another one, shows in both.
+It does not go through the agent's engines and queues: where these get slower, only the agent's times grow.
+Where the machine is slower, because it is another one or has other work, both grow.
 """
 
 from __future__ import annotations

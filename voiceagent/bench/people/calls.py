@@ -26,7 +26,7 @@ from voiceagent.config.tables import Config
 ROUND_S = 0.005
 """How late frames may be sent."""
 STAGGER_S = 0.37
-"""Calls begin so far apart."""
+"""Seconds between the beginnings of two calls."""
 
 
 @dataclass(frozen=True, slots=True)

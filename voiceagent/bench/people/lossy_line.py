@@ -24,7 +24,7 @@ from voiceagent.transports.local_call import FORMAT
 from voiceagent.transports.webrtc.media import CALLER_HZ, FRAME_TICKS, RTP_HZ, sound_of
 
 _SILENCE_S = 0.5
-"""Before and after a recording, so that what is lost at its ends is made up for too."""
+"""Silence before and after a recording, so that what is lost at its ends is made up for too."""
 
 
 def over_line(clip: Clip, line: Line) -> Clip:

@@ -136,7 +136,7 @@ def _split() -> dict[str, Place]:
 
 
 BELOW_PEAK_DB = 20.0
-"""The last 10 ms so near to the loudest are the last voiced ones."""
+"""The last 10 ms that are no further below the loudest are the last voiced ones."""
 NOISE_AFTER_S = 0.15
 """What is loud so long before or after the model heard a voice is a click, a breath or the room's noise."""
 

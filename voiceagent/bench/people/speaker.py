@@ -50,7 +50,7 @@ class Speaker:
         self._texts: list[str] = []
 
     waits = True
-    """All of the agent's sound is listened to."""
+    """He listens to all of the agent's sound."""
 
     @property
     def due_s(self) -> float:

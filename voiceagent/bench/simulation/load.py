@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 DAY = 0.8
-"""Part of the mean by which the calls of the busiest hour exceed it, and those of the quietest fall short."""
+"""By this part of the mean the calls of the busiest hour exceed it, and those of the quietest fall short of
+it."""
 
 
 @dataclass(frozen=True, slots=True)
