@@ -14,6 +14,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from audio.pcm import Samples
+from voiceagent.cli.remote_call import OVERFLOW
 from voiceagent.cli.sound_loop import SoundLoop
 from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
@@ -104,6 +105,8 @@ async def _receive(sound: SoundLoop, connection: ClientConnection, show: Callabl
                     if said.strip():
                         show(f"agent:  {said.strip()}{' ...' if cancelled else ''}")
                     said = ""
+                case "error" if event["error"]["code"] == OVERFLOW:
+                    show(f"error:  {event['error']['message']}")
                 case "error":
                     raise CommandFailed(str(event["error"]["message"]))
         show(f"The call is over: {connection.close_reason}.")

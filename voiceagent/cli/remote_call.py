@@ -28,6 +28,8 @@ PATIENCE_S = 60.0
 """How long an answer may take."""
 OWED_S = 3.0
 """The words about what a tool gave, if there are any, have begun by then."""
+OVERFLOW = "input_audio_buffer_overflow"
+"""The code of sound that was not taken, after a pause of this machine, say: the call goes on."""
 REPORT_S = 0.3
 """How long after a response's end its latencies may come."""
 
@@ -157,6 +159,8 @@ class RemoteCall:
                 self._done(event["response"])
             case "voiceagent.latency":
                 exchange.reports.append(_report(event))
+            case "error" if event["error"]["code"] == OVERFLOW:
+                exchange.notices.append(event["error"]["message"])
             case "error":
                 exchange.failures.append(event["error"]["message"])
                 self._over.set()

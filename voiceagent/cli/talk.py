@@ -172,6 +172,8 @@ def _print(console: Console, question: Recording, exchange: Exchange, tells: boo
             f"{told[:TOOL_CHARACTERS]}{'...' * (len(told) > TOOL_CHARACTERS)}" for told in exchange.tools
         )
         console.print("tools:     ", printable(" ".join(tools)), markup=False)
+    for notice in exchange.notices:
+        console.print(f"error:      {printable(notice)}", markup=False)
     for failure in exchange.failures:
         console.print(f"failed:     {printable(failure)}", markup=False)
     for report in exchange.reports:
@@ -214,6 +216,7 @@ def _as_json(question: Recording, exchange: Exchange) -> dict[str, Any]:
         "answered": exchange.answered,
         "tools": exchange.tools,
         "failures": exchange.failures,
+        "notices": exchange.notices,
         "interrupted": exchange.interrupted,
         "responses": [report_as_json(report) for report in exchange.reports],
     }

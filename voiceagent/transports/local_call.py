@@ -71,7 +71,8 @@ class Exchange:
     """What came of one piece of the caller's sound: several turns where the caller paused for long in it.
 
     understood, answered: texts of the turns and of the responses. tools: calls of the agent's tools, and what
-    they gave, in the order of both. failures: reasons of what went wrong.
+    they gave, in the order of both. failures: reasons of what went wrong. notices: what the server told that
+    the call goes on after.
     spoken_from_s: when the sound began, by the clock of the call.
     decided_s: when each turn was taken to be over.
     """
@@ -80,6 +81,7 @@ class Exchange:
     answered: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list, init=False)
     failures: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list, init=False)
     reports: list[TurnReport] = field(default_factory=list)
     frames: list[Samples] = field(default_factory=list)
     responses: list[PlayedResponse] = field(default_factory=list)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import threading
 import time
@@ -10,19 +11,20 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from fixed_config import write_config
 from served import served
 from sounds import voice_like
+from websockets.asyncio.client import ClientConnection
 
 from audio.pcm import Samples
 from audio.resample import resample
 from voiceagent.cli.main import main
 from voiceagent.cli.microphone import BLOCK, Exchange, sound_card, speak_by
-from voiceagent.cli.remote_call import connected
+from voiceagent.cli.remote_call import OVERFLOW, connected
 from voiceagent.validation.errors import CommandFailed
 
 BLOCK_S = 0.02
@@ -80,6 +82,26 @@ async def test_who_speaks_into_the_microphone_hears_the_answer(address: str) -> 
     assert shown[1] == "you:    Could you help me with something?"
     assert shown[2].startswith("agent:  Sure, I can help you with that.")
     assert np.abs(np.concatenate(person.played)).max() > 1_000, "the loudspeaker was not silent"
+
+
+class ToldOfAPause:
+    """A connection over which the server says that it dropped sound, and goes on."""
+
+    close_reason = "the agent hung up"
+
+    async def send(self, message: str) -> None: ...
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        yield json.dumps({"type": "error", "error": {"code": OVERFLOW, "message": "sound is dropped"}})
+        heard = {"type": "conversation.item.input_audio_transcription.completed", "transcript": "Hello?"}
+        yield json.dumps(heard)
+
+
+async def test_sound_that_was_dropped_after_a_pause_is_told_and_the_call_goes_on() -> None:
+    shown: list[str] = []
+    person = Person(np.zeros(0, np.int16))
+    await speak_by(person.device, cast("ClientConnection", ToldOfAPause()), shown.append)
+    assert shown[1:] == ["error:  sound is dropped", "you:    Hello?", "The call is over: the agent hung up."]
 
 
 def library(**parts: Any) -> SimpleNamespace:
