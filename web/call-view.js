@@ -5,11 +5,10 @@ import { marksOf, when } from "./call-list.js";
 import { exchangeItem, fingerprint, measured, showDetails } from "./exchange.js";
 import { Player } from "./player.js";
 import { HEIGHT, drawLanes, drawWhole } from "./timeline-canvas.js";
+import { ZOOM, listenToTimeline } from "./timeline-input.js";
 import { clock, emptyCall, exchanges, lengthOf, lineTold, merged, moved, showing, zoomed } from "./timeline.js";
 import { Waveform } from "./waveform.js";
 
-const SEEK_S = 5;
-const ZOOM = 1.6;
 /** A call is shown whole up to this length, and its begin beyond. */
 const FIRST_S = 120;
 const PEAKS_MS = 1_000;
@@ -283,65 +282,15 @@ export class CallView {
     }
     on("copy", "click", () => this.#copy());
     on("replay", "click", () => this.#replay());
-    on("lanes", "keydown", (event) => this.#key(event));
-    on("lanes", "wheel", (event) => this.#wheel(event));
-    this.#drag($("lanes"), (event, state) => this.#dragLanes(event, state));
-    this.#drag($("whole"), (event) => this.#dragWhole(event));
+    listenToTimeline($("lanes"), $("whole"), () => this.#scene, {
+      look: (view) => this.#look(view),
+      zoom: (factor, atS) => this.#zoom(factor, atS),
+      seek: (atS) => this.#seek(atS),
+      press: (atS) => this.#press(atS),
+      next: (step) => this.#next(step),
+      play: () => this.#play(),
+    });
     $("lanes").style.height = `${HEIGHT}px`;
-  }
-
-  #key(event) {
-    const { lengthS, atS } = this.#scene;
-    const acts = {
-      ArrowLeft: () => this.#seek(atS - (event.shiftKey ? 1 : SEEK_S)),
-      ArrowRight: () => this.#seek(atS + (event.shiftKey ? 1 : SEEK_S)),
-      ArrowUp: () => this.#next(-1),
-      ArrowDown: () => this.#next(1),
-      Home: () => this.#seek(0),
-      End: () => this.#seek(lengthS),
-      " ": () => this.#play(),
-      "+": () => this.#zoom(1 / ZOOM),
-      "-": () => this.#zoom(ZOOM),
-    };
-    const act = event.ctrlKey || event.metaKey || event.altKey ? null : acts[event.key];
-    if (!act) return;
-    event.preventDefault();
-    act();
-  }
-
-  #wheel(event) {
-    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey;
-    if (!sideways && !event.ctrlKey) return; // the page scrolls
-    event.preventDefault();
-    const { view, lengthS } = this.#scene;
-    const { left, width } = event.currentTarget.getBoundingClientRect();
-    const perPixel = (view.until - view.since) / width;
-    if (event.ctrlKey) this.#zoom(Math.exp(event.deltaY / 200), view.since + (event.clientX - left) * perPixel);
-    else this.#look(moved(view, (event.deltaX || event.deltaY) * perPixel, lengthS));
-  }
-
-  /** A press and what follows it; state: {x, view, dragged} of the press. */
-  #drag(canvas, moves) {
-    let state = null;
-    canvas.addEventListener("pointerdown", (event) => {
-      state = { x: event.clientX, view: this.#scene.view, dragged: false };
-      canvas.setPointerCapture(event.pointerId);
-      moves(event, state);
-    });
-    canvas.addEventListener("pointermove", (event) => state && moves(event, state));
-    canvas.addEventListener("pointerup", (event) => {
-      if (state) moves(event, state);
-      state = null;
-    });
-    canvas.addEventListener("pointercancel", () => (state = null));
-  }
-
-  #dragLanes(event, state) {
-    const { left, width } = event.currentTarget.getBoundingClientRect();
-    const perPixel = (state.view.until - state.view.since) / width;
-    if (Math.abs(event.clientX - state.x) > 4) state.dragged = true;
-    if (state.dragged) this.#look(moved(state.view, (state.x - event.clientX) * perPixel, this.#scene.lengthS));
-    else if (event.type === "pointerup") this.#press(state.view.since + (event.clientX - left) * perPixel);
   }
 
   /** A press goes there, and chooses what was said there. */
@@ -352,14 +301,6 @@ export class CallView {
       this.#$("exchanges").querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
     }
     this.#seek(atS);
-  }
-
-  #dragWhole(event) {
-    const { view, lengthS } = this.#scene;
-    const { left, width } = event.currentTarget.getBoundingClientRect();
-    const middle = ((event.clientX - left) / width) * lengthS;
-    const shown = view.until - view.since;
-    this.#look(moved({ since: middle - shown / 2, until: middle + shown / 2 }, 0, lengthS));
   }
 
   // ---- replay
