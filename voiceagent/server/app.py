@@ -30,7 +30,7 @@ from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad, load_report
 from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
-from voiceagent.server.sharing import Gateway, sharing
+from voiceagent.server.sharing import Gateway
 from voiceagent.server.startup import build_engines, posting, started
 from voiceagent.server.status import Judged, Triage, health, ready_line
 from voiceagent.server.supervisor import Supervisor
@@ -106,7 +106,7 @@ class Server:
             keeping(self._routes.kept),
             posting(self._routes.webhooks),
             exporting(self._exporter, self._config.otlp.metrics_s, self._collect),
-            sharing(self._routes, self._gateway),
+            self._routes.sharing(self._gateway),
             audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
         ):
             monitoring = [

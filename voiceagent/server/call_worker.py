@@ -32,7 +32,6 @@ from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import keeping
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
-from voiceagent.server.sharing import sharing
 from voiceagent.server.startup import build_recognizer, build_synthesizer, posting, started
 from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.telemetry.event_loop import LoopMonitor
@@ -122,7 +121,7 @@ class CallWorker:
                 started(self._config, engines, self._metrics, shedder, known) as (services, latency),
                 keeping(self._routes.kept),
                 posting(self._routes.webhooks),
-                sharing(self._routes),
+                self._routes.sharing(),
             ):
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -27,7 +28,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.server.followed_call import FollowedCall, Following
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
-from voiceagent.server.sharing import shared_state
+from voiceagent.server.sharing import Gateway, shared_state
 from voiceagent.server.startup import webhook_sender
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import tracer
@@ -182,6 +183,14 @@ class Routes:
     def keep_secret(self, secret: ClientSecret) -> None:
         """Accept a key that another process gave out."""
         self._admission.secrets.keep(secret, self._admission.clock())
+
+    def sharing(self, gateway: Gateway | None = None) -> AbstractAsyncContextManager[None]:
+        """Share with the other gateways for the length of the block, if anything is shared; in the end they
+        know that this process has gone. gateway: the one that this process speaks for.
+        """
+        if self.shared is None:
+            return nullcontext()
+        return self.shared.running(self.calls.ids, self.end, None if gateway is None else gateway.report)
 
     def end(self, call_id: str) -> bool:
         """End a call of this process; whether it has it, or had."""

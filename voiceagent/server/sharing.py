@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import Gauge
@@ -19,13 +18,12 @@ from voiceagent.validation.errors import problem
 
 if TYPE_CHECKING:
     from voiceagent.cluster.shared_state import SharedState
-    from voiceagent.server.routes import Routes
 
 
 def shared_state(config: Config, kept: ClientSecrets, metrics: Metrics) -> SharedState | None:
-    """What is shared, None where the server is alone; nothing is done before `sharing`. Raises ConfigError.
+    """What is shared, None where the server is alone; nothing is done before `Routes.sharing`.
 
-    kept: the client secrets that this process accepts.
+    kept: the client secrets that this process accepts. Raises ConfigError.
     """
     url = config.cluster.redis_url
     if url is None:
@@ -75,16 +73,3 @@ class Gateway:
     def reports(self) -> tuple[GatewayReport, ...]:
         """The reports of all gateways, as far as they are known."""
         return (self._shared.reports if self._shared is not None else ()) or (self.report(),)
-
-
-@asynccontextmanager
-async def sharing(routes: Routes, gateway: Gateway | None = None) -> AsyncIterator[None]:
-    """Share, if anything is shared; in the end the others know that this process has gone. gateway: that
-    which this process speaks for.
-    """
-    if routes.shared is None:
-        yield
-        return
-    tell = None if gateway is None else gateway.report
-    async with routes.shared.running(routes.calls.ids, routes.end, tell):
-        yield

@@ -20,7 +20,7 @@ from voiceagent.server.call_worker import AUDIOSOCKET, HTTP
 from voiceagent.server.descriptors import Door
 from voiceagent.server.ending import heed_no_signals, stop_on_signals
 from voiceagent.server.lost_calls import LostCalls
-from voiceagent.server.sharing import Gateway, sharing
+from voiceagent.server.sharing import Gateway
 from voiceagent.server.startup import build_engines, posting, webhook_sender
 from voiceagent.server.status import ready_line
 from voiceagent.server.traces import exporting, new_exporter
@@ -112,7 +112,7 @@ class Supervisor:
             monitoring.append(asyncio.create_task(self._workers.parts.run(), name="parts monitor"))
             self._workers.state = "ready"
             announce(ready_line(self._config, listening, self._pool.facts))
-            async with sharing(self._routes, self._gateway):
+            async with self._routes.sharing(self._gateway):
                 await stopped.wait()
                 self._workers.state, patience_s = "draining", self._config.server.drain_s
                 log.info("draining", calls=self._workers.calls, patience_s=patience_s)
