@@ -17,6 +17,7 @@ from anthropic.types import Usage as ReportedUsage
 
 from llmcore.engine import Delta, FinishReason, Message, Request, ToolCall, Usage
 from llmcore.engines.hosted_engine import BrokenStream
+from llmcore.text.tool_calls import sendable_name
 
 CacheTtl = Literal["5m", "1h"]
 
@@ -117,7 +118,12 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
         return [_result(message.tool_call_id, message.content)]
     text = f"<system>{message.content}</system>" if message.role == "system" else message.content
     calls = [
-        {"type": "tool_use", "id": call.call_id, "name": call.name, "input": _arguments(call.arguments)}
+        {
+            "type": "tool_use",
+            "id": call.call_id,
+            "name": sendable_name(call.name),
+            "input": _arguments(call.arguments),
+        }
         for call in message.tool_calls
     ]
     return ([_text(text)] if text.strip() else []) + calls  # an empty text is refused

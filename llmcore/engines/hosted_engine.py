@@ -251,7 +251,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 event = await self.within(patience, anext(events, None))
                 if event is None:
                     break
-                delta = reader.push(event)
+                delta = _read(reader, event)
                 if delta is not None:
                     yield characters.push(delta)
         for delta in reader.finish():
@@ -271,6 +271,16 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         if failure.status in REFUSED_STATUSES:
             return RequestError(text)
         return BusyError(text) if failure.status in BUSY_STATUSES else LlmError(text)
+
+
+def _read(reader: StreamReader, event: Any) -> Delta | None:
+    """What an event says. Raises BrokenStream, also where it is not made as the API's events are."""
+    try:
+        return reader.push(event)
+    except BrokenStream:
+        raise
+    except (AttributeError, TypeError, ValueError, KeyError) as error:  # the clients' packages check nothing
+        raise BrokenStream(f"an event cannot be read: {error!r}") from error
 
 
 def trace_headers(request: Request) -> dict[str, str]:

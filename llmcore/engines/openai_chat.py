@@ -6,6 +6,7 @@ it too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +16,7 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaTool
 
 from llmcore.engine import Delta, FinishReason, Message, Request, ToolCall, Usage
 from llmcore.engines.hosted_engine import BrokenStream
-from llmcore.text.tool_calls import new_call_id
+from llmcore.text.tool_calls import new_call_id, sendable_name
 
 END_FIELD = "end_log_probability"
 """The field of the usage with our own replicas' word on whether a message ends."""
@@ -63,7 +64,7 @@ def _message(message: Message) -> dict[str, Any]:
             {
                 "id": call.call_id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
+                "function": {"name": sendable_name(call.name), "arguments": call.arguments},
             }
             for call in message.tool_calls
         ]
@@ -88,14 +89,21 @@ class _GrowingCall:
         self.call_id = self.call_id or piece.id or ""
         if piece.function is not None:
             self.name += piece.function.name or ""
-            self.arguments += piece.function.arguments or ""
+            arguments: Any = piece.function.arguments or ""  # some servers send the object itself
+            self.arguments += arguments if isinstance(arguments, str) else json.dumps(arguments)
+
+    def is_other(self, piece: ChoiceDeltaToolCall) -> bool:
+        """Whether a piece begins another call: some servers give all of them one index, or none."""
+        name = piece.function.name if piece.function is not None else None
+        return bool(name and piece.id and self.call_id and piece.id != self.call_id)
 
 
 class ChunkReader:
     """Takes the chunks of one reply and makes deltas: text at once, tool calls when they are complete."""
 
     def __init__(self) -> None:
-        self._calls: dict[int, _GrowingCall] = {}
+        self._calls: list[_GrowingCall] = []
+        self._growing: dict[int | None, _GrowingCall] = {}  # the newest of each index
         self._finish: str | None = None
         self._usage = Usage()
         self.started = False
@@ -113,10 +121,21 @@ class ChunkReader:
             return None
         choice = chunk.choices[0]
         self._finish = choice.finish_reason or self._finish
-        self.started = self.started or bool(choice.delta.content or choice.delta.tool_calls)
-        for piece in _pieces(choice.delta):
-            self._calls.setdefault(piece.index, _GrowingCall()).add(piece)
-        return Delta(choice.delta.content) if choice.delta.content else None
+        delta: ChoiceDelta | None = choice.delta  # null from some servers
+        if delta is None:
+            return None
+        words = delta.content or delta.refusal  # which stands where content would
+        self.started = self.started or bool(words or delta.tool_calls)
+        for piece in _pieces(delta):
+            self._add(piece)
+        return Delta(words) if words else None
+
+    def _add(self, piece: ChoiceDeltaToolCall) -> None:
+        growing = self._growing.get(piece.index)
+        if growing is None or growing.is_other(piece):
+            growing = self._growing[piece.index] = _GrowingCall()
+            self._calls.append(growing)
+        growing.add(piece)
 
     def finish(self) -> list[Delta]:
         """The calls, and the last delta. Raises BrokenStream when the stream ended early or was cut by a
@@ -126,8 +145,7 @@ class ChunkReader:
         if self._finish not in _FINISH:
             raise BrokenStream(f"the server ended the reply: {self._finish}")
         calls = tuple(
-            ToolCall(call.call_id or new_call_id(), call.name, call.arguments or "{}")
-            for _, call in sorted(self._calls.items())
+            ToolCall(call.call_id or new_call_id(), call.name, call.arguments or "{}") for call in self._calls
         )
         # vLLM says "stop" after a call that tool_choice named.
         reason: FinishReason = "tool_calls" if calls else _FINISH[self._finish]

@@ -8,6 +8,7 @@ The markups are those of the models' own chat templates: Hermes and Qwen write
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -41,6 +42,8 @@ MARKUPS: dict[MarkupName, Markup] = {
     "mistral": Markup("[TOOL_CALLS]", ""),
 }
 BARE_JSON = Markup("", "")
+_UNSENDABLE = re.compile(r"[^a-zA-Z0-9_-]")
+"""OpenAI's names of functions have nothing else; Anthropic's are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,13 @@ class Parsed:
 def new_call_id() -> str:
     """An id as OpenAI's API makes them."""
     return f"call_{uuid4().hex[:24]}"
+
+
+def sendable_name(name: str) -> str:
+    """The name of a called tool as APIs take it back. A model may call what there is not, by any name; a
+    history with one that no tool could have is refused, with all that follows in the call.
+    """
+    return _UNSENDABLE.sub("_", name)[:64] or "unnamed"
 
 
 class ToolCallParser:

@@ -181,13 +181,13 @@ class TestCall:
 
     @property
     def tools(self) -> list[tuple[str, dict[str, Any], str]]:
-        """The tools that were called: name, arguments, and the answer, "" while there is none."""
+        """The tools that were called: name, arguments, and the answer, "" while there is none. What a model
+        wrote in place of arguments stands as the one argument `arguments`.
+        """
         items = self._call.session.items
         answers = {item.call_id: item.output for item in items if isinstance(item, ToolOutputItem)}
         calls = [item.call for item in items if isinstance(item, ToolCallItem)]
-        return [
-            (call.name, json.loads(call.arguments or "{}"), answers.get(call.call_id, "")) for call in calls
-        ]
+        return [(call.name, _given(call.arguments), answers.get(call.call_id, "")) for call in calls]
 
     @property
     def hung_up(self) -> bool:
@@ -223,6 +223,14 @@ class TestCall:
     async def _hooks_over(self) -> None:
         if self._running is not None:
             await self._running.hooks_over()
+
+
+def _given(arguments: str) -> dict[str, Any]:
+    try:
+        given = json.loads(arguments or "{}")
+    except ValueError:
+        given = None
+    return given if isinstance(given, dict) else {"arguments": arguments}
 
 
 class _Line:

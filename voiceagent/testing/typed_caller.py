@@ -82,11 +82,16 @@ class TypedCaller:
         await self.listen()
 
     async def listen(self, past_questions: bool = False) -> None:
-        """Do nothing until nothing more comes; past_questions: nor when a tool asks for something."""
+        """Do nothing until nothing more comes; past_questions: nor when a tool asks for something. Raises
+        AssertionError where a response failed.
+        """
         async with asyncio.timeout(PATIENCE_S):
             while not await self._waits(past_questions):
                 self._client.happened.clear()
                 await self._client.happened.wait()
+        failures, self._client.failures = self._client.failures, []
+        if failures:
+            raise AssertionError(f"the call went wrong: {'; '.join(failures)}")
 
     async def stay_silent(self) -> None:
         """Let the idle timeout pass, without the wait, and read what comes of it."""
@@ -123,6 +128,7 @@ class _Client:
 
     def __init__(self) -> None:
         self.words: list[str] = []
+        self.failures: list[str] = []
         self.happened = asyncio.Event()
 
     def notify(self, notification: notify.Notification) -> None:
@@ -130,6 +136,8 @@ class _Client:
             self.words.append("")
         elif isinstance(notification, notify.NotifyResponseText):
             self.words[-1] += notification.text
+        elif isinstance(notification, notify.NotifyResponseEnded) and notification.status == "failed":
+            self.failures.append(notification.reason)
         self.happened.set()
 
     def play(self, response_id: str, frame: Samples) -> None:

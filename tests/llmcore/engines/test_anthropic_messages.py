@@ -110,3 +110,9 @@ def test_the_choice_of_a_tool_is_sent(choice: str, sent: dict[str, str]) -> None
 
 def test_blank_stop_strings_are_left_out() -> None:
     assert body(QUESTION, stop=("\n", "END"))["stop_sequences"] == ["END"]
+
+
+def test_a_called_name_that_no_tool_can_have_is_sent_back_as_one_that_it_can() -> None:
+    call = Message("assistant", "", (ToolCall("call_1", "open door!", "{}"),))
+    sent = body(QUESTION, call, Message("tool", "no such tool", tool_call_id="call_1"))
+    assert sent["messages"][1]["content"][0]["name"] == "open_door_"

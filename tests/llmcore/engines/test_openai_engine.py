@@ -247,6 +247,60 @@ async def test_tool_calls_in_pieces_come_whole(llm: OpenAILlm, server: ScriptedS
     assert last.finish_reason == "tool_calls"
 
 
+TWO_CALLS = (("call_a", "open_door", '{"room": 7}'), ("call_b", "ring", "{}"))
+
+
+@pytest.mark.parametrize("index", [{"index": 0}, {"index": None}, {}])
+async def test_calls_that_have_one_index_or_none_are_told_apart_by_their_ids(
+    llm: OpenAILlm, server: ScriptedServer, index: dict[str, Any]
+) -> None:
+    pieces = [
+        chunk({"tool_calls": [index | {"id": call_id, "function": {"name": name, "arguments": arguments}}]})
+        for call_id, name, arguments in TWO_CALLS
+    ]
+    server.answers = [stream(*pieces, chunk({}, "tool_calls"))]
+    calls, _ = await read(llm)
+    assert calls.tool_calls == tuple(ToolCall(*call) for call in TWO_CALLS)
+
+
+async def test_arguments_that_come_as_an_object_are_taken(llm: OpenAILlm, server: ScriptedServer) -> None:
+    piece = {"index": 0, "id": "call_a", "function": {"name": "open_door", "arguments": {"room": 7}}}
+    server.answers = [stream(chunk({"tool_calls": [piece]}), chunk({}, "tool_calls"))]
+    calls, _ = await read(llm)
+    assert calls.tool_calls == (ToolCall("call_a", "open_door", '{"room": 7}'),)
+
+
+@pytest.mark.parametrize(
+    ("called", "sent"),
+    [("bad name!", "bad_name_"), ("", "unnamed"), ("shop.add", "shop_add"), ("x" * 70, "x" * 64)],
+)
+async def test_a_called_name_that_no_tool_can_have_is_sent_back_as_one_that_it_can(
+    llm: OpenAILlm, server: ScriptedServer, called: str, sent: str
+) -> None:
+    server.answers = [hello()]
+    call = Message("assistant", "", tool_calls=(ToolCall("call_1", called, "{}"),))
+    await read(llm, Request((*ASK.messages, call, Message("tool", "no such tool", tool_call_id="call_1"))))
+    assert server.bodies[0]["messages"][2]["tool_calls"][0]["function"]["name"] == sent
+
+
+async def test_a_refusal_of_the_model_is_what_it_says(llm: OpenAILlm, server: ScriptedServer) -> None:
+    pieces = [chunk({"content": None, "refusal": text}) for text in ("I cannot ", "do that.")]
+    server.answers = [stream(*pieces, chunk({}, "stop"))]
+    assert "".join(delta.text for delta in await read(llm)) == "I cannot do that."
+
+
+async def test_chunks_without_choices_or_delta_say_nothing(llm: OpenAILlm, server: ScriptedServer) -> None:
+    empty = [chunk({}) | {"choices": choices} for choices in ([], None, [{"index": 0, "delta": None}])]
+    server.answers = [stream(*empty, chunk({"content": "Hello"}), chunk({}, "stop"))]
+    assert "".join(delta.text for delta in await read(llm)) == "Hello"
+
+
+async def test_a_chunk_that_is_none_is_an_llm_error(llm: OpenAILlm, server: ScriptedServer) -> None:
+    server.answers = [stream({"choices": [7]})] * 3
+    with pytest.raises(LlmError, match="an event cannot be read"):
+        await read(llm)
+
+
 async def test_too_many_requests_are_tried_again_when_the_server_says(
     llm: OpenAILlm, server: ScriptedServer, waits: list[float]
 ) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import pytest
 
+from llmcore.engine import Delta, LlmError, Request, ToolCall, Usage
 from voiceagent.agents import Agent, Said, ToolFailed, tool
 from voiceagent.agents.running import RESULT_CHARACTERS
-from voiceagent.testing import Calls, TestCall
+from voiceagent.testing import Calls, ScriptedModel, TestCall
 
 
 class Shop(Agent):
@@ -356,3 +357,22 @@ async def test_what_was_expected_and_did_not_come_is_told_with_what_did() -> Non
             call.expect_tool("add")
         with pytest.raises(AssertionError, match=r"Pizza Roma\."):
             call.expect_words("goodbye")
+
+
+class Failing(ScriptedModel):
+    """A model that calls a tool with what is no JSON; then it fails."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        self.requests.append(request)
+        if len(self.requests) > 1:
+            raise LlmError("the key is wrong")
+        yield Delta(tool_calls=(ToolCall("call_1", "end", '{"now": '),))
+        yield Delta(finish_reason="tool_calls", usage=Usage())
+
+
+async def test_a_response_that_fails_fails_the_test_in_words() -> None:
+    async with TestCall(Shop, llm=Failing()) as call:
+        with pytest.raises(AssertionError, match="the call went wrong: llm: the key is wrong"):
+            await call.says("bye")
+        assert call.tools[0][:2] == ("end", {"arguments": '{"now": '})
+        assert "wrong arguments for end" in call.expect_tool("end")
