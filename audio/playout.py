@@ -13,6 +13,7 @@ that can drop what it sent (Twilio's `clear`), or whose network stutters, may ta
 
 from __future__ import annotations
 
+import math
 from collections import deque
 
 import numpy as np
@@ -23,23 +24,56 @@ DUCKED_GAIN = 10 ** (-15 / 20)
 """The gain of a ducked voice: quiet enough to speak over, loud enough not to seem gone."""
 GLIDE_S = 0.005
 """How long the gain takes to change: too short to wait for, too long to click."""
+UNREPORTED_S = 1.0
+"""So much can be played beyond the newest report: what lies between two, and the way of one."""
+LOST_REPORTS_S = 20.0
+"""Without a report for so long the clock tells alone: the remote has lost them."""
 _TOLERANCE_S = 1e-6
 """A frame is due this much early, so that rounding never makes a timer fire in vain."""
+
+
+class Reports:
+    """What the remote of a call tells of the sound that it has played. One that tells while it plays, as by
+    marks, has not played what it does not tell of: its line stands still.
+    """
+
+    def __init__(self) -> None:
+        self._tells = False
+        self._played_s = self._at_s = 0.0
+
+    def begin(self, now_s: float) -> None:
+        """Another response begins."""
+        self._played_s, self._at_s = 0.0, now_s
+
+    def take(self, played_s: float, now_s: float) -> None:
+        """So much of the response was played."""
+        self._tells = True
+        self._played_s, self._at_s = played_s, now_s
+
+    def most_s(self, now_s: float) -> float:
+        """How much of the response can have been played by now."""
+        if not self._tells or now_s > self._at_s + LOST_REPORTS_S:
+            return math.inf
+        return self._played_s + UNREPORTED_S
 
 
 class Playout:
     """The sound of one response, at `rate_hz`, in frames of `frame_s`, at most `lead_s` ahead of real time.
 
     `now_s` is any monotonic clock. The queue has no bound of its own: hold the synthesizer back by
-    `unsent_s`. Raises ValueError where the lead is shorter than a frame.
+    `unsent_s`. reports: what the remote tells, of this response too. Raises ValueError where the lead is
+    shorter than a frame.
     """
 
-    def __init__(self, rate_hz: int, frame_s: float = 0.02, lead_s: float = 0.06) -> None:
+    def __init__(
+        self, rate_hz: int, frame_s: float = 0.02, lead_s: float = 0.06, reports: Reports | None = None
+    ) -> None:
         if lead_s < frame_s:
             raise ValueError(f"lead_s is {lead_s}; it must hold a frame of {frame_s} s")
         self._rate_hz = rate_hz
         self._frame_samples = round(frame_s * rate_hz)
         self._lead_s = lead_s
+        self._reports = reports or Reports()
         self._queue: deque[Samples] = deque()
         self._queued_samples = 0  # all that was ever queued
         self._sent_samples = 0
@@ -141,7 +175,8 @@ class Playout:
         """Sound that was sent and that the remote has not played."""
         if self._played_out_at_s is None:
             return 0.0
-        return max(0.0, self._played_out_at_s + self._behind_s - now_s)
+        by_reports_s = self.sent_s - self._reports.most_s(now_s)
+        return max(0.0, self._played_out_at_s + self._behind_s - now_s, by_reports_s)
 
     def _has_frame(self) -> bool:
         if self._held:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio.playout import DUCKED_GAIN, Playout
+from audio.playout import DUCKED_GAIN, LOST_REPORTS_S, UNREPORTED_S, Playout, Reports
 
 RATE_HZ = 8_000
 FRAME = 160
@@ -311,3 +311,53 @@ def test_what_a_stop_says_stays_true(course, stop_after_s):
     for later_s in (0.0, 0.5, 50.0):
         assert playout.due(now_s + stop_after_s + later_s) == []
         assert playout.played_s(now_s + stop_after_s + later_s) == played_s
+
+
+def reporting() -> tuple[Playout, Reports]:
+    """Ten seconds of sound to a remote that has told of what it played before."""
+    reports = Reports()
+    reports.take(2.0, -1.0)
+    reports.begin(0.0)
+    playout = Playout(RATE_HZ, FRAME_S, LEAD_S, reports)
+    playout.queue(sound(10.0))
+    playout.finish()
+    return playout, reports
+
+
+def test_what_a_remote_that_reports_does_not_tell_of_was_not_played():
+    playout, reports = reporting()
+    run(playout, 0.0, 1.5)
+    reports.take(1.4, 1.5)
+    playout.reported(1.4, 1.5)
+    run(playout, 1.5, 8.0)  # its line stands still
+    assert playout.sent_s > 7.0
+    assert playout.stop(8.0) == pytest.approx(1.4 + UNREPORTED_S)
+
+
+def test_where_the_line_stands_still_before_a_response_nothing_of_it_is_played():
+    playout, _ = reporting()
+    run(playout, 0.0, 8.0)
+    assert playout.played_s(8.0) == pytest.approx(UNREPORTED_S)
+
+
+def test_a_response_whose_reports_are_late_is_over_when_they_come():
+    playout, reports = reporting()
+    run(playout, 0.0, 12.0)
+    assert playout.all_sent
+    assert not playout.all_played(12.0)
+    reports.take(10.0, 17.0)
+    playout.reported(10.0, 17.0)
+    assert playout.all_played(17.0)
+
+
+def test_a_remote_that_has_lost_its_reports_is_taken_by_the_clock():
+    playout, _ = reporting()
+    run(playout, 0.0, LOST_REPORTS_S + 1.0)
+    assert playout.all_played(LOST_REPORTS_S + 1.0)
+
+
+def test_the_last_report_of_a_healthy_remote_is_not_waited_for():
+    playout, reports = reporting()
+    run(playout, 0.0, 10.0)
+    reports.take(10.0 - UNREPORTED_S, 9.5)
+    assert playout.all_played(10.0 + FRAME_S)

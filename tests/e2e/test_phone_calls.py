@@ -185,3 +185,24 @@ async def test_the_history_follows_the_marks_of_a_line_that_plays_late(kind: typ
     assert WORDS.startswith(greeted)
     # Four words are on the way; without marks they would be taken for heard.
     assert abs(len(greeted.split()) - caller.played_s / WORD_S) <= 1.5
+
+
+@pytest.mark.parametrize("kind", [one for one in PROVIDERS if one.returns_marks], ids=line_of)
+async def test_the_history_has_nothing_that_a_line_that_stands_still_did_not_play(
+    kind: type[Provider],
+) -> None:
+    brain = Brain()
+    async with phone_agent(brain) as addresses, calling(kind(), addresses[line_of(kind)]) as caller:
+        await caller.until(lambda: caller.playing_s > 1.5)
+        caller.hold_back()
+        rate_hz = caller.provider.format.rate_hz
+        await caller.speak(np.zeros(3 * rate_hz, np.int16))  # he hears nothing, and asks what is
+        await caller.speak(np.concatenate([recorded("something.wav", rate_hz), np.zeros(rate_hz, np.int16)]))
+        await caller.until(lambda: brain.requests)
+        caller.let_come()
+        assert caller.cleared
+    history = brain.requests[0].messages
+    greeted = next(message.content for message in history if message.role == "assistant")
+    greeted = greeted.removeprefix("Noted. ")
+    assert WORDS.startswith(greeted)
+    assert abs(len(greeted.split()) - caller.played_s / WORD_S) <= 2.5

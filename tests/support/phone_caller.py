@@ -33,10 +33,24 @@ class PhoneCaller:
         self._playing: list[tuple[float, float]] = []
         self._marks: list[tuple[str, asyncio.TimerHandle]] = []
         self._sent = 0
+        self._held: list[Command] | None = None
         self._happened = asyncio.Event()
+
+    def hold_back(self) -> None:
+        """From now on what the server sends is on its way: its line to the caller stands still."""
+        self._held = []
+
+    def let_come(self) -> None:
+        """All of that comes now."""
+        held, self._held = self._held or [], None
+        for command in held:
+            self.take(command)
 
     def take(self, command: Command) -> None:
         """Take what the server sent."""
+        if self._held is not None:
+            self._held.append(command)
+            return
         now_s = self._loop.time()
         if command.kind == "sound":
             idle = not self._playing or self._playing[-1][1] < now_s

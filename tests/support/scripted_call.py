@@ -65,7 +65,7 @@ class ScriptedCall:
         self.heard.append(samples)
         self.happened.set()
 
-    def played(self, response_id: str, played_s: float) -> None:
+    def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         self.reports.append((response_id, played_s))
         self.happened.set()
 

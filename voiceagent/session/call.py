@@ -92,8 +92,10 @@ class Call(Protocol):
     def post(self, event: AgentEvent) -> None:
         """Have something done, as the agent's code may."""
 
-    def played(self, response_id: str, played_s: float) -> None:
-        """The client has played so many seconds of the response's sound by now, where it tells."""
+    def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
+        """The client has played so many seconds of the response's sound by now, where it tells. all_along: it
+        tells as it plays, so that what it has not told of was not played.
+        """
 
     async def ended(self) -> str:
         """Wait until the call has ended by itself; why it was hung up, "" where it broke off."""

@@ -78,10 +78,10 @@ class CommandExecutor:
         self._late_timer = EventTimer(post)
         self._reports = settings.latency_events
 
-    def played(self, response_id: str, played_s: float) -> None:
+    def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """The client has played so much of the response's sound."""
         self.stamps.played(response_id, played_s)
-        self._speaker.played(response_id, played_s)
+        self._speaker.played(response_id, played_s, all_along)
 
     @property
     def playing(self) -> tuple[str, float]:

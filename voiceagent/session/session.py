@@ -94,10 +94,10 @@ class Session(BaseCall):
             request = replace(request, buffered_s=self._listener.buffered_s)
         self.post(request)
 
-    def played(self, response_id: str, played_s: float) -> None:
+    def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """The client has played so much of the response's sound."""
         if not self._closed:
-            self._executor.played(response_id, played_s)
+            self._executor.played(response_id, played_s, all_along)
 
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from audio.pcm import Samples
-from audio.playout import Playout
+from audio.playout import Playout, Reports
 from audio.resample import Resampler
 from voiceagent.conversation.events import Event, PlayoutPlayed, PlayoutSent
 from voiceagent.conversation.settings import CallSettings
@@ -52,6 +52,7 @@ class Speaker:
         self._room = asyncio.Event()
         self._room.set()
         self._response_id = ""
+        self._reports = Reports()
         self._playout: Playout | None = None
         self._resampler: Resampler | None = None
         self._sent = False
@@ -98,9 +99,13 @@ class Speaker:
         self.close()
         return played_s
 
-    def played(self, response_id: str, played_s: float) -> None:
-        """The client says that it has played so much of the response; too late where that is over."""
+    def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
+        """The client says that it has played so much of the response; too late where that is over. all_along:
+        see `Call.played`.
+        """
         if self._playout is not None and response_id == self._response_id:
+            if all_along:
+                self._reports.take(played_s, self._clock())
             self._playout.reported(played_s, self._clock())
             self._pump()
 
@@ -147,7 +152,9 @@ class Speaker:
             self.close()
             self._response_id = response_id
             self._on_the_way = self._rate_hz, Resampler(self._rate_hz, self._rate_hz)
-            self._playout = Playout(self._rate_hz, self._frame_s, self._lead_s + self._frame_s - FRAME_S)
+            self._reports.begin(self._clock())
+            lead_s = self._lead_s + self._frame_s - FRAME_S
+            self._playout = Playout(self._rate_hz, self._frame_s, lead_s, self._reports)
             self._resampler = Resampler(self._from_hz, self._rate_hz)
             self._sent = False
             # the caller was speaking before this response had any sound

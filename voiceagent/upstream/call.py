@@ -122,10 +122,10 @@ class UpstreamCall(BaseCall):
         if (rate_hz := self.settings.input_format.rate_hz) != before_hz:
             self._resampler = Resampler(rate_hz, UPSTREAM_HZ)
 
-    def played(self, response_id: str, played_s: float) -> None:
+    def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """The client has played so much of the response's sound."""
         if not self._closed:
-            self._speaker.played(response_id, played_s)
+            self._speaker.played(response_id, played_s, all_along)
 
     def post(self, event: ev.Event) -> None:
         """Take an event in and carry out what comes of it, in order, before anything else happens."""

@@ -209,7 +209,7 @@ class PhoneCall:
         played = self._client.played(name)
         if played is not None:
             played_s = played.samples / self._call.settings.output_format.rate_hz
-            self._call.played(played.response_id, played_s)
+            self._call.played(played.response_id, played_s, all_along=True)
 
     # ---- the keypad
 
