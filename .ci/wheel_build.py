@@ -2,7 +2,8 @@
 
 An environment has packages of other people too, any of which may be called `audio`. In the repository, and
 so in an editable install, both folders stay where they are. What names them is found in the syntax tree:
-imports, and strings that are exactly the name of one of their modules, or of a class in one. No line moves.
+imports, and strings that are exactly the name of one of their modules, or of a class or function in one. No
+line moves.
 
 The build backend is setuptools' own; it is here so that `tool.setuptools.cmdclass` finds the two commands
 (PEP 517, in-tree backends).
@@ -42,7 +43,7 @@ __all__ = [
 
 CARRIED = ("audio", "llmcore")
 _CARRIED = re.compile(rf"({'|'.join(CARRIED)})(\.|$)")
-_REFERENCE = re.compile(r"(?P<module>\w+(\.\w+)+?)([.:][A-Z]\w*)?")
+_REFERENCE = re.compile(r"(?P<module>\w+(\.\w+)+?)(:\w+|\.[A-Z]\w*)?")
 
 
 class BuildPackages(build_py):
