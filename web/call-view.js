@@ -1,7 +1,8 @@
 // One call: its timeline, what was said, and where the time of a turn went; followed while it goes on.
 
-import { readCall, readPeaks, replayCall, urlOf } from "./calls-api.js";
+import { readCall, readPeaks, urlOf } from "./calls-api.js";
 import { marksOf, when } from "./call-list.js";
+import { CallReplay } from "./call-replay.js";
 import { exchangeItem, fingerprint, measured, showDetails } from "./exchange.js";
 import { Player } from "./player.js";
 import { HEIGHT, drawLanes, drawWhole } from "./timeline-canvas.js";
@@ -30,6 +31,7 @@ export class CallView {
     this.#$ = $;
     this.#failed = failed;
     this.#player = new Player($("audio"), () => this.#draw());
+    new CallReplay($, () => this.#id, (promise, id) => this.#asked(promise, id));
     this.#clear();
     this.#listen();
     new ResizeObserver(() => this.#draw()).observe($("lanes").parentElement);
@@ -280,8 +282,6 @@ export class CallView {
     for (const id of ["hear-caller", "hear-agent"]) {
       on(id, "change", () => this.#player.hear($("hear-caller").checked, $("hear-agent").checked));
     }
-    on("copy", "click", () => this.#copy());
-    on("replay", "click", () => this.#replay());
     listenToTimeline($("lanes"), $("whole"), () => this.#scene, {
       look: (view) => this.#look(view),
       zoom: (factor, atS) => this.#zoom(factor, atS),
@@ -301,34 +301,6 @@ export class CallView {
       this.#$("exchanges").querySelector(".chosen")?.scrollIntoView({ block: "nearest" });
     }
     this.#seek(atS);
-  }
-
-  // ---- replay
-
-  async #copy() {
-    const command = `voiceagent replay ${this.#id} --config FILE`;
-    try {
-      await navigator.clipboard.writeText(command);
-      this.#say(`Copied: ${command}`);
-    } catch {
-      this.#say(command); // to be copied by hand: browsers allow it on https and localhost only
-    }
-  }
-
-  async #replay() {
-    const id = this.#id;
-    this.#say("Replaying…");
-    const told = await this.#asked(replayCall(id), id);
-    if (!told) return this.#say("");
-    const { same, events, seconds, event, diff } = told;
-    this.#say(same ? `The same decisions at all ${events} events, in ${seconds} s.` : `It departs at event ${event} of ${events}.`);
-    this.#$("diff").hidden = same;
-    this.#$("diff").textContent = diff ?? "";
-  }
-
-  #say(words) {
-    this.#$("outcome").hidden = words === "";
-    this.#$("outcome").textContent = words;
   }
 }
 

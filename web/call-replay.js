@@ -1,0 +1,47 @@
+// A call run again: the command that does it, and what the server's own replay came to.
+
+import { replayCall } from "./calls-api.js";
+
+export class CallReplay {
+  #$;
+  #shown;
+  #asked;
+
+  /**
+   * $: gives an element of the page by its id. shown: gives the id of the call that is shown. asked(promise, id): what
+   * was asked for, null where it failed or another call is shown by now.
+   */
+  constructor($, shown, asked) {
+    this.#$ = $;
+    this.#shown = shown;
+    this.#asked = asked;
+    $("copy").addEventListener("click", () => this.#copy());
+    $("replay").addEventListener("click", () => this.#replay());
+  }
+
+  async #copy() {
+    const command = `voiceagent replay ${this.#shown()} --config FILE`;
+    try {
+      await navigator.clipboard.writeText(command);
+      this.#say(`Copied: ${command}`);
+    } catch {
+      this.#say(command); // to be copied by hand: browsers allow it on https and localhost only
+    }
+  }
+
+  async #replay() {
+    const id = this.#shown();
+    this.#say("Replaying…");
+    const told = await this.#asked(replayCall(id), id);
+    if (!told) return this.#say("");
+    const { same, events, seconds, event, diff } = told;
+    this.#say(same ? `The same decisions at all ${events} events, in ${seconds} s.` : `It departs at event ${event} of ${events}.`);
+    this.#$("diff").hidden = same;
+    this.#$("diff").textContent = diff ?? "";
+  }
+
+  #say(words) {
+    this.#$("outcome").hidden = words === "";
+    this.#$("outcome").textContent = words;
+  }
+}
