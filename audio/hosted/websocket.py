@@ -20,12 +20,13 @@ class ConnectionLost(Exception):
 
 
 async def opened(
-    server: HostedServer, path: str, headers: dict[str, str], ping_s: float = 20.0
+    server: HostedServer, path: str, headers: dict[str, str], ping_s: float | None = 20.0
 ) -> ClientConnection:
     """A connection to `path` below the server's address.
 
     ping_s: how often it is asked whether it is there, and how long an answer may take: one that hangs
-    is lost. Raises ConnectionLost, or the engine's own error where another try would do no better.
+    is lost; None where whoever opens it asks himself. Raises ConnectionLost, or the engine's own error where
+    another try would do no better.
     """
     url = server.base_url.replace("http", "ws", 1) if server.base_url.startswith("http") else server.base_url
     try:

@@ -21,6 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from audio.hosted.server import HostedServer, bearer, reason_of, retry_wait_s
 from audio.hosted.websocket import ConnectionLost, opened
 from audio.pcm import Samples
+from llmcore.serving.patience import Patience
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
@@ -70,8 +71,8 @@ class Upstream:
 
     async def connect(self) -> ClientConnection:
         """A connection. Raises ConnectionLost, or UpstreamRefused where another try would do no better."""
-        path, ping_s = f"realtime?model={quote(self.config.model)}", self.config.connect_timeout_s
-        return await opened(self._server, path, self._headers, ping_s)
+        path = f"realtime?model={quote(self.config.model)}"
+        return await opened(self._server, path, self._headers, ping_s=None)
 
 
 class UpstreamListener(Protocol):
@@ -179,6 +180,8 @@ class UpstreamConnection:
         # whoever ends his turns himself is answered to what he said meanwhile
         self._waiting = deque([*(event for event in told if event not in asked), *heard, *asked])
         sending = asyncio.create_task(self._send_waiting(connection), name="to the upstream")
+        ping_s = self._upstream.config.connect_timeout_s
+        asking = asyncio.create_task(_give_up_silent(connection, ping_s), name="ask the upstream")
         took_part = False
         try:
             async for message in connection:
@@ -187,11 +190,13 @@ class UpstreamConnection:
                 listener.upstream_sent(event)
             return took_part, "it closed the connection"
         except (ConnectionClosed, ValueError, AttributeError) as error:  # or no JSON object
-            return took_part, reason_of(error)
+            silent = asking.done() and asking.exception() is None
+            return took_part, f"it answered no ping within {ping_s:g} s" if silent else reason_of(error)
         finally:
             self._connected = False
             sending.cancel()
-            await asyncio.gather(sending, return_exceptions=True)
+            asking.cancel()
+            await asyncio.gather(sending, asking, return_exceptions=True)
 
     async def _send_waiting(self, connection: ClientConnection) -> None:
         with suppress(ConnectionClosed):  # told by whoever reads
@@ -208,6 +213,26 @@ class UpstreamConnection:
     def _tell(self, outcome: str, reason: str) -> None:
         self._upstream.count(outcome)
         self._log.warning(f"upstream_{outcome}", reason=reason)
+
+
+async def _give_up_silent(connection: ClientConnection, ping_s: float) -> None:
+    """Break the connection off once a ping was not answered for so long."""
+    await unanswered(connection, ping_s)
+    connection.transport.abort()
+
+
+async def unanswered(connection: ClientConnection, ping_s: float) -> None:
+    """Ask every `ping_s` whether the upstream is there; returns once it has not answered for as long. A pause
+    of this process is not held against it.
+    """
+    while True:
+        await asyncio.sleep(ping_s)
+        pong = await connection.ping()
+        try:
+            async with Patience(ping_s):
+                await pong
+        except TimeoutError:
+            return
 
 
 def _is_of_sound(event: Event) -> bool:

@@ -376,9 +376,12 @@ async def test_one_that_hangs_is_lost_and_called_again(monkeypatch: pytest.Monke
     made = MadeUpstream()
     async with calling(made, monkeypatch, connect_timeout_s=0.5) as (_, _, registry):
         await made.until("session.update")
-        made.hang()
-        await made.until("session.update", 2)
+        with capture_logs() as logged:
+            made.hang()
+            await made.until("session.update", 2)
         made.wake()
+    reasons = [entry["reason"] for entry in logged if entry["event"] == "upstream_lost"]
+    assert reasons == ["it answered no ping within 0.5 s"]
     assert registry.get_sample_value("voiceagent_upstream_connections_total", {"outcome": "lost"}) == 1
 
 

@@ -16,6 +16,7 @@ log = structlog.get_logger()
 CHANNEL = "oai-events"
 CONNECT_S = 15.0
 """How long a caller who got an answer may take to be there."""
+SILENT = "nothing answers at the caller's address: he, or his network, has gone"
 MAX_BUFFERED_BYTES = 65_536
 """Bytes handed to the channel and not yet sent; the outbox keeps the rest, and knows when it is too much."""
 
@@ -35,6 +36,7 @@ class DataChannelWire:
         self._room = asyncio.Event()
         self._take: Callable[[str | bytes], None] = lambda message: None
         peer.on("connectionstatechange", self._monitor_state)
+        peer.on("iceconnectionstatechange", self._monitor_line)
         peer.on("datachannel", self._choose)
 
     @property
@@ -98,6 +100,11 @@ class DataChannelWire:
             self._connected.set_result(None)
         elif state in ("failed", "closed"):
             self._leave(f"the connection is {state}")
+
+    def _monitor_line(self) -> None:
+        # without consent (RFC 7675) the line is closed, before what goes over it
+        if self._peer.iceConnectionState == "closed" and self._peer.connectionState == "connected":
+            self._leave(SILENT)
 
     def _choose(self, channel: RTCDataChannel) -> None:
         if channel.label != CHANNEL or self._decided.is_set():

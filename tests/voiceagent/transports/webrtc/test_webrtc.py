@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aioice
 import httpx
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from voiceagent.transports.realtime.http import MAX_BODY_BYTES, answering, under
 from voiceagent.transports.webrtc.aiortc_sctp_internals import drop_unsendable
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import Network
+from voiceagent.transports.webrtc.wire import SILENT
 
 KEY = {"authorization": "Bearer secret-key"}
 SDP = {"content-type": "application/sdp"}
@@ -231,6 +233,24 @@ async def test_events_without_a_line_are_dropped_without_harm() -> None:
     peer.sctp._remote_port = 5000
     await peer.sctp._send_chunk(AbortChunk())
     await peer.close()
+
+
+async def test_a_caller_whose_network_is_gone_is_named_so_and_leaves_his_slot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(aioice.ice, "CONSENT_INTERVAL", 0.05)
+    monkeypatch.setattr(aioice.stun, "RETRY_RTO", 0.01)
+    site = Site(Admission())
+    async with browsing(site) as http:
+        caller = RtcCaller(http)
+        await caller.connect()
+        caller.peer.getTransceivers()[0].sender.transport.transport._connection.request_received = (
+            lambda *message: None
+        )
+        async with asyncio.timeout(20):
+            await site.calls[0].gone.wait()
+        await caller.peer.close()
+    assert site.calls[0].closed == SILENT
 
 
 async def test_calls_take_ports_of_the_range_and_tell_the_announced_address() -> None:
