@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
@@ -19,6 +19,8 @@ ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 PENDING = "This is still running; its result will come."
 """What a prompt says in place of an output that is not there: chat templates want one for each call."""
+CANCELLED = "cancelled: the caller went on"
+"""What it says of a call that is given up, before that has ended and after."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +87,22 @@ class TooMuch(ValueError):
 class History:
     """Ordered items of one call. Its owner is the conversation; nobody else changes it.
 
-    edits: how often a client had items changed that were there, or put one between them.
+    edits: how often a client had items changed that were there, or put one between them. given_up: calls of
+    tools, by their ids, whose results are not wanted any more. cancellable: those that run, and will be given
+    up when the caller is answered.
     """
 
     items: list[Item] = field(default_factory=list)
     edits: int = 0
+    given_up: set[str] = field(default_factory=set)
+    cancellable: set[str] = field(default_factory=set)
+
+    def told(self, to_caller: bool = False) -> tuple[Item, ...]:
+        """The items as the model is told of them. What is given up has its output at once: the next prompt is
+        for the answer to a caller who went on. to_caller: this is for such an answer, which is not begun yet.
+        """
+        told, cancelled = as_told(self.items), self.given_up | (self.cancellable if to_caller else set())
+        return tuple(_with_outputs(told, CANCELLED, cancelled)) if cancelled else told
 
     def __contains__(self, item_id: str) -> bool:
         """Whether an item of this id is there."""
@@ -219,7 +232,7 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
             joined = " ".join(filter(None, contents))
             messages[-1] = replace(messages[-1], content=joined, tool_calls=tuple(calls))
 
-    for message in filter(None, map(_message, _with_pending(as_told(items)))):
+    for message in filter(None, map(_message, _with_outputs(as_told(items), PENDING))):
         if not messages or messages[-1].role != message.role or message.role == "tool":
             close()
             messages.append(message)
@@ -245,15 +258,17 @@ def _message(item: Item) -> Message | None:
             raise AssertionError(f"{type(item).__name__} is told as other items")
 
 
-def _with_pending(items: Sequence[Item]) -> Iterator[Item]:
-    """The items, and behind the calls of a response an output for each that has none yet."""
+def _with_outputs(items: Sequence[Item], output: str, of: Container[str] | None = None) -> Iterator[Item]:
+    """The items, and behind the calls of a response this output for each that has none yet. of: the ids of
+    calls that are meant; None for all.
+    """
     answered = {item.call_id for item in items if isinstance(item, ToolOutputItem) and not item.late_for}
     pending: list[str] = []
     for item in items:
         if pending and not isinstance(item, ToolCallItem):
-            yield from (ToolOutputItem("", call_id, PENDING) for call_id in pending)
+            yield from (ToolOutputItem("", call_id, output) for call_id in pending)
             pending = []
         yield item
         if isinstance(item, ToolCallItem) and item.call.call_id not in answered:
-            pending.append(item.call.call_id)
-    yield from (ToolOutputItem("", call_id, PENDING) for call_id in pending)
+            pending += [item.call.call_id] if of is None or item.call.call_id in of else []
+    yield from (ToolOutputItem("", call_id, output) for call_id in pending)

@@ -53,11 +53,12 @@ _AWAITED = (Phase.WAITING, Phase.RUNNING, Phase.OVERTAKEN)
 
 @dataclass(slots=True)
 class _Call:
-    """One call that has not ended."""
+    """One call that has not ended. told: a prompt has said that its result will come."""
 
     tool: AgentTool
     record: Recorded
     phase: Phase
+    told: bool = False
 
     @property
     def call(self) -> ToolCall:
@@ -117,6 +118,8 @@ class ToolCalls:
         record, told = self._records.called(response_id, wanted, mcp)
         phase = Phase.WAITING if tool.when_played else Phase.RUNNING
         self._calls[wanted.call_id] = _Call(tool, record, phase)
+        if tool.cancellable and phase is Phase.RUNNING:
+            self._history.cancellable.add(wanted.call_id)
         return [*told] if tool.when_played else [*told, _run(record)]
 
     def is_asked(self, request_id: str) -> bool:
@@ -166,6 +169,7 @@ class ToolCalls:
         for call in self._calls.values():
             if call.phase is Phase.RUNNING:
                 call.phase = Phase.OVERTAKEN
+            call.told = call.told or told
         self._reply_due = self._reply_due and not told
 
     def leave_behind(self) -> list[Command]:
@@ -186,10 +190,13 @@ class ToolCalls:
         if call is None or call.phase is Phase.ASKED:
             return []
         del self._calls[event.call_id]
+        self._history.cancellable.discard(event.call_id)
         mcp = call.record.mcp is not None
         if event.outcome != "cancelled" and not mcp:  # of an MCP server's it is the client that asks for it
             self._reply_due = self._reply_due or event.reply
-        late = call.phase in (Phase.DETACHED, Phase.OVERTAKEN) or (
+        # one of which nothing is said any more, as of handing over, stands where it was called
+        untold = call.phase is Phase.OVERTAKEN and not (event.reply or call.told)
+        late = (call.phase in (Phase.DETACHED, Phase.OVERTAKEN) and not untold) or (
             call.phase is Phase.CANCELLING
             and event.outcome != "cancelled"
             and self._records.spoken_since(call.record)
@@ -203,6 +210,8 @@ class ToolCalls:
         if not call.tool.cancellable or call.phase not in (Phase.RUNNING, Phase.OVERTAKEN):
             return []
         call.phase = Phase.CANCELLING
+        self._history.given_up.add(call.call.call_id)
+        self._history.cancellable.discard(call.call.call_id)
         return [do.CancelTool(call.call.call_id)]
 
     def _refusal(self, tool: AgentTool, wanted: ToolCall) -> str | None:

@@ -10,6 +10,7 @@ import structlog
 
 from llmcore.engine import ToolCall
 from voiceagent.conversation.events import AgentEvent, ToolFinished, ToolOutcome, ToolSlow
+from voiceagent.conversation.history import CANCELLED
 from voiceagent.conversation.mcp import McpError
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
@@ -23,7 +24,7 @@ ToolSource = Literal["agent", "line", "mcp"]
 _Outcome = tuple[ToolOutcome, ToolResult, str, McpError | None]
 _CANCELLED: _Outcome = (
     "cancelled",
-    ToolResult("cancelled: the caller went on", reply=False),
+    ToolResult(CANCELLED, reply=False),
     "it was cancelled",
     None,
 )

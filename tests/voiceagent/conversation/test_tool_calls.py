@@ -14,7 +14,7 @@ from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import PENDING, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.history import CANCELLED, PENDING, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.settings import AgentTool, CallSettings
 
 BOOK = AgentTool(Tool("book", "Books a table."), filler="I am booking.")
@@ -172,6 +172,47 @@ def test_what_may_be_cancelled_is_when_the_caller_goes_on() -> None:
     assert of(do.CancelTool, call.say("never mind", 5.0)) == [do.CancelTool("look_1")]
     finish(call, "look", "cancelled", outcome="cancelled", reply=False)
     assert outputs(call) == [("look_1", "cancelled")]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"), [("cancelled", "thanks"), ("done", "[look has ended by now: cancelled] thanks")]
+)
+def test_the_answer_to_who_went_on_is_made_knowing_that_the_tool_was_given_up(
+    outcome: str, told: str
+) -> None:
+    call = world()
+    answered(call, "look")
+    (begun,) = of(do.StartResponse, call.say("never mind", 5.0))
+    assert [message.content for message in begun.request.messages[-2:]] == [CANCELLED, "never mind"]
+    call.play_out(call.make("Fine."))
+    finish(call, "look", CANCELLED, outcome=outcome, reply=False)
+    (after,) = of(do.StartResponse, call.say("thanks", 9.0))
+    messages = after.request.messages
+    assert messages[: len(begun.request.messages)] == begun.request.messages
+    assert messages[-1].content == told.replace("cancelled", CANCELLED)
+
+
+def test_a_tool_that_hands_the_call_over_leaves_its_result_at_its_call() -> None:
+    call = world()
+    answered(call, "book")
+    call.feed(ev.SpeechRequested("Billing here."))
+    finish(call, "book", "done", reply=False)
+    call.play_out(call.make("Billing here."))
+    (begun,) = of(do.StartResponse, call.say("how much is it", 9.0))
+    told = [(message.role, message.content) for message in begun.request.messages[-3:]]
+    assert told == [("tool", "done"), ("assistant", "Billing here."), ("user", "how much is it")]
+
+
+def test_a_result_that_a_prompt_called_still_running_comes_late_though_nothing_is_said_of_it() -> None:
+    call = world()
+    answered(call, "book")
+    call.feed(ev.ReplyRequested("Ask for his name."))
+    (asked,) = [one for one in of(do.StartResponse, call.commands) if PENDING in str(one.request.messages)]
+    finish(call, "book", "done", reply=False)
+    call.play_out(call.make("What is your name?"))
+    (begun,) = of(do.StartResponse, call.say("Ann", 9.0))
+    history = asked.request.messages[:-1]  # behind it stands what it is to say
+    assert begun.request.messages[: len(history)] == history
 
 
 def test_a_result_that_was_quicker_than_its_cancelling_is_not_lost() -> None:

@@ -8,7 +8,7 @@ from llmcore.engine import Generation, Message, Usage
 from voiceagent.conversation.commands import AskTurnEnd, Prefill, StartResponse, Summarise
 from voiceagent.conversation.end_of_turn.llm_end import bare
 from voiceagent.conversation.events import ResponseRequested
-from voiceagent.conversation.history import History, Item, MessageItem, as_told
+from voiceagent.conversation.history import History, Item, MessageItem
 from voiceagent.conversation.prompting.prompt_history import PromptHistory
 from voiceagent.conversation.prompting.request import make_generation, make_prompt
 from voiceagent.conversation.settings import CallSettings
@@ -36,15 +36,11 @@ class Prompts:
         """How often a client changed what stood in the history, and so in prompts."""
         return self._history.edits
 
-    @property
-    def _told(self) -> Sequence[Item]:
-        return as_told(self._history.items)
-
     def for_response(
         self, wanted: ResponseRequested, settings: CallSettings, unfinished: CallerTurn | None = None
     ) -> Generation:
         """What the LLM is to generate for a response, or for a preemptive one: to an unfinished turn."""
-        items = [*self._told, *([_as_item(unfinished, unfinished.text)] if unfinished else [])]
+        items = self._told_to(unfinished, unfinished.text) if unfinished else self._history.told()
         messages = self._old_turns.messages(items)
         return make_generation(wanted, settings, messages, self._policy)
 
@@ -55,7 +51,7 @@ class Prompts:
         if not turn.respond or not self._policy.prefill_while_speaking:
             return []
         self._prefilled = (turn.item_id, words)
-        return [self._read([*self._told, _as_item(turn, words)], settings, words)]
+        return [self._read(self._told_to(turn, words), settings, words)]
 
     def prefill_more(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
         """Let the LLM read the words that have become certain, if any have."""
@@ -69,7 +65,7 @@ class Prompts:
         wanted = self._policy.llm_end is not None and turn.announced and turn.respond
         if not wanted or turn.recognized.ends is not None or not words_of(turn.text):
             return []
-        messages = self._old_turns.messages([*self._told, _as_item(turn, bare(turn.text))])
+        messages = self._old_turns.messages(self._told_to(turn, bare(turn.text)))
         prompt = make_prompt(settings.instructions, messages)
         return [AskTurnEnd(turn.item_id, turn.text, prompt, settings.all_tools)]
 
@@ -80,7 +76,7 @@ class Prompts:
 
     def summarise(self, settings: CallSettings) -> list[Summarise]:
         """Have the oldest turns summarised if the history has outgrown its budget."""
-        old = self._old_turns.overdue(self._told)
+        old = self._old_turns.overdue(self._history.told())
         if old is None:
             return []
         prompt = make_prompt(settings.instructions, old.prompt)
@@ -104,7 +100,11 @@ class Prompts:
 
     def prefill_history(self, settings: CallSettings) -> list[Prefill]:
         """Let the LLM read the whole history, as the prompt has another beginning from now on."""
-        return [self._read(self._told, settings)] if self._policy.prefill_while_speaking else []
+        return [self._read(self._history.told(), settings)] if self._policy.prefill_while_speaking else []
+
+    def _told_to(self, turn: CallerTurn, words: str) -> Sequence[Item]:
+        """What the model is told for the answer to a turn that may not be over, with these words of it."""
+        return *self._history.told(to_caller=True), MessageItem(turn.item_id, "user", words, spoken=True)
 
     def _read(self, items: Sequence[Item], settings: CallSettings, words: str = "") -> Prefill:
         """Let the LLM read these items, which end in `words` of an unfinished turn."""
@@ -112,7 +112,3 @@ class Prompts:
         unfinished = () if words else (Message("user", ""),)
         messages = self._old_turns.messages(items) + unfinished
         return Prefill(make_prompt(settings.instructions, messages), settings.all_tools)
-
-
-def _as_item(turn: CallerTurn, words: str) -> MessageItem:
-    return MessageItem(turn.item_id, "user", words, spoken=True)
