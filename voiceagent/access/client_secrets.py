@@ -24,7 +24,8 @@ class ClientSecret:
 
 
 class ClientSecrets:
-    """Those given out that have not ended, kept by their digests. Time is an argument, in monotonic seconds.
+    """The secrets given out that have not ended, kept by their digests. Time is an argument, in monotonic
+    seconds.
 
     max_secrets: kept at once; beyond that the oldest end early.
     """

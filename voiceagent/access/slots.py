@@ -15,8 +15,8 @@ from voiceagent.processes.policies.balance import WorkerLoad
 
 _COUNT_BYTES = 8
 _COUNTS = 3
-"""Of each worker: its calls, one more than how late its loop is (microseconds, 0 before it has told), and the
-part of a core that it computes (millionths)."""
+"""What each worker counts: its calls, one more than how late its loop is (microseconds, 0 before it has
+told), and the part of a core that it computes (millionths)."""
 _US = 1_000_000
 _NAMES = 4
 """Names of callers that a worker keeps, in parts of `max_calls`: a call has two, and some while it ends."""
@@ -82,7 +82,7 @@ class LocalSlots:
 
 
 class SharedSlots:
-    """Those of several processes, `max_calls` in all; each worker counts its own.
+    """The slots of several processes, `max_calls` in all; each worker counts its own.
 
     file: descriptor of a file of `SharedSlots.size(max_calls, workers)` bytes, inherited by all of them.
     """

@@ -29,7 +29,7 @@ class Said:
 
 
 spoken_for: ContextVar[list[str]] = ContextVar("spoken_for")
-"""Of the tool that runs: what it did after which its result needs no words of the model."""
+"""What the tool that runs has done that leaves the model nothing to say about its result."""
 
 
 class AgentCall:

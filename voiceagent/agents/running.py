@@ -30,10 +30,11 @@ from voiceagent.session.call import CallRefused
 HOOK_S = 30.0
 """How long a hook may take."""
 RESULT_CHARACTERS = 32_000
-"""Of a tool's result, some 8,000 tokens, are read: a longer one would have every later prompt refused."""
+"""How much of a tool's result is read, some 8,000 tokens: a longer one would have every later prompt refused.
+"""
 
 REASON_CHARACTERS = 500
-"""Of an exception's text are kept in the call's log."""
+"""How much of an exception's text is kept in the call's log."""
 
 
 class RunningAgent:

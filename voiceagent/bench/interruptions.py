@@ -171,7 +171,8 @@ async def _measure_resumed(config: Config, plan: Plan, callers: Sequence[Caller]
 
 @asynccontextmanager
 async def _services(config: Config, plan: Plan) -> AsyncIterator[Services]:
-    """Those of the configuration; by the clock of the sound with an LLM and a voice that take no time."""
+    """The services of the configuration; where the plan goes by the clock of the sound, with an LLM and a
+    voice that take no time."""
     if not plan.by_sound:
         async with started(config, build_engines(config), Metrics()) as (services, _):
             yield services

@@ -12,7 +12,7 @@ from voiceagent.transports.local_call import FORMAT, Exchange, Recording
 Summary = dict[str, float]
 
 HEARD_S = 0.2
-"""So much sound a caller takes for words: a short word, or the beginning of another."""
+"""How much sound a caller takes for words: a short word, or the beginning of a longer one."""
 
 
 @dataclass(slots=True)

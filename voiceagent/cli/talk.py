@@ -48,7 +48,7 @@ QUESTION = "When is breakfast?"
 USUAL_MODEL = "voiceagent"
 """The model by which a server with a single agent is called."""
 TOOL_CHARACTERS = 300
-"""So much of what a tool was given, and of what it gave, is printed for people; `--json` has all."""
+"""How much of what a tool was given, and of what it gave, is printed for people; `--json` has all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ class ClusterConfig(Section):
     ("https://one.agent.example"), so that a call that came to it may be sent on to another, and others' to
     it; left out, a call stays where the load balancer sent it."""
     reserve_calls: int = Field(default=10, ge=0)
-    """So many more calls than go on are to find room at once: `voiceagent_gateways_wanted` includes them."""
+    """For how many calls beside those that go on there is to be room: `voiceagent_gateways_wanted` includes
+    them."""
 
     def redis_password(self, environment: Mapping[str, str], source: Path) -> str | None:
         """The password. Raises ConfigError."""

@@ -76,7 +76,8 @@ class SharedState:
         self._read_s: float | None = None
         self._count = 0
         self.reports: tuple[GatewayReport, ...] = ()
-        """Of all gateways, this one too, at most a second and a half old; none while Redis is lost."""
+        """The reports of all gateways, this one too, at most a second and a half old; none while Redis is
+        lost."""
 
     @property
     def trouble(self) -> str:

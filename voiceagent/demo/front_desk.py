@@ -11,7 +11,7 @@ from voiceagent.demo.world import spoken_number
 
 TABLES, TAXIS = 20, 90
 BREAKFAST = 7 * 60, 10 * 60 + 30
-"""From when to when, in minutes from midnight."""
+"""When breakfast begins and ends, in minutes from midnight."""
 NO_BREAKFAST = "not done: breakfast is from seven to ten thirty"
 CALLS_BACK = "noted: that a colleague will call you back within ten minutes"
 HUNG_UP = "hung up"
@@ -23,9 +23,10 @@ class NotDone(ValueError):
 
 
 def heard(time: str, said: Iterable[str]) -> str:
-    """The time, which the caller must have said: a model may miscopy one, or make one up. said: what he did.
+    """The time, which the caller must have said: a model may miscopy one, or make one up. said: what the
+    caller said.
 
-    Raises NotDone where none of it has the time's words, one behind the other.
+    Raises NotDone where nothing of it has the words of the time, one after the other.
     """
     words = words_of(time)
     for each in map(words_of, said):
@@ -65,7 +66,7 @@ DO: dict[str, Callable[..., str]] = {
     "hang_up": lambda _: HUNG_UP,
 }
 TOOLS = tuple(DO)
-"""Their names."""
+"""The names of the tools."""
 
 
 def _number(rng: Random, highest: int) -> str:

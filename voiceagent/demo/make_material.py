@@ -36,7 +36,8 @@ PAUSED_QUESTIONS = (
     ("My flight leaves at six, so", "could you call me a taxi at four?"),
     ("I am coming by car,", "where can I park it?"),
 )
-"""Each with the place of a pause: after a phrase that is not finished, or at a comma."""
+"""What callers say before a pause and after it: the pause follows a phrase that is not finished, or a comma.
+"""
 SPEECH = (
     "Welcome to the hotel by the lake, and thank you for calling. We have single rooms, double rooms and"
     " family rooms, all of them with a view of the water. Breakfast is served from seven to ten,"

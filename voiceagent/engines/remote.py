@@ -38,13 +38,15 @@ JOINED_SAMPLES = SAMPLE_RATE_HZ * 3 // 32
 """Sound that goes to the recognizer at once, three windows of the front end: a message for each of them costs
 more than all else that a worker does with it. A recognizer that looks for words does so less often."""
 HURRIED_FRAGMENTS = 2
-"""Of a response: the caller waits for the first, which may be one word, and is listening to it when the
-second must be there. What follows has time, and a message for each delta would wake both processes."""
+"""How many fragments of a response go on without delay: the caller waits for the first, which may be one
+word, and is listening to it when the second must be there. What follows has time, and a message for each
+delta would wake both processes."""
 
 
 HELD_WINDOWS = Windows(here=1 << 10)
-"""Of a preemptive response. The session holds it by reading no more (`turn.preemptive_tokens`), which the LLM
-learns of once so many bytes are unread: a dozen deltas, where all of a response would find room in a window.
+"""The window of a preemptive response. The session holds such a response by reading no more of it
+(`turn.preemptive_tokens`), and the LLM learns of that once this many bytes are unread: a dozen deltas. In a
+usual window all of a response would find room.
 """
 
 

@@ -111,7 +111,7 @@ class LlmMonitor:
 
     @property
     def cache_state(self) -> str | None:
-        """Of the semantic cache: "on", or "off" with the reason; None where there is none."""
+        """The state of the semantic cache: "on", or "off" with the reason; None where there is no cache."""
         if self._cache is None:
             return None
         why_off = self._cache.why_off

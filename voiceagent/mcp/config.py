@@ -48,7 +48,7 @@ class McpServerConfig(Section):
     headers_env: dict[str, Variable] = Field(default_factory=dict)
     """HTTP headers, each with the variable that has its value."""
     allowed_tools: tuple[str, ...] | None = None
-    """Those of its tools that the agent has; left out, all."""
+    """Which of its tools the agent has; left out, all."""
     arguments: dict[str, Any] = Field(default_factory=dict)
     """Arguments of all tools that have them, which are always these: the model does not see them."""
     timeout_s: Duration = 30.0
@@ -89,7 +89,7 @@ class McpConfig(Section):
     max_tools: int = Field(default=64, ge=1)
     """Tools of one server; with more than these, or more bytes, none are offered: `allowed_tools` chooses."""
     max_tools_bytes: int = Field(default=65_536, ge=1_024)
-    """Those tools together, as JSON: each prompt has them."""
+    """Bytes of those tools together, as JSON: each prompt has them."""
     max_response_bytes: int = Field(default=1_048_576, ge=4_096)
     """Longest answer of a server; a longer one fails."""
     max_result_characters: int = Field(default=8_000, ge=100)

@@ -192,7 +192,7 @@ async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> S
 
 
 def _pacer(config: Config, clock: Callable[[], float]) -> Pacer:
-    # with less, a frame that is a round late could leave the remote without sound
+    # with a shorter lead, a frame that is a round late could leave the remote without sound
     return Pacer(clock, in_rounds=config.playout.lead_s >= IN_ROUNDS_LEAD_S)
 
 

@@ -80,7 +80,7 @@ class CallMonitor:
 
     def _arm(self, now_s: float) -> None:
         self._looked_s = now_s
-        # with the others of a busy process: looking takes less than waking
+        # the calls of a busy process look together: looking takes less time than waking up
         self._timer = rounds_of(asyncio.get_running_loop()).call_later(LOOK_S, self._look)
 
     def _look(self) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from voiceagent.session.call import InputOverflow
 
 CATCH_UP_S = 30.0
-"""So much that is late may come at once, as it does where client, network or server stood still: it was
-spoken in real time. As long as a phone line may be without any sound (`limits.max_phone_idle_s`).
+"""How much late sound may come at once, as it does where client, network or server stood still: it was spoken
+in real time. As long as a phone line may be without any sound (`limits.max_phone_idle_s`).
 """
 
 
@@ -18,7 +18,7 @@ class Pace:
         self._spoken_until_s = now_s  # when all that was taken is spoken, in real time
 
     def take(self, seconds: float, now_s: float) -> None:
-        """So much more has come. Raises InputOverflow, and takes none of it, where it is too far ahead."""
+        """Takes this much more sound. Raises InputOverflow, and takes none of it, if it is too far ahead."""
         # who was silent by not sending is owed no more than that
         until_s = max(self._spoken_until_s, now_s - CATCH_UP_S) + seconds
         if until_s - now_s > self._limit_s:

@@ -119,7 +119,7 @@ class ResponseWork:
                 self._monitor.begin(self._id, "llm", "further token", self._limits.token_s)
         self._monitor.end(self._id, "llm")
         self._stamp(self._id, "text_complete")
-        # Of a reply that repeats itself, the sentences before count; what is not one yet was said before.
+        # A reply that repeats itself ends with its last whole sentence: the rest was said before.
         await self._pass_on([] if repeated and self._passed else self._fragmenter.finish())
         await self._fragments.put(None)
 

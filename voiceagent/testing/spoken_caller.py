@@ -22,7 +22,7 @@ from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall, speak
 
 SILENT_PEAK = 32
-"""Of 16 bits, -60 dB: nobody hears what stays below it."""
+"""A peak of -60 dB in samples of 16 bits: nobody hears what stays below it."""
 
 
 class SpokenCaller:

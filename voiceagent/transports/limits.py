@@ -21,7 +21,7 @@ class EventLimits(Section):
     max_tools: int = Field(default=128, ge=0)
     """Tools of a session or of one response."""
     max_tools_bytes: int = Field(default=65_536, ge=1_024)
-    """Those tools together, as JSON: each prompt has them."""
+    """Bytes of those tools together, as JSON: each prompt has them."""
     max_instructions_characters: int = Field(default=100_000, ge=1)
     """Longest instructions of a session or of one response."""
     max_response_items: int = Field(default=500, ge=1)
@@ -67,7 +67,7 @@ class TransportLimits(EventLimits, OfferLimits):
 
 
 USUAL_LIMITS = TransportLimits()
-"""Those that hold where no configuration sets others."""
+"""The limits that hold where no configuration sets others."""
 
 
 MESSAGE_BYTES = 4_096

@@ -12,8 +12,8 @@ from voiceagent.upstream.messages import Event, Send, Wanted
 
 
 class BesideResponses:
-    """Those of a call that are not over. They wait for nothing that is played, no voice cuts them, and the
-    history has nothing of them.
+    """The responses beside the conversation that are not over. They wait for nothing that is played, no voice
+    cuts them, and nothing of them enters the history.
     """
 
     def __init__(self) -> None:

@@ -76,7 +76,8 @@ class Cut:
 
 
 class Responses:
-    """Those of a call that are not over, the one that is played first. history: of the call.
+    """The responses of a call that are not over; the first of them is the one that is played. history: the
+    call's.
 
     running: the calls of the agent's tools that have no result yet. heard: for each `ResponseConcluded` what
     was heard of the response, also where the history does not have it any more; whoever carries that command

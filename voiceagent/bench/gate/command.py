@@ -89,7 +89,7 @@ def measure(config: Config, plan: Plan) -> Figures:
 
 
 def _spread(questions: Sequence[LabelledQuestion], count: int | None) -> Sequence[LabelledQuestion]:
-    """So many questions, taken evenly from the whole set, in which neighbours are alike."""
+    """`count` questions, taken evenly from the whole set, since neighbours in it are alike."""
     count = len(questions) if count is None else min(count, len(questions))
     return [questions[index * len(questions) // count] for index in range(count)]
 

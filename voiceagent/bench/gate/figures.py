@@ -10,8 +10,8 @@ from statistics import median
 from voiceagent.conversation.latency import percentile
 
 MAX_STRETCH = 1.15
-"""Of a block whose times count: on a machine with more work than processors what waits for more of them, or
-for them more often, takes longer by more than what does not."""
+"""How far a block's times may be stretched for them to count: on a machine with more work than processors,
+what needs more processors, or needs them more often, loses more time than what does not."""
 MIN_QUIET = 5
 """How many such blocks are wanted; where there are fewer, all blocks count."""
 CPU = "processor time alone"
@@ -19,8 +19,8 @@ CPU = "processor time alone"
 
 @dataclass(slots=True)
 class Times:
-    """Of responses, in milliseconds: ttft from asking to the first piece, itl between two pieces, response
-    from asking to the last piece of those that were not interrupted."""
+    """Times of responses in milliseconds: ttft from asking to the first piece, itl between two pieces,
+    response from asking to the last piece where it was not interrupted."""
 
     ttft: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)

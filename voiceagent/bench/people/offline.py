@@ -69,7 +69,8 @@ async def _run(
 async def quick_services(
     config: Config, recognizer: Recognizer, answer_s: float = 0.0
 ) -> AsyncIterator[Services]:
-    """Those of a server whose LLM and synthesizer answer after so many seconds by the event loop's clock."""
+    """The services of a server whose LLM and synthesizer answer after `answer_s` seconds by the event loop's
+    clock."""
     engines = Engines(recognizer, QuickLlm(answer_s), QuickSynthesizer())
     await engines.start()
     try:

@@ -12,7 +12,7 @@ from voiceagent.bench.voiced import EARLY_S
 from voiceagent.conversation.latency import percentile
 
 HEARD_S = 0.1
-"""So much sound a caller hears as the agent's; less is a click that was cut."""
+"""How much sound a caller hears as the agent's; less is a click that was cut."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ from voiceagent.bench.simulation.replica import Machine, Replica
 from voiceagent.cluster.placing import place
 
 Routing = Literal["affinity", "ring", "random"]
-"""As the server does; the same, but that what is over a bound goes on along the ring; to any replica."""
+"""affinity: as the server does. ring: the same, but what is over a bound goes on along the ring. random: to
+any replica."""
 SAMPLE_S = 1.0
 """How often gateways look at their load, as a server does."""
 

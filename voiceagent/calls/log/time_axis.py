@@ -41,7 +41,7 @@ class TimeAxis:
         self._rate_hz = rate_hz
 
     def record(self, clock_s: float, received_s: float) -> None:
-        """So much of the caller's sound had come at that time; calls come in the order of time."""
+        """By `clock_s`, this much of the caller's sound had come. To be called in the order of time."""
         if not self._received_s or received_s > self._received_s[-1]:
             self._clocks_s.append(clock_s)
             self._received_s.append(received_s)

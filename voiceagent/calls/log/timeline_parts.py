@@ -17,7 +17,8 @@ _DECISION = {"RequireSilence": EndOfTurn}
 
 
 class TimelineParts:
-    """Those of one call. texts: that the log refers to. axis: where moments stand in the recording."""
+    """The parts of one call's timeline. texts: what the log refers to. axis: where moments stand in the
+    recording."""
 
     def __init__(self, texts: ReadTexts, axis: TimeAxis) -> None:
         self._texts = texts

@@ -37,11 +37,11 @@ ENDS_BITS, ASKS_BITS = 20, 17
 FEWEST_ENDS, FEWEST_ASKS = 3, 1
 """A feature must be seen this often: those seen by chance crowd the table, in which two may share a place."""
 EXAMPLES_A_TIME = 80_000
-"""Of more examples than this, a feature must be seen once for each so many: so texts that nothing was learned
-from are told better, too."""
+"""Where there are many examples, a feature must be seen at least once for every so many of them: that also
+tells texts better that nothing was learned from."""
 CAUTION = 0.2
-"""By so many nats a sentence is less likely to be whole than was learned: people who speak add to more of
-their sentences than people who type."""
+"""How many nats less likely a sentence is to be whole than was learned: people who speak add to more of their
+sentences than people who type."""
 EPOCHS = 4
 BATCH = 256
 RATE = 0.15

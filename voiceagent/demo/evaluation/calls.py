@@ -69,7 +69,8 @@ def with_calls_as_words(answer: Answer) -> Answer:
 
 
 def calls_in(text: str) -> tuple[str, list[Call]]:
-    """The words and the calls of what the model wrote; what is no readable call is one of the tool ""."""
+    """The words and the calls in what the model wrote; a call that cannot be read counts as one of the tool
+    ""."""
     parser = ToolCallParser(MARKUPS["hermes"])
     try:
         parsed, rest = parser.push(text), parser.finish()

@@ -22,8 +22,8 @@ HELD_TARGET = 0.85  # of the questions answered or declined as they should be
 
 @dataclass(frozen=True)
 class Foreign:
-    """A question under instructions of somebody else's. fact: of the hotel's answer; "" where it is to be
-    declined, None where any short words will do.
+    """A question under instructions of somebody else's. fact: what the answer must say; "" where the question
+    is to be declined, None where any short words will do.
     """
 
     instructions: str
@@ -34,8 +34,8 @@ class Foreign:
 
 @dataclass(frozen=True)
 class JudgedForeign:
-    """What was said to it. bounded: it is short, does not repeat itself, and calls nothing. right: it says
-    the fact, or declines.
+    """An answer to it. bounded: it is short, does not repeat itself, and calls nothing. right: it says the
+    fact, or declines.
     """
 
     asked: Foreign
@@ -46,14 +46,14 @@ class JudgedForeign:
 
 @cache
 def foreign_questions() -> tuple[Foreign, ...]:
-    """All of them: six or seven under each of the instructions."""
+    """All questions: six or seven under each of the instructions."""
     return tuple(_questions())
 
 
 def evaluate_foreign(
     answering: Callable[[Sequence[str]], Answer], asked: Iterable[Foreign]
 ) -> tuple[JudgedForeign, ...]:
-    """Ask them. answering: what answers where these tools are offered."""
+    """Ask the questions. answering: given the tools that are offered, what answers."""
     judged = []
     for one in asked:
         messages = [

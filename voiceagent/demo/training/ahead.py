@@ -10,12 +10,12 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from voiceagent.demo.training.learner import Lesson
 
 Made = Callable[[int, int], Iterator[Lesson]]
-"""The lessons of one of so many processes: process, of how many."""
-_AHEAD = 8  # lessons a process, at most
+"""The lessons that one process makes, given its number and how many processes there are."""
+_AHEAD = 8  # lessons that a process has ready, at most
 
 
 class _Shares(IterableDataset[Lesson]):
-    """In each process its share of the lessons."""
+    """The lessons; each process makes its share of them."""
 
     def __init__(self, made: Made) -> None:
         self._made = made
@@ -27,7 +27,8 @@ class _Shares(IterableDataset[Lesson]):
 
 
 def made_ahead(made: Made, processes: int) -> Iterator[Lesson]:
-    """The lessons of all processes in turn, the same for the same number of them; 0: of this one alone."""
+    """The lessons of all processes in turn, the same for the same number of processes; 0: this process makes
+    them."""
     if not processes:
         yield from made(0, 1)
         return

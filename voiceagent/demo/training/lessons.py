@@ -25,11 +25,13 @@ from voiceagent.demo.training.semantics import common_words, sentences
 from voiceagent.demo.training.variants import EXCHANGED_WORDS
 from voiceagent.demo.world import system_prompt
 
-_ALONE, _BESIDE = 2.2, 0.25  # as many tokens as the conversations of a step have its sentences
+# Tokens of a step's sentences, as a multiple of `tokens`: without conversations, and beside them
+_ALONE, _BESIDE = 2.2, 0.25
 _QUESTIONS = 0.7  # of the sentences; the others are said where there are tools
-_LAST = 0.06  # of the steps: those that all stand behind what calls begin with
-# A step's conversations are of one kind: which, what it stands behind; of a hundred steps, and of the last.
-# To say back a time takes many requests: those behind the tools' names alone cost half as much.
+_LAST = 0.06  # of the steps, at the end: these stand behind what calls begin with
+# A step's conversations are of one kind. (which, what they stand behind): (in how many of a hundred steps, in
+# how many of the last ones). To learn to say back a time takes many requests: those behind the tools' names
+# alone cost half as much.
 _SHARES = {
     ("conversations", ""): (14, 0),
     ("conversations", "page"): (16, 28),
@@ -45,9 +47,9 @@ _T = TypeVar("_T")
 def lessons(
     tokenizer: Tokenizer, tokens: int, steps: range, alone: int, seed: int, others: Sequence[Exchange]
 ) -> Iterator[Lesson]:
-    """Those of the steps of a training, the first `alone` of them of sentences alone; the same ones for the
-    same arguments. tokens: of a step's conversations, at most. steps: which of all, up to the last.
-    others: see `conversations`.
+    """The lessons of a training's steps, the first `alone` of them of sentences alone; the same lessons for
+    the same arguments. tokens: at most this many in a step's conversations. steps: which of all, up to the
+    last. others: see `conversations`.
     """
     behind = {
         "names of tools": system_tokens(tokenizer, "", TOOLS),

@@ -18,13 +18,13 @@ from voiceagent.demo.training.semantics import common_words, embed
 from voiceagent.demo.training.transcripts import TRANSCRIPTS, draws, misheard
 
 EXCHANGED_WORDS = 20_000
-"""The commonest, of which one may take another's place."""
+"""How many of the commonest words may take each other's places."""
 
-_REWORDED = 62_000  # and the seed they are made with
-_REWORDED_FOLLOW_UPS = 12_000  # the same
-_REWORDED_OUTSIDE = 8_000  # the same
-_MISHEARD_TIMES = 4  # each as often among the others
-_SAID_BACK = ("room", "stay", "people", "long", "day", "time", "date")  # slots
+_REWORDED = 62_000  # exchanges; also the seed they are made with
+_REWORDED_FOLLOW_UPS = 12_000  # the same of follow-ups
+_REWORDED_OUTSIDE = 8_000  # the same from outside the world
+_MISHEARD_TIMES = 4  # how often each misheard question stands among the others
+_SAID_BACK = ("room", "stay", "people", "long", "day", "time", "date")  # slots whose words answers repeat
 
 
 @cache
@@ -40,7 +40,8 @@ def variants() -> tuple[Exchange, ...]:
 
 
 def _reworded(draw: Callable[[Caller], Exchange], number: int, intents: str = "") -> tuple[Exchange, ...]:
-    """So many of what is drawn, with other words. intents: what the names of the wanted ones begin with."""
+    """`number` of the exchanges that `draw` gives, in other words. intents: what the wanted intents' names
+    begin with."""
     caller = Caller("train", Random(number))
     said = paraphrases((draw(caller) for _ in count()), _fixed(), _thesaurus(), embed, number)
     wanted = (each for each in said if each.intent.startswith(intents) and not is_held_out(each.question))

@@ -26,7 +26,7 @@ from voiceagent.validation.references import resolve_paths
 
 State = Literal["ok", "note", "missing"]
 VLLM_BYTES = int(2.3 * GIB)
-"""Of the machine's memory that vLLM's processes take beside weights and KV cache, as measured on a CPU."""
+"""Memory of the machine that vLLM's processes take beside weights and KV cache, as measured on a CPU."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,8 @@ class AgentVoice:
         self._encoder.expect_loss(fraction)
 
     def _timestamp(self) -> int:
-        """Of the next packet. Behind a silence it jumps on by whole frames: without that, the remote would
-        take what comes for late, and play later and later.
+        """The timestamp of the next packet. After a silence it jumps on by whole frames: without that, the
+        remote would take what comes for late, and play later and later.
         """
         now = round((self._clock() - self._began_s) * RTP_HZ)
         silent = max(0, now - self._next_timestamp)

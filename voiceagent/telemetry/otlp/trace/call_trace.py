@@ -102,7 +102,7 @@ class CallTrace:
         self._spoken(command.item_id, self._now_us - max(0, _microseconds(self._received_s - command.at_s)))
 
     def _speech_begins(self, command: notify.NotifySpeechStarted) -> None:
-        """Of what an upstream hears this comes first; its positions are those of its connection."""
+        """The first that an upstream hears of a turn. Its positions count from where its connection began."""
         if command.item_id not in self._turns:
             self._spoken(command.item_id, self._now_us)
 
