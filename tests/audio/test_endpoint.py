@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 
 import pytest
+from endpointing import CHUNK_S, CONFIG, SILENCE, VOICE, kinds, new_endpointer, play, times
 
 from audio.endpoint import EndpointConfig, Endpointer
 from audio.speech_events import (
@@ -13,7 +14,6 @@ from audio.speech_events import (
     SpeechStarted,
     TurnEnded,
 )
-from tests.support.endpointing import CHUNK_S, CONFIG, SILENCE, VOICE, kinds, new_endpointer, play, times
 
 BELOW_THE_THRESHOLD = 0.4
 

@@ -2,6 +2,17 @@
 
 import re
 
+from endpointing import (
+    CHUNK_S,
+    SILENCE,
+    SILENCE_S,
+    VOICE,
+    kinds,
+    new_endpointer,
+    of_turns,
+    play,
+    times,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,17 +25,6 @@ from audio.speech_events import (
     TurnEnded,
     VoiceFaded,
     VoiceNoticed,
-)
-from tests.support.endpointing import (
-    CHUNK_S,
-    SILENCE,
-    SILENCE_S,
-    VOICE,
-    kinds,
-    new_endpointer,
-    of_turns,
-    play,
-    times,
 )
 
 chunk = st.tuples(st.floats(0, 1), st.floats(0.001, 0.5))

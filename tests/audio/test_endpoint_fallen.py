@@ -1,10 +1,10 @@
 """A voice that fell silent by its loudness, before the model says so."""
 
 import pytest
+from endpointing import CHUNK_S, SILENCE, VOICE, kinds, new_endpointer, play, speaking, times
 
 from audio.endpoint import LINGER_S, MAX_FADE_S
 from audio.speech_events import SpeechPaused, SpeechResumed, SpeechStarted, TurnEnded
-from tests.support.endpointing import CHUNK_S, SILENCE, VOICE, kinds, new_endpointer, play, speaking, times
 
 
 def fall(endpointer, seconds):

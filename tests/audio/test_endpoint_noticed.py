@@ -1,11 +1,11 @@
 """A voice is noticed before it is speech: by its first voiced chunk, or by how loud it is."""
 
 import pytest
+from endpointing import CHUNK_S, CONFIG, SILENCE, VOICE, kinds, new_endpointer, play, times
 
 from audio.endpoint import LOUD_NOTICE_S, NOTICE_S
 from audio.interruption import LASTS_S, PERHAPS
 from audio.speech_events import InterruptionCandidate, SpeechPaused, SpeechStarted, VoiceFaded, VoiceNoticed
-from tests.support.endpointing import CHUNK_S, CONFIG, SILENCE, VOICE, kinds, new_endpointer, play, times
 
 
 def play_loud(endpointer, probability, seconds):

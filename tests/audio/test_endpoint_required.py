@@ -3,10 +3,10 @@
 import math
 
 import pytest
+from endpointing import CHUNK_S, SILENCE, VOICE, kinds, new_endpointer, play, speaking, times
 
 from audio.endpoint import CAP_S
 from audio.speech_events import SpeechPaused, SpeechResumed, SpeechStarted, TurnDue, TurnEnded
-from tests.support.endpointing import CHUNK_S, SILENCE, VOICE, kinds, new_endpointer, play, speaking, times
 
 
 def paused_for(seconds):

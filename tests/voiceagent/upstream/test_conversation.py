@@ -5,92 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
-from call_settings import call_settings
 from hypothesis import given
 from hypothesis import strategies as st
-from made_upstream import TONE, response
+from upstream_call import SPEAKS, STOPS, called, conversation, created, done, kinds, sent, sound, take, words
 
-from llmcore.engine import Tool, ToolCall
+from llmcore.engine import ToolCall
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import HistoryLimits, MessageItem, ToolOutputItem
-from voiceagent.conversation.settings import AgentTool, TurnDetection
-from voiceagent.upstream.conversation import UpstreamConversation
-from voiceagent.upstream.messages import Event, Send, Wanted
-
-TOOLS = (AgentTool(Tool("add", "Add.")), AgentTool(Tool("end", "End."), when_played=True))
-
-
-def conversation() -> UpstreamConversation:
-    numbers = iter(range(1_000))
-    settings = replace(call_settings(), agent_tools=TOOLS)
-    limits = HistoryLimits(max_items=20, max_item_characters=50, max_conversation_characters=1_000)
-    return UpstreamConversation(settings, "scribe", limits, lambda prefix: f"{prefix}_{next(numbers)}")
-
-
-def settings_changed() -> ev.SettingsChanged:
-    return ev.SettingsChanged(replace(call_settings(), instructions="Be brief."))
-
-
-def sent(commands: list[Wanted]) -> list[Event]:
-    return [command.event for command in commands if isinstance(command, Send)]
-
-
-def kinds(commands: list[Wanted]) -> list[str]:
-    return [event["type"] for event in sent(commands)]
-
-
-def created(number: int) -> Event:
-    return {"type": "response.created", "response": response(f"resp_{number}", "in_progress")}
-
-
-def words(number: int, text: str = "one two three four") -> Event:
-    place = {"response_id": f"resp_{number}", "item_id": f"item_{number}"}
-    return {"type": "response.output_audio_transcript.delta", **place, "delta": text}
-
-
-def sound(number: int) -> Event:
-    return {"type": "response.output_audio.delta", "response_id": f"resp_{number}", "delta": TONE}
-
-
-def done(number: int, status: str = "completed") -> Event:
-    return {"type": "response.done", "response": response(f"resp_{number}", status)}
-
-
-def called(number: int, name: str) -> Event:
-    call = {"id": f"call_item_{name}", "type": "function_call", "call_id": f"call_{name}", "name": name}
-    item = {**call, "arguments": "{}"}
-    return {"type": "response.output_item.done", "response_id": f"resp_{number}", "item": item}
-
-
-SPEAKS: Event = {"type": "input_audio_buffer.speech_started", "item_id": "item_s", "audio_start_ms": 0}
-STOPS: Event = {"type": "input_audio_buffer.speech_stopped", "item_id": "item_s", "audio_end_ms": 500}
-
-
-def take(call: UpstreamConversation, *events: Event) -> list[Wanted]:
-    return [command for event in events for command in call.take(event)]
-
-
-def test_a_greeting_waits_for_the_upstream() -> None:
-    call = conversation()
-    assert sent(call.handle(ev.CallStarted("Hello."))) == []
-    update, asked = sent(call.connected())
-    assert update["type"] == "session.update"
-    assert asked["response"]["instructions"].endswith("nothing else: Hello.")
-
-
-def test_what_a_client_asks_before_the_upstream_is_there_is_confirmed_at_once() -> None:
-    call = conversation()
-    assert not [one for one in call.handle(settings_changed()) if isinstance(one, notify.NotifySettings)]
-    call.handle(ev.CallStarted())
-    changed = call.handle(settings_changed())
-    assert [one.created for one in changed if isinstance(one, notify.NotifySettings)] == [False]
-    created = call.handle(ev.ItemCreated(MessageItem("item_1", "user", "Hello."), None))
-    assert [type(one) for one in created] == [notify.NotifyItemAdded, notify.NotifyItemDone]
-    assert kinds(call.connected()) == ["session.update", "conversation.item.create"]
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.conversation.settings import TurnDetection
 
 
 def test_a_response_is_played_when_the_one_before_it_has_been() -> None:
@@ -227,23 +152,6 @@ def test_what_waits_for_the_end_of_the_words_is_not_done_where_they_are_cut(cut:
     assert output.output == "not done: the caller went on"
 
 
-def test_a_response_of_which_nothing_came_is_asked_for_again() -> None:
-    call = conversation()
-    call.connected()
-    take(call, created(1))
-    call.lost()
-    assert kinds(call.connected()) == ["session.update", "response.create"]
-
-
-def test_a_response_that_was_begun_is_played_as_far_as_it_came() -> None:
-    call = conversation()
-    call.connected()
-    take(call, created(1), words(1), sound(1))
-    assert do.FinishPlayout("resp_1") in call.lost()
-    call.handle(ev.PlayoutPlayed("resp_1"))
-    assert kinds(call.connected()) == ["session.update", "conversation.item.create"]
-
-
 def test_the_agents_digits_are_not_answered_by_the_upstream() -> None:
     call = conversation()
     call.connected()
@@ -274,102 +182,6 @@ def test_what_the_agents_code_has_the_upstream_say_is_told_beside_its_instructio
     assert "tools" not in wanted["response"]
 
 
-OUT_OF_BAND = ev.ResponseRequested(in_conversation=False, modality="text", metadata={"for": "notes"})
-
-
-def begun_beside(number: int) -> Event:
-    begun = response(f"resp_{number}", "in_progress")
-    beside = {"conversation_id": None, "output_modalities": ["text"], "metadata": {"for": "notes"}}
-    return {"type": "response.created", "response": {**begun, **beside}}
-
-
-def written(number: int, text: str) -> Event:
-    place = {"response_id": f"resp_{number}", "item_id": f"item_{number}"}
-    return {"type": "response.output_text.delta", **place, "delta": text}
-
-
-def test_a_text_out_of_band_ends_while_another_response_is_played() -> None:
-    call = conversation()
-    call.connected()
-    take(call, created(1), words(1), sound(1))
-    [wanted] = sent(call.handle(OUT_OF_BAND))
-    assert wanted["response"]["conversation"] == "none"
-    began, text, ended = take(call, begun_beside(2), written(2, "A note."), done(2))
-    assert began == notify.NotifyResponseStarted("resp_2", "text", None, False, {"for": "notes"}, beside=True)
-    assert text == notify.NotifyResponseText("resp_2", "item_2", None, "A note.")
-    assert isinstance(ended, notify.NotifyResponseEnded)
-    assert (ended.status, ended.beside) == ("completed", True)
-    assert "item_2" not in call.history
-
-
-def test_a_text_out_of_band_is_cut_by_no_voice_and_by_its_id() -> None:
-    call = conversation()
-    call.connected()
-    take(call, created(1), words(1), sound(1), begun_beside(2), SPEAKS)
-    cut = call.handle(ev.PlayoutStopped("resp_1", 0.1))
-    assert [one.response_id for one in cut if isinstance(one, notify.NotifyResponseEnded)] == ["resp_1"]
-    assert take(call, written(2, "A note."))
-    assert sent(call.handle(ev.ResponseCancelled("resp_2"))) == [
-        {"type": "response.cancel", "response_id": "resp_2"}
-    ]
-
-
-def test_a_text_out_of_band_keeps_no_answer_waiting_and_is_none() -> None:
-    call = conversation()
-    call.connected()
-    call.handle(OUT_OF_BAND)
-    assert kinds(call.handle(ev.ResponseRequested())) == ["response.create"]
-    take(call, begun_beside(2))
-    assert call.quiet is False, "the answer has not begun"
-    take(call, created(1), done(1))
-    assert call.quiet
-
-
-def test_a_text_out_of_band_fails_where_the_upstream_is_lost() -> None:
-    call = conversation()
-    call.connected()
-    take(call, begun_beside(2))
-    [failed] = call.lost()
-    assert isinstance(failed, notify.NotifyResponseEnded)
-    assert (failed.response_id, failed.status) == ("resp_2", "failed")
-
-
-def test_what_is_asked_for_before_the_upstream_is_there_is_asked_for_when_it_comes() -> None:
-    call = conversation()
-    call.handle(ev.CallStarted())
-    wish = ev.ResponseRequested(instructions="Greet the caller.")
-    assert call.handle(OUT_OF_BAND) == call.handle(wish) == []
-    [refused] = call.handle(replace(wish, client_event_id="mine"))
-    assert isinstance(refused, notify.NotifyError)
-    assert (refused.code, refused.client_event_id) == ("conversation_already_has_active_response", "mine")
-    _, aside, greeting = sent(call.connected())
-    assert aside["response"]["metadata"] == {"for": "notes"}
-    assert greeting["response"] == {"instructions": "Greet the caller."}
-
-
-def test_what_was_asked_for_and_has_not_begun_is_asked_for_again_in_the_same_words() -> None:
-    call = conversation()
-    call.connected()
-    asked = sent([*call.handle(OUT_OF_BAND), *call.handle(ev.SpeechRequested("One moment."))])
-    call.lost()
-    assert sent(call.connected())[1:] == asked
-    take(call, begun_beside(1), created(2))
-    call.lost()
-    assert kinds(call.connected()) == ["session.update", "response.create"], "of the answer nothing came"
-
-
-def test_a_text_that_the_upstream_refuses_is_not_asked_for_again_and_leaves_the_answer() -> None:
-    call = conversation()
-    call.connected()
-    [aside] = sent(call.handle(OUT_OF_BAND))
-    call.handle(ev.ResponseRequested())
-    [told] = take(call, {"type": "error", "error": {"code": "no", "event_id": aside["event_id"]}})
-    assert isinstance(told, notify.NotifyError)
-    assert not call.quiet, "the answer has not begun"
-    call.lost()
-    assert kinds(call.connected()) == ["session.update", "response.create"]
-
-
 @pytest.mark.parametrize("told_first", [True, False])
 def test_what_was_to_be_said_as_the_upstream_began_an_answer_is_said_behind_it(told_first: bool) -> None:
     call = conversation()
@@ -391,36 +203,11 @@ def test_an_error_of_something_else_leaves_a_response_awaited() -> None:
     assert not call.quiet
 
 
-def test_to_cancel_a_text_that_is_over_leaves_the_answer_to_be_heard() -> None:
-    call = conversation()
-    call.connected()
-    take(call, created(1), words(1), sound(1), begun_beside(2), done(2))
-    [told] = call.handle(ev.ResponseCancelled("resp_2", "mine"))
-    assert isinstance(told, notify.NotifyError)
-    assert (told.code, told.client_event_id) == ("response_cancel_not_active", "mine")
-    assert do.StopPlayout("resp_1") in call.handle(ev.ResponseCancelled("resp_1"))
-
-
 def test_a_response_is_cancelled_before_it_begins() -> None:
     call = conversation()
     call.connected()
     call.handle(ev.ResponseRequested())
     assert kinds(call.handle(ev.ResponseCancelled())) == ["response.cancel"]
-
-
-@pytest.mark.parametrize("cut", [True, False])
-def test_what_is_heard_while_another_upstream_comes_is_known_to_that(cut: bool) -> None:
-    call = conversation()
-    call.connected()
-    take(call, created(1), words(1), *[sound(1)] * 4, done(1))
-    call.lost()
-    assert kinds(call.connected()) == ["session.update"], "nobody knows yet how much is heard"
-    if cut:
-        take(call, SPEAKS)
-    over = call.handle(ev.PlayoutStopped("resp_1", 0.5) if cut else ev.PlayoutPlayed("resp_1"))
-    [told] = sent(over)
-    assert told["type"] == "conversation.item.create"
-    assert told["item"]["content"][0]["text"] == ("one two" if cut else "one two three four")
 
 
 def test_an_item_that_is_not_there_is_an_error_of_the_client() -> None:
@@ -436,14 +223,6 @@ def test_a_client_may_put_in_as_much_as_the_limits_say() -> None:
     assert isinstance(told, notify.NotifyError)
     assert "limits.max_item_characters" in told.message
     assert call.history.items == []
-
-
-def test_after_the_apology_the_call_ends() -> None:
-    call = conversation()
-    call.handle(ev.CallStarted("Hello."))
-    commands = call.give_up("Sorry.", np.ones(240, np.int16))
-    [play] = [one for one in commands if isinstance(one, do.Play)]
-    assert do.HangUp("the upstream was given up") in call.handle(ev.PlayoutPlayed(play.response_id))
 
 
 STEPS: list[Any] = [
