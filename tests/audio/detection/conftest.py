@@ -1,0 +1,11 @@
+"""What tests of the front end share."""
+
+from __future__ import annotations
+
+import pytest
+from front_end_calls import CountingModel
+
+
+@pytest.fixture
+def counting(vad_model) -> CountingModel:
+    return CountingModel(vad_model)
