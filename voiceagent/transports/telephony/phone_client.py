@@ -22,6 +22,8 @@ class PhoneClient:
         self._log = log.bind(call=call_id)
         self._serializer = serializer
         self._marks = Marks()
+        self.frames = 0
+        """Of the agent's sound that were sent."""
 
     def notify(self, notification: notify.Notification) -> None:
         """Tell what matters on a phone line: a response's end."""
@@ -35,8 +37,13 @@ class PhoneClient:
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Send sound of a response, int16 mono at the rate of the call's output format."""
-        self.outbox.put(self._serializer.media(frame), sound=True)
+        self.frames += 1
+        self.fill(frame)
         self._mark(self._marks.sent(response_id, len(frame)))
+
+    def fill(self, frame: Samples) -> None:
+        """Send sound that is no response's."""
+        self.outbox.put(self._serializer.media(frame), sound=True)
 
     def clear(self) -> None:
         """Drop the sound that has not been played, here and at the provider."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import structlog
 from starlette.responses import PlainTextResponse
@@ -20,6 +20,14 @@ from voiceagent.transports.telephony.webhook import requested_url
 from voiceagent.transports.websocket import WebSocketWire, address_of
 
 log = structlog.get_logger()
+
+
+def with_plus(parameters: Mapping[str, str]) -> dict[str, str]:
+    """What a query tells, with the plus of numbers whose sender did not escape it (it stands for a space)."""
+    return {
+        name: f"+{value[1:]}" if value[:1] == " " and value[1:].isdigit() else value
+        for name, value in parameters.items()
+    }
 
 
 class TelephonyEndpoint:
@@ -55,7 +63,7 @@ class TelephonyEndpoint:
             return
         call_id = new_id("call")
         # Not every provider leaves a query in a URL.
-        known = dict(websocket.query_params) | websocket.path_params
+        known = with_plus(websocket.query_params) | websocket.path_params
         serializer = self._line.new_serializer()
         client = PhoneClient(call_id, serializer)
         try:

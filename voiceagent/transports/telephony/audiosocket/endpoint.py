@@ -6,17 +6,20 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Never, cast
 
+import numpy as np
 import structlog
 from pydantic import Field
 
+from audio.pcm import Samples
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection, Disconnected
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.reading_rounds import RoundTransport, reading_of
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.serializer import (
+    FORMAT,
     HEAD_BYTES,
     AudioSocketSerializer,
     body_bytes,
@@ -31,6 +34,11 @@ log = structlog.get_logger()
 
 MAX_UNSENT_BYTES = 65_536
 """What one connection may leave unread before its call's queue fills: about four seconds."""
+QUIET_S = 0.5
+"""Of a line without the agent's sound, after which it carries a frame of silence: Asterisk gives up a call in
+which neither side has sent anything for 2 s (app_audiosocket.c), as where a phone leaves silence out.
+"""
+_SILENCE: Samples = np.zeros(FORMAT.rate_hz // 50, np.int16)
 _Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -105,11 +113,19 @@ class AudioSocketEndpoint:
         try:
             wire, limits = _TcpWire(reader, writer), self._limits
             connection = Connection(wire, client.outbox, call, 1000, limits, limits.max_phone_idle_s)
-            await connection.run(
-                PhoneCall(call_id, call, serializer, client, self._options, {}, connection.end)
-            )
+            phone_call = PhoneCall(call_id, call, serializer, client, self._options, {}, connection.end)
+            await connection.run(phone_call, _send_silence(client))
         finally:
             writer.close()
+
+
+async def _send_silence(client: PhoneClient) -> Never:
+    seen = client.frames
+    while True:
+        await asyncio.sleep(QUIET_S)
+        if client.frames == seen:
+            client.fill(_SILENCE)
+        seen = client.frames
 
 
 class _ReadInRounds(asyncio.StreamReaderProtocol):

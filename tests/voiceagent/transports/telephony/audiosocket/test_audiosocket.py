@@ -17,6 +17,7 @@ from scripted_call import ScriptedCall
 from audio.pcm import AudioFormat
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.reading_rounds import MANY, reading_of
+from voiceagent.transports.telephony.audiosocket import endpoint
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketConfig, audiosocket
 from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketSerializer
 from voiceagent.transports.telephony.stream.serializer import (
@@ -123,6 +124,27 @@ async def test_sound_goes_both_ways_in_pieces_of_any_length():
         await soon(call.until(lambda call: bool(call.heard)))
         call.client.play("r1", np.zeros(160, np.int16))
         assert await soon(reader.readexactly(len(SOUND))) == SOUND
+
+
+async def test_a_line_on_which_nobody_speaks_carries_silence_now_and_then(monkeypatch):
+    """Asterisk ends a call in which neither side has sent anything for two seconds."""
+    monkeypatch.setattr(endpoint, "QUIET_S", 0.02)
+    async with calling() as (reader, writer, calls):
+        await begun(writer, calls)
+        for _ in range(3):
+            assert await soon(reader.readexactly(len(SOUND))) == SOUND
+
+
+async def test_into_the_agents_voice_no_silence_is_put(monkeypatch):
+    monkeypatch.setattr(endpoint, "QUIET_S", 0.5)
+    async with calling() as (reader, writer, calls):
+        call = await begun(writer, calls)
+        voice = np.full(160, 1_000, np.int16)
+        for _ in range(60):
+            call.client.play("r1", voice)
+            await asyncio.sleep(0.02)
+        sent = b"".join([await soon(reader.readexactly(len(SOUND))) for _ in range(60)])
+        assert SOUND not in sent.removeprefix(SOUND)  # one may be before the first word
 
 
 async def test_many_calls_are_read_together_each_to_its_end():
