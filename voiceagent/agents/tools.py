@@ -71,9 +71,8 @@ def tool(
     filler: what the caller hears while it is slow. when_played: run it when what the agent said with the call
     has been played, and not at all if the caller cut in.
     """
-    if timeout_s <= 0:
-        raise WrongTool(f"timeout_s is {timeout_s}; allowed: more than 0")
     options = ToolOptions(name, cancellable, timeout_s, filler, when_played)
+    _check_options(options)
 
     def mark(method: Method) -> Method:
         if not inspect.isroutine(method) or isinstance(method, staticmethod | classmethod):
@@ -121,6 +120,19 @@ def tools_of(kind: type) -> tuple[ToolMethod, ...]:
         if names.count(name) > 1:
             raise WrongTool(f"{kind.__name__}: two tools have the name {name!r}; a name is one tool's")
     return tools
+
+
+def _check_options(options: ToolOptions) -> None:
+    """Raises WrongTool where one is not what it must be: nobody checks the types of an agent."""
+    for option in ("name", "filler"):
+        if not isinstance(given := getattr(options, option), str):
+            raise WrongTool(f"{option} is {given!r}; allowed: a text")
+    for option in ("cancellable", "when_played"):
+        if not isinstance(given := getattr(options, option), bool):
+            raise WrongTool(f"{option} is {given!r}; allowed: True or False")
+    given = options.timeout_s
+    if isinstance(given, bool) or not isinstance(given, int | float) or not given > 0:
+        raise WrongTool(f"timeout_s is {given!r}; allowed: seconds, more than 0")
 
 
 def _tool_method(kind: type, method: str, options: ToolOptions) -> ToolMethod:

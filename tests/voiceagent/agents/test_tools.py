@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field, StringConstraints
@@ -100,6 +100,23 @@ def test_an_agent_has_the_tools_of_the_class_that_it_derives_from() -> None:
             return "never"
 
     assert [one.spec.name for one in Branch.tools] == ["order", "hours"]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"timeout_s": "3"}, "timeout_s is '3'; allowed: seconds, more than 0"),
+        ({"timeout_s": 0}, "timeout_s is 0; allowed"),
+        ({"filler": True}, "filler is True; allowed: a text"),
+        ({"name": 7}, "name is 7; allowed: a text"),
+        ({"cancellable": "no"}, "cancellable is 'no'; allowed: True or False"),
+    ],
+)
+def test_an_option_of_another_type_is_refused_where_the_tool_is_written(
+    options: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(WrongTool, match=told):
+        tool(**options)
 
 
 def test_a_tool_without_a_docstring_is_refused() -> None:

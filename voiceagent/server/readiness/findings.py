@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from shutil import which
 from typing import Any, Literal
 
 from audio.detection import smart_turn, vad
@@ -21,7 +22,7 @@ from voiceagent.mcp.pool import McpPool
 from voiceagent.server.readiness.machine import GIB, Machine
 from voiceagent.server.readiness.weights import Weights, loaded_bytes, offline, weights_of
 from voiceagent.transports.webrtc.network import network
-from voiceagent.validation.errors import ConfigError
+from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.references import resolve_paths
 
 State = Literal["ok", "note", "missing"]
@@ -89,6 +90,13 @@ def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
         McpPool(config.mcp, config.agent.mcp, environ, config.source)
     except ConfigError as error:
         yield Finding("agent", "missing", str(error))
+    for server in config.agent.mcp:
+        if server.command is not None and which(server.command, path=environ.get("PATH")) is None:
+            key = f"agent.mcp.{server.label}.command"
+            text = problem(
+                config.source, key, server.command, "no such program; allowed: one in PATH, or its path"
+            )
+            yield Finding("agent.mcp", "missing", str(text))
 
 
 def _environment(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:

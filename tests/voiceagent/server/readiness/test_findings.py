@@ -173,6 +173,13 @@ def test_an_agent_that_cannot_be_loaded_is_missing(tmp_path):
     assert "agent.python = 'no_such:Shop': ModuleNotFoundError" in text
 
 
+def test_an_mcp_program_that_is_not_there_is_missing(tmp_path):
+    table = '[[agent.mcp]]\nlabel = "crm"\ncommand = "{}"\n'
+    (text,) = missing(speaking(tmp_path, table.format("no-such-program")))
+    assert "agent.mcp.crm.command = 'no-such-program': no such program" in text
+    assert missing(speaking(tmp_path, table.format("sh"))) == []
+
+
 @pytest.mark.parametrize(
     ("table", "extra"),
     [
