@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    """Those with which a test shares what they start, "" where there are none."""
+    """The name of the group of tests that share what they start with this one; "" if none do."""
     if item.path.parent.name != "e2e":
         return str(item.path)
     shared = [name for name in getattr(item, "fixturenames", ()) if name.startswith("shared_")]

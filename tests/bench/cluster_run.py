@@ -41,11 +41,11 @@ from voiceagent.bench.simulation.replica import Machine
 
 BENCH = Path(__file__).parent
 SHARED_WORDS = 1_000
-"""Of the beginning that all prompts have: a real agent's instructions."""
+"""Words of the beginning that all prompts have: a real agent's instructions."""
 PROMPTS, TIMES = (60, 120, 240, 480), 5
 """Words of the turns by which the speed is measured."""
 WAY_TURNS = 6
-"""Of each call by which a request's way is measured; they say one word."""
+"""Turns of each call by which a request's way is measured; they say one word."""
 PLACINGS = 20
 MAX_CALLS, MAX_RUNNING, BUDGET_MS = 200, 64, 300
 
@@ -156,7 +156,7 @@ class Run:
         return self.measured
 
     async def _call(self, number: int) -> None:
-        """As through a load balancer that goes round, and on to the next where one takes no call."""
+        """A call as through a load balancer: servers in turn, and the next where one takes no call."""
         began_s = time.monotonic()
         for step in range(len(self._addresses)):
             address = self._addresses[(number + step) % len(self._addresses)]

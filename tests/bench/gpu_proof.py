@@ -58,8 +58,8 @@ class Result:
 
 
 def parts(folder: Path, configs: list[Path], *, rehearse: bool) -> list[Part]:
-    """In order: what matters most first, as the time may not be enough for all. A rehearsal has the same,
-    smaller and with more time; the tests are skipped in it, but read.
+    """The parts in order, what matters most first, as the time may not be enough for all. A rehearsal has the
+    same, smaller and with more time; the tests are skipped in it, but read.
     """
     python, command = sys.executable, str(Path(sys.executable).with_name("voiceagent"))
     streams = ("1", "2") if rehearse else ("1", "16", "100")
@@ -181,7 +181,7 @@ def write_table(path: Path, device: str, results: dict[str, Result | None]) -> N
 
 
 def device_name() -> str:
-    """Of the GPU, or of each; "" where there is none."""
+    """The name of the GPU, or of each; "" where there is none."""
     try:
         command = ("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
         told = subprocess.run(command, check=True, capture_output=True, text=True).stdout

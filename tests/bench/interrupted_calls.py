@@ -51,7 +51,7 @@ LONGEST_S = 60.0
 
 AGAIN_S = 1.0
 HASTY = 0.3
-"""Of the callers, so many hang up in the middle of something, half of them without a word."""
+"""Share of the callers who hang up in the middle of something, half of them without a word."""
 HASTY_S = (1.5, 10.0)
 
 ToolCall = tuple[str, tuple[str, ...]]

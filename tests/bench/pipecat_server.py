@@ -51,7 +51,7 @@ from pipecat.utils.time import time_now_iso8601
 from pipecat.workers.runner import WorkerRunner
 
 RATE_HZ = 8_000
-"""Of the telephone line, in all of the pipeline: nothing is resampled."""
+"""The rate of the telephone line, in all of the pipeline: nothing is resampled."""
 SILENCE_S = 0.2
 """Ends a turn."""
 RECOGNITION_S = 0.05

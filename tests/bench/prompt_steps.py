@@ -58,7 +58,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
 
 @dataclass
 class Figures:
-    """Of one variant, over all its rounds."""
+    """The figures of one variant, over all its rounds."""
 
     writing: list[Stream] = field(default_factory=list)
     turns: list[Stream] = field(default_factory=list)

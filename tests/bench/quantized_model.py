@@ -38,7 +38,7 @@ def eight_bits(weight: torch.Tensor) -> Tensors:
 
 
 def four_bits(weight: torch.Tensor) -> Tensors:
-    """The same, eight numbers in each of 32 bits."""
+    """As `eight_bits`, with numbers of four bits, eight of them in each of 32 bits."""
     groups = weight.reshape(len(weight), -1, GROUP)
     widest = groups.abs().amax(dim=2, keepdim=True).clamp(min=1e-8) / 7
     best, scale = torch.full_like(widest, torch.inf), widest

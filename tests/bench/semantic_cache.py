@@ -42,7 +42,7 @@ from voiceagent.demo.world import system_prompt
 Ask = Callable[[Llm, Request], Awaitable[None]]
 SIZES = (100, 1_000, 10_000)
 DRAWS = 6
-"""Of each intent, for each of the demo's two sets of phrasings."""
+"""How many questions of each intent are drawn, for each of the demo's two sets of phrasings."""
 EVERYTHING = CacheableClass((re.compile(""),), 3600.0, self_contained=True)
 
 
@@ -108,7 +108,8 @@ def questions() -> list[Exchange]:
 
 
 def quality(asked: list[Exchange], minilm: MiniLm) -> Table:
-    """Of the pairs that are near enough, those with one answer and those with another; the facts' share."""
+    """How many of the pairs that are near enough have one answer, and how many have another; the facts'
+    share."""
     vectors = np.stack([minilm.embed(exchange.question) for exchange in asked])
     cosines, read = vectors @ vectors.T, [facts(exchange.question) for exchange in asked]
     near = [pair for pair in combinations(range(len(asked)), 2) if cosines[pair] >= 0.85]

@@ -29,7 +29,7 @@ TEMPLATE = (
 
 @dataclass(frozen=True)
 class Shape:
-    """Of a Llama, or of a Mistral where it has a window."""
+    """The shape of a Llama, or of a Mistral where it has a window."""
 
     hidden: int
     layers: int
@@ -44,7 +44,7 @@ class Shape:
 SMALL = Shape(512, 8, 8, 4, 1408, 4096, 8192)
 """28 M parameters: on two cores a step of 512 tokens takes some 150 ms, one of a single token 10."""
 TINY = Shape(64, 2, 2, 1, 128, 8192, 4096)
-"""To see that something runs."""
+"""Only to see that something runs."""
 LLAMA_8B = Shape(4096, 32, 32, 8, 14336, 128256, 16384)
 """As Llama 3.1 8B, with less of its context."""
 
@@ -106,7 +106,8 @@ def _write_config(shape: Shape, folder: Path, end: int) -> None:
 
 
 def device_settings() -> dict[str, Any]:
-    """Of an engine that has others beside it: what the device computes in, and a part of a GPU's memory."""
+    """Settings of an engine that has others beside it: what the device computes in, and a part of a GPU's
+    memory."""
     import torch  # noqa: PLC0415 - slow to import
 
     on_gpu = torch.cuda.is_available()
@@ -114,7 +115,7 @@ def device_settings() -> dict[str, Any]:
 
 
 def words(count: int, random: Random, vocabulary: int = 4000) -> str:
-    """So many tokens that no other prompt has."""
+    """This many tokens that no other prompt has."""
     return " ".join(f"w{random.randrange(vocabulary)}" for _ in range(count))
 
 

@@ -112,8 +112,8 @@ class Call:
 
 
 async def main(config: Config, methods: list[str], rounds: int, history_tokens: int) -> None:
-    """For each method a row a variant, with how many times the first one's figure it is; one after the other,
-    so that there are never more than two engines.
+    """For each method print a row for each variant, with how many times the first one's figure it is; one
+    method after the other, so that there are never more than two engines.
     """
     conversations = Material(MATERIAL).conversations()
     load = Load(Replay(conversations), Message("system", config.instructions()), history_tokens)

@@ -49,7 +49,8 @@ STILL_SPOKEN = 2
 
 @dataclass(slots=True)
 class Found:
-    """Of one condition, in seconds: how far off ends are, and how long after them they are told."""
+    """What was found in one condition, in seconds: how far off ends are, and how long after them they are
+    told."""
 
     off_s: list[float] = field(default_factory=list)
     told_s: list[float] = field(default_factory=list)

@@ -23,7 +23,7 @@ REFUSE_THE_MICROPHONE = """
 navigator.mediaDevices.getUserMedia = async () => { throw new DOMException("no", "NotAllowedError"); };
 """
 _INTO_THE_RESPONSE_S = 3.0
-"""From a question's end to the next: the answer lasts about seven."""
+"""How long after a question's end the next begins: the answer lasts about seven seconds."""
 _LOUDEST = """async () => {
     const context = new AudioContext();
     const analyser = context.createAnalyser();

@@ -106,7 +106,7 @@ def faulty_server(
 
 @asynccontextmanager
 async def faulty_server_beside(*arguments: Any, **named: Any) -> AsyncIterator[FaultyServer]:
-    """The same where the event loop is to go on while it starts and stops."""
+    """As `faulty_server`, for when the event loop is to go on while it starts and stops."""
     server = faulty_server(*arguments, **named)
     started = await asyncio.to_thread(server.__enter__)
     try:

@@ -17,7 +17,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.http11 import Request, Response
 
 SOUND_S = 0.2
-"""Of one piece of a response's sound."""
+"""Length of one piece of a response's sound."""
 
 
 @dataclass

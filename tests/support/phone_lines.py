@@ -50,7 +50,7 @@ class Provider:
         raise NotImplementedError
 
     def seconds(self, payload: bytes) -> float:
-        """Of so much sound."""
+        """How long this sound is."""
         return len(payload) / self.format.bytes_per_sample / self.format.rate_hz
 
 

@@ -67,4 +67,4 @@ def prepared(command: str, folder: Path) -> list[str]:
 
 COMMANDS = sorted({command for readme in READMES for command in shell_lines(readme.read_text())})
 RUN = [command for command in COMMANDS if not any(re.match(begin, command) for begin in NOT_RUN)]
-"""Those that take seconds."""
+"""The commands that take only seconds."""

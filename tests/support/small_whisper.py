@@ -157,7 +157,7 @@ class Trainer:
         return np.stack([self._features(window, padding=0) for window in windows]).astype(np.float32)
 
     def _logits(self, mels: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-        """Of fewer frames than the model is made for, which Whisper's own forward refuses."""
+        """The logits for fewer frames than the model is made for, which Whisper's own forward refuses."""
         encoder = self.model.model.encoder
         hidden = torch.nn.functional.gelu(encoder.conv1(mels))
         hidden = torch.nn.functional.gelu(encoder.conv2(hidden)).permute(0, 2, 1)

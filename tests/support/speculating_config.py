@@ -19,7 +19,7 @@ def speculating_text() -> str:
 
 
 def speculating_config(folder: Path) -> Config:
-    """The same, written to a file of `folder` and read."""
+    """`speculating_text`, written to a file of `folder` and read."""
     path = folder / "speculating.toml"
     path.write_text(speculating_text())
     return load(path)

@@ -30,7 +30,7 @@ def _write(threads: dict[str, int]) -> None:
 
 
 class CountingSynthesizer:
-    """In the server's own process."""
+    """A synthesizer that runs in the server's own process."""
 
     rate_hz = 24_000
 
@@ -50,7 +50,8 @@ class CountingSynthesizer:
 
 
 class CountingRecognizer:
-    """In a process of its own: it blocks. threads: that OpenMP is to have there."""
+    """A recognizer that runs in a process of its own, as it blocks. threads: how many OpenMP is to have
+    there."""
 
     def __init__(self, threads: int | None = None, delay_s: float = 0.0) -> None:
         self.library_threads = library_threads()

@@ -65,6 +65,6 @@ class TracedWorld:
             self._trace.answered(report)
 
     def of(self, name: str) -> list[Span]:
-        """Those of that name, or whose name begins with it, in the order of their beginning."""
+        """The spans whose name is this, or begins with it as a word, in the order of their beginning."""
         found = [span for span in self.spans if span.name.split()[0] == name]
         return sorted(found, key=lambda span: span.start_ns)

@@ -14,7 +14,7 @@ from audio.synthesizers import Speech
 from llmcore.engine import Delta, EngineLoad, Request, ToolCall, Usage
 
 PROMPT_TOKENS, DRAFTED = 300, 40
-"""Of each request."""
+"""Tokens that each request counts."""
 
 
 class TroubledLlm:

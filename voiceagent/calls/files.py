@@ -132,7 +132,7 @@ class OpusRecording:
         self._encoded = 0
 
     def write(self, since: int, sound: Stereo) -> bool:
-        """As `WavRecording.write`; what lies between the calls is silence."""
+        """As `WavRecording.write`; what no write covered is silence."""
         if since > self._encoded:
             self._encode(np.zeros((since - self._encoded, 2), np.int16))
         self._encode(sound)
@@ -208,7 +208,7 @@ def open_locked(path: Path) -> int:
 
 
 def lock_existing(path: Path) -> int:
-    """The same of a file that must be there. Raises FileNotFoundError, BlockingIOError, OSError."""
+    """As `open_locked`, for a file that must be there. Raises FileNotFoundError, BlockingIOError, OSError."""
     return _locked(os.open(path, os.O_RDWR))
 
 

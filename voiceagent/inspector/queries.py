@@ -98,7 +98,7 @@ def _flag(parameters: Mapping[str, str], name: str) -> bool:
 
 
 def _told(text: str | None) -> str | None:
-    """In a URL the plus of a number is a blank, unless it is written as %2B."""
+    """The number, with its plus: in a URL that is a blank, unless it is written as %2B."""
     return text if text is None else _NUMBER.sub("+", text)
 
 

@@ -125,7 +125,7 @@ class LlmMonitor:
         return refusal
 
     def outlook(self, calls: int) -> Refusal | None:
-        """The same where nobody calls."""
+        """What `refusal` would say, without a call that would be counted."""
         refusal = self._gate.refusal(calls) if self._gate is not None else None
         if refusal is None and calls and self.shedder.level >= SheddingLevel.REFUSE_CALLS:
             refusal = Refusal("busy: the calls that are going on are answered late", RETRY_AFTER_S)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 ROUND_S = 0.02
-"""As long as a packet of most phone lines."""
+"""Seconds from one round to the next: as long as a packet of most phone lines."""
 _EARLY = 0.05
 """Work that is due after a round by no more than this part of one is still done in it."""
 

@@ -288,7 +288,7 @@ class Routes:
         return HTMLResponse(page, headers={"content-security-policy": POLICY, "cache-control": "no-store"})
 
     async def _tell_triage(self, request: Request) -> Response:
-        """The same for machines."""
+        """Why calls are slow, for machines."""
         if not self._admission.sees_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         return JSONResponse(as_json(*await self._server.triage()))

@@ -214,7 +214,7 @@ def build_recognizer(config: Config, metrics: Metrics) -> Recognizer:
 
 
 def build_synthesizer(config: Config, metrics: Metrics) -> Synthesizer:
-    """The same for the synthesizer."""
+    """As `build_recognizer`, for the synthesizer."""
     tables = config.synthesizer, config.synthesizer_fallback
     return cast("Synthesizer", _with_fallback(config, metrics, "synthesizer", *tables, FallbackSynthesizer))
 

@@ -183,7 +183,7 @@ class Workers:
         return self.load_now()
 
     def load_now(self) -> dict[str, Any]:
-        """The same, without waiting for its turn among what is asked."""
+        """What `load` gives, without waiting."""
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
         outlook = monitor.outlook(self._slots.taken)
         return load_report(self.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)

@@ -68,7 +68,7 @@ class CallMonitor:
         self._log.error("call_fault", where=where, exc_info=error)
 
     def fatal(self, where: str, error: BaseException) -> None:
-        """The same, where it leaves a call that neither hears nor speaks: it ends."""
+        """A fault after which the call neither hears nor speaks: it ends."""
         self.fault(where, error)
         self._end("")
 

@@ -62,7 +62,7 @@ class Keeping(Protocol):
 
 
 class KeepsNothing:
-    """To whom nothing of a call matters; a subclass takes what does."""
+    """Keeps nothing of a call; a subclass overrides what it keeps."""
 
     def joined_trace(self, traceparent: str) -> None:
         """Nothing."""

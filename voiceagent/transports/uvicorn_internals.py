@@ -35,7 +35,7 @@ PIECE_BYTES = 16_384
 """Bytes of what came that are taken in before others have their turn: up to 2,700 frames."""
 SILENT = "the client answered no ping: it stands still, or its network does"
 CLOSE_S = 1.0
-"""In which who is given up may still read that."""
+"""How long a client that is given up has to read why."""
 OVERSLEPT_S = 1.0
 """Woken this much later than asked for, this process stood still."""
 MAX_FRAGMENTS = 1_024

@@ -17,7 +17,7 @@ class UpstreamConfig(Section):
     url: str | None = Field(default=None, pattern=r"^wss?://[^/\s?#]+[^\s?#]*$")
     """Where it listens, up to and with `/v1`; left out, the engines here are the core of calls."""
     model: str = "gpt-realtime"
-    """Its name there."""
+    """The model's name at that server."""
     api_key_env: str | None = None
     """Name of the environment variable with the key; left out, none is sent."""
     voice: str = "marin"

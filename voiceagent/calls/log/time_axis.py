@@ -63,7 +63,8 @@ class TimeAxis:
         return sample / self._rate_hz if self._rate_hz else 0.0
 
     def _by_clock(self, clock_s: float) -> float:
-        """From the newest record before it that had new sound; never beyond what the next one had."""
+        """The moment counted from the newest record before it that had new sound; never beyond what the next
+        one had."""
         if not self._rate_hz:
             return max(0.0, clock_s - self._began_s)
         index = bisect_right(self._clocks_s, clock_s)

@@ -31,8 +31,8 @@ class ToolStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
-    """Its output is there. outcome: "done", "failed" (also where it was refused and did not run) or
-    "cancelled". output: text, as the log has it. Of one call the first counts.
+    """A tool's call is over. outcome: "done", "failed" (also where it was refused and did not run) or
+    "cancelled". output: text, as the log has it. If a call has several, the first counts.
     """
 
     call_id: str

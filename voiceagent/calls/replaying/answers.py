@@ -45,7 +45,7 @@ class LiveEngines(Protocol):
         """Recognize the turn that began there."""
 
     def hear(self, item_id: str, received_s: float, until_s: float) -> Later:
-        """Its hypotheses from `received_s` on to `until_s`, both of the media clock."""
+        """The turn's hypotheses from `received_s` to `until_s`, both of the media clock."""
 
     def settle(self, item_id: str, received_s: float, number: bool) -> Later:
         """The settled hypothesis of what was received by then. number: one was asked for."""

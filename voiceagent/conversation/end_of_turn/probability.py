@@ -65,7 +65,8 @@ GOES_ON_S = 0.5
 the lengths of pauses fall off exponentially (52 pauses of people, of those to tune on).
 """
 ASKING_GOES_ON_S = 0.2
-"""The same for pauses in what asks or answers, where nothing is left open: 0.07 to 0.28 s in 68 of them."""
+"""`GOES_ON_S` for pauses in what asks or answers, where nothing is left open: 0.07 to 0.28 s in 68 of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)

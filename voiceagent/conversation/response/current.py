@@ -82,7 +82,7 @@ class CurrentResponse:
         return [start] if start.preemptive else [start, _started(response)]
 
     def apologise(self, start: do.StartResponse, failure: str) -> list[Command]:
-        """In place of a response that cannot even be begun: it fails at once."""
+        """Stands in for a response that cannot even be begun: it fails at once."""
         response = self._open(start, ev.ResponseRequested(), Generating())
         return [_started(response), *self._fail(response, failure)]
 

@@ -130,7 +130,7 @@ class CallerTurn:
 
     @property
     def whole_text(self) -> str:
-        """Its words behind those of the turn that it resumes."""
+        """The words of the turn that it resumes, and then its own."""
         return f"{self.resumes.whole_text} {self.text}" if self.resumes else self.text
 
     @property
@@ -142,10 +142,11 @@ class CallerTurn:
 
     @property
     def voiced_s(self) -> float:
-        """From its first voiced sample to its last before the pause; infinite while the caller speaks."""
+        """Seconds from its first voiced sample to the last before the pause; infinite while the caller
+        speaks."""
         return math.inf if isinstance(self.phase, Speaking) else self.phase.at_s - self.started_at_s
 
     @property
     def end_s(self) -> float:
-        """Its last voiced sample; its beginning while it goes on."""
+        """When its last voiced sample was; while it goes on, when it began."""
         return self.phase.at_s if isinstance(self.phase, Ended) else self.started_at_s

@@ -52,7 +52,7 @@ class CallCost:
 
     @property
     def mean(self) -> float:
-        """With the guess that stands for it at first."""
+        """The part of a core that a call takes; at first a guess, which fades as calls are seen."""
         return (self._busy_s + FIRST_COST * FIRST_CALLS_S) / (self._calls_s + FIRST_CALLS_S)
 
 

@@ -48,8 +48,8 @@ class Weights:
         return sum(path.stat().st_size for path in found if path.match(self.pattern))
 
     def licence(self) -> str:
-        """As its folder states it, in the head of its README, in a Piper voice's card or by a file; where it
-        does not, where the licence was looked for.
+        """The licence as the weights' folder states it, in the head of its README, in a Piper voice's card or
+        by a file; where it states none, where it was looked for.
         """
         if self.folder is None:
             return ""

@@ -49,8 +49,8 @@ class TelephonyConfig(Section):
     def lines(
         self, environment: Mapping[str, str], source: Path, placement: Placement = _HERE
     ) -> dict[str, PhoneLine]:
-        """Their lines. source: the file that this table is from. placement: which gateway and agent takes a
-        call. Raises ConfigError.
+        """The phone lines of the providers. source: the file that this table is from. placement: which
+        gateway and agent takes a call. Raises ConfigError.
         """
         return {
             name: table.line(

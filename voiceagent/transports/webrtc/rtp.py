@@ -95,7 +95,7 @@ class Remote:
     """
 
     delay_s: float = MIN_BUFFER_S
-    """From a frame's sending to when it is heard."""
+    """How long after a frame is sent it is heard."""
     lost: float = 0.0
 
     def reported(self, round_trip_s: float | None, jitter_s: float, lost: float) -> None:

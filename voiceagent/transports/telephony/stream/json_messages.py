@@ -77,7 +77,7 @@ def read_text(messages: TypeAdapter[Read], message: Message) -> Read | Unknown:
 
 
 def read_fields(messages: TypeAdapter[Read], document: Mapping[str, Any]) -> Read | Unknown:
-    """As `read_text`, of the fields of a message that came otherwise."""
+    """As `read_text`, for the fields of a message that did not come as text."""
     try:
         return messages.validate_python(document, strict=True)
     except ValidationError as error:
