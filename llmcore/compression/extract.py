@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
-from llmcore.compression.summary import OldTurns
+from llmcore.compression.summary import MAX_PHRASES, OldTurns
 
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
 _SPEAKERS = {"user": "Caller", "assistant": "You"}
@@ -16,7 +17,8 @@ def extract(turns: OldTurns, max_characters: int) -> str:
     Beyond `max_characters` the agent's go first, then the oldest. Of what the agent said, a fact that the
     system prompt tells needs no keeping.
     """
-    worth = {fact.phrase for fact in turns.facts()}
+    # the newest: each sentence is looked through for them
+    worth = list(dict.fromkeys(fact.phrase for fact in reversed(turns.facts())))[:MAX_PHRASES]
     lines: list[tuple[str, str]] = [("", sentence) for sentence in _sentences(turns.earlier)]
     for message in turns.said:
         if message.role not in _SPEAKERS:
@@ -24,14 +26,19 @@ def extract(turns: OldTurns, max_characters: int) -> str:
         for sentence in _sentences(message.content):
             if any(phrase in sentence for phrase in worth):
                 lines.append((_SPEAKERS[message.role], sentence))
-    lines = list(dict.fromkeys(lines))
-    for dispensable in ("You", None):
-        while len(_joined(lines)) > max_characters:
-            index = next((i for i, (who, _) in enumerate(lines) if dispensable in (who, None)), None)
-            if index is None:
-                break
-            del lines[index]
-    return _joined(lines)
+    return _fitting(list(dict.fromkeys(lines)), max_characters)
+
+
+def _fitting(lines: list[tuple[str, str]], max_characters: int) -> str:
+    """All of them in one text, or without those that have to go."""
+    dispensable = sorted(range(len(lines)), key=lambda index: lines[index][0] != "You")
+
+    def without(count: int) -> str:
+        gone = set(dispensable[:count])
+        return _joined([line for index, line in enumerate(lines) if index not in gone])
+
+    counts = range(len(lines) + 1)
+    return without(bisect_left(counts, True, key=lambda count: len(without(count)) <= max_characters))
 
 
 def _sentences(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from llmcore.compression.numbers import number_runs
+from llmcore.compression.numbers import HOUR_DIGITS, number_runs
 
 _WORD = re.compile(r"[^\W_]+(?:[.:,/'’-][^\W_]+)*")
 _SENTENCE_END = re.compile(r"[.!?…:;\"“”\[\]()\n]\s*$")
@@ -27,7 +27,11 @@ _NOT_NAMES = frozenset({
     "i", "ok", "okay", "tv", "am", "pm", "caller", "agent", "user", "assistant", "guest", "customer", "said",
 })  # fmt: skip
 _OPENS_NAME = re.compile(r"\b(?:name is|name's|name’s|call me)\s+([^\W\d_]+)", re.IGNORECASE)
-_ASKS_NAME = re.compile(r"\b(?:name|nom|nombre|nome|naam|navn|namn)\b[^?]*\?", re.IGNORECASE)
+_NAME = re.compile(r"\b(?:name|nom|nombre|nome|naam|navn|namn)\b", re.IGNORECASE)
+_BEFORE = re.compile(r"(?<!\S)[^\W_]+ $")
+_AFTER = re.compile(r"(?: of)? [^\W_]+")
+_LONGEST_WORD = 40
+"""Characters of a word that is a number's neighbour."""
 MAX_NAME = 4
 """Words of an answer that is a name."""
 _NOUNS_HAVE_CAPITALS = frozenset({"de", "lb"})
@@ -99,7 +103,8 @@ def find_facts(text: str, language: str) -> list[Fact]:
 
 def asks_for_name(text: str) -> bool:
     """Whether somebody is asked for a name here."""
-    return _ASKS_NAME.search(text) is not None
+    name = _NAME.search(text)
+    return name is not None and "?" in text[name.end() :]
 
 
 def given_name(answer: str) -> list[Fact]:
@@ -113,16 +118,16 @@ def given_name(answer: str) -> list[Fact]:
 
 def _as_hour(key: str) -> tuple[str, ...]:
     """Other ways to write what may be a time of day: 7 as 700, 19 and 1900."""
-    if not key.isdecimal() or not 1 <= int(key) <= 12:
+    if not key.isdecimal() or len(key) > HOUR_DIGITS or not 1 <= int(key) <= 12:
         return ()
     return f"{key}00", f"{int(key) + 12}", f"{int(key) + 12}00"
 
 
 def _with_neighbours(text: str, start: int, end: int) -> str:
     """The number with the word before it and what it counts: "for two nights", "the third of May"."""
-    before = re.search(r"(?<!\S)[^\W_]+ $", text[:start])
-    after = re.match(r"(?: of)? [^\W_]+", text[end:])
-    return text[before.start() if before else start : end + (after.end() if after else 0)]
+    before = _BEFORE.search(text, max(start - _LONGEST_WORD, 0), start)
+    after = _AFTER.match(text, end)
+    return text[before.start() if before else start : after.end() if after else end]
 
 
 def _names(text: str, language: str) -> Iterator[tuple[int, str]]:

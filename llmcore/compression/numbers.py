@@ -10,6 +10,8 @@ from llmcore.compression.number_words import read_number
 
 STEM_CHARACTERS = 4
 """Of what is counted: "2-night" counts the nights of "two nights"."""
+HOUR_DIGITS = 4
+"""Of a number that may be an hour, with zeros before it."""
 LONGEST = 8
 """Words that one number takes."""
 
@@ -81,7 +83,7 @@ def _number_at(words: list[str], index: int, language: str) -> tuple[str | None,
 
 def _run(text: str, start: int, end: int, parts: list[str]) -> NumberRun:
     clock = _CLOCK.search(text[max(start - 16, 0) : start])
-    if clock is not None and parts[0].isdecimal():
+    if clock is not None and parts[0].isdecimal() and len(parts[0]) <= HOUR_DIGITS:
         minutes = 60 * int(parts[0]) + _MINUTES[clock.group(1).lower()]
         start -= len(clock.group())
         parts = [f"{minutes // 60}{minutes % 60:02}"]

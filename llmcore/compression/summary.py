@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from llmcore.compression.facts import Fact, Known, asks_for_name, find_facts, given_name, known
@@ -15,6 +15,11 @@ REQUEST = (
     "and decision exactly as it was said, and what is still open. Add nothing that was not said."
 )
 WORDS_PER_TOKEN = 0.6
+MAX_CHARACTERS = 16_384
+"""Of the turns that facts are looked for in, the newest: twice what is said before turns are summarised. A
+caller may type a hundred times that, and the work holds up other calls too."""
+MAX_PHRASES = 500
+"""Of the facts that a summary lost, the newest: more than one has room for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,22 @@ class OldTurns:
         return _known_static(self.static, self.language) | known(
             [self.earlier, *(message.content for message in self.said), *calls], self.language
         )
+
+
+def newest(said: Sequence[Message]) -> tuple[Message, ...]:
+    """The turns that a summary is held against: `MAX_CHARACTERS` of them, the oldest of these cut."""
+    kept: list[Message] = []
+    left = MAX_CHARACTERS
+    for message in reversed(said):
+        size = len(message.content) + sum(len(call.arguments) for call in message.tool_calls)
+        if size > left:
+            kept.append(replace(message, content=message.content[-left:], tool_calls=()))
+            break
+        kept.append(message)
+        left -= size
+        if not left:
+            break
+    return tuple(reversed(kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +126,5 @@ def _phrases(facts: Iterable[Fact]) -> tuple[str, ...]:
             phrases[-1] = " ".join((*before, *words[shared:]))
         else:
             phrases.append(phrase)
-    return tuple(
-        phrase for phrase in phrases if not any(phrase in other for other in phrases if other != phrase)
-    )
+    kept = phrases[-MAX_PHRASES:]
+    return tuple(phrase for phrase in kept if not any(phrase in other for other in kept if other != phrase))

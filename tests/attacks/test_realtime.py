@@ -172,6 +172,29 @@ async def test_a_loop_of_long_items_stops_at_the_limit(server: AttackedServer):
     assert "limits.max_conversation_characters" in error["message"]
 
 
+NUMBERS = {
+    "many": "12 a " * 18_000,
+    "one of 5,000 digits": "1" * 5_000,
+    "such a time of day": "half past " + "1" * 5_000,
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+async def test_numbers_without_end_are_summarised_like_others(server: AttackedServer, name: str):
+    logged = len(server.logged())
+    answer = '{"type":"response.create","response":{"output_modalities":["text"]}}'
+    async with attacking(server) as attacker:
+        for number, typed in enumerate([NUMBERS[name], *["hello " * 700] * 4], 1):
+            await attacker.connection.send(created(typed))
+            await attacker.connection.send(answer)
+            async with asyncio.timeout(PATIENCE_S):
+                while attacker.kinds.count("response.done") < number:  # noqa: ASYNC110
+                    await asyncio.sleep(0.02)
+        async with asyncio.timeout(PATIENCE_S):
+            while "history_summarised" not in server.logged()[logged:]:  # noqa: ASYNC110  in its log alone
+                await asyncio.sleep(0.05)
+
+
 async def test_a_prompt_that_is_too_long_never_comes_to_the_engine(server: AttackedServer):
     async with attacking(server) as attacker:
         items = [item("a" * 390) for _ in range(500)]

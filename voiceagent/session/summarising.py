@@ -11,7 +11,7 @@ import structlog
 
 from llmcore.compression.extract import extract
 from llmcore.compression.history_budget import characters
-from llmcore.compression.summary import OldTurns, check_summary, request_summary, with_missing
+from llmcore.compression.summary import OldTurns, check_summary, newest, request_summary, with_missing
 from llmcore.engine import Llm, LlmError, Request
 from llmcore.text.prompt import split_turns
 from voiceagent.conversation.commands import Summarise
@@ -69,7 +69,7 @@ class Summarising:
     async def _run(self, wanted: Summarise) -> None:
         static, _ = split_turns(wanted.prompt)
         system = "\n".join(message.content for message in static)
-        turns = OldTurns(wanted.said, wanted.earlier, system, self._language)
+        turns = OldTurns(newest(wanted.said), wanted.earlier, system, self._language)
         while self._config.summaries == "model" and self._failures < self._config.attempts:
             summary = await self._ask(wanted, turns)
             if summary is not None:

@@ -61,6 +61,8 @@ def test_a_number_of_other_things_is_another_fact() -> None:
 
 @given(st.text(), st.sampled_from(["en", "de", "fr", "zh", "xx"]))
 @example("A:0", "en")
+@example("1" * 5_000, "en")
+@example("half past " + "1" * 5_000, "en")
 def test_a_text_tells_all_its_own_facts(text: str, language: str) -> None:
     told = known([text], language)
     assert [fact.phrase for fact in find_facts(text, language) if not told.has(fact)] == []

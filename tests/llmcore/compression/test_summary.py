@@ -1,7 +1,15 @@
 from __future__ import annotations
 
 from llmcore.compression.extract import extract
-from llmcore.compression.summary import OldTurns, check_summary, request_summary, with_missing
+from llmcore.compression.summary import (
+    MAX_CHARACTERS,
+    MAX_PHRASES,
+    OldTurns,
+    check_summary,
+    newest,
+    request_summary,
+    with_missing,
+)
 from llmcore.engine import Message, ToolCall
 
 STATIC = "You are the front desk of the Seaview. Breakfast is from seven to ten."
@@ -112,3 +120,20 @@ def test_turns_without_facts_leave_nothing() -> None:
 def test_sentences_taken_out_stand_their_own_check() -> None:
     verdict = check_summary(extract(TURNS, 1000), TURNS)
     assert (verdict.missing, verdict.invented) == ((), ())
+
+
+def test_facts_are_looked_for_in_the_newest_turns_only() -> None:
+    assert newest(SAID) == SAID
+    long = tuple(Message("user", letter * (MAX_CHARACTERS // 2 - 1)) for letter in "abc")
+    kept = newest(long)
+    assert kept == (Message("user", "aa"), *long[1:])
+    assert newest((*long, Message("user", "d" * (MAX_CHARACTERS + 1)))) == (
+        Message("user", "d" * MAX_CHARACTERS),
+    )
+
+
+def test_of_more_lost_facts_than_a_summary_holds_the_newest_are_told() -> None:
+    said = (Message("user", ". ".join(f"Room {number}" for number in range(1_000, 3_000))),)
+    missing = check_summary("", OldTurns(said, "", STATIC, "en")).missing
+    assert len(missing) == MAX_PHRASES
+    assert "2999" in missing[-1]
