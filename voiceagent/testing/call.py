@@ -25,7 +25,7 @@ from voiceagent.config.tables import load
 from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
 from voiceagent.session.agent import Pressed
 from voiceagent.session.session import Session
-from voiceagent.testing.scripted_model import ScriptedModel, Step
+from voiceagent.testing.scripted_model import ScriptedModel, Step, check_step
 from voiceagent.testing.spoken_caller import SpokenCaller
 from voiceagent.testing.typed_caller import TypedCaller
 from voiceagent.testing.words import says
@@ -126,7 +126,10 @@ class TestCall:
     def model_will(self, *steps: Step) -> None:
         """What the model answers next, one response a step: words, the call of a tool, or a list of calls
         that run side by side. All of them must be asked for in the call; everything else is answered "Okay.".
+        Raises TypeError for a step that is none.
         """
+        for step in steps:
+            check_step(step)
         self.model.steps.extend(steps)
 
     async def says(self, text: str) -> str:

@@ -17,11 +17,16 @@ _ELSE = "Okay."
 
 
 class Calls:
-    """The model calls a tool: its name, and the arguments."""
+    """The model calls a tool: its name, and the arguments, each of a kind that JSON has. Raises TypeError."""
 
     def __init__(self, tool: str, /, **arguments: Any) -> None:
         self.tool = tool
         self.arguments = arguments
+        try:
+            json.dumps(arguments)
+        except (TypeError, ValueError) as error:
+            allowed = "allowed: what JSON has, as a model writes it"
+            raise TypeError(f"{self!r}: {error}; {allowed}") from error
 
     def __repr__(self) -> str:
         given = "".join(f", {name}={value!r}" for name, value in self.arguments.items())
@@ -73,6 +78,14 @@ class RehearsedModel:
         steps = self._script[turn][done:] if 0 <= turn < len(self._script) else []
         for delta in _response(steps[0] if steps else _ELSE):
             yield delta
+
+
+def check_step(step: object) -> None:
+    """Raises TypeError where it is none."""
+    listed = isinstance(step, list | tuple) and step and all(isinstance(one, Calls) for one in step)
+    if not isinstance(step, str | Calls) and not listed:
+        allowed = "allowed: words, Calls(...) of a tool, or a list of Calls side by side"
+        raise TypeError(f"a step of the model is {step!r}; {allowed}")
 
 
 def _response(step: Step) -> list[Delta]:

@@ -14,7 +14,7 @@ from voiceagent.agents.running import RunningAgent
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
-from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.history import MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
@@ -85,13 +85,24 @@ class TypedCaller:
         """Do nothing until nothing more comes; past_questions: nor when a tool asks for something. Raises
         AssertionError where a response failed.
         """
-        async with asyncio.timeout(PATIENCE_S):
-            while not await self._waits(past_questions):
-                self._client.happened.clear()
-                await self._client.happened.wait()
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                while not await self._waits(past_questions):
+                    self._client.happened.clear()
+                    await self._client.happened.wait()
+        except TimeoutError:
+            running = ", ".join(self._running_tools()) or "none"
+            message = f"something goes on for {PATIENCE_S:g} s; tools that have no answer yet: {running}"
+            raise AssertionError(message) from None
         failures, self._client.failures = self._client.failures, []
         if failures:
             raise AssertionError(f"the call went wrong: {'; '.join(failures)}")
+
+    def _running_tools(self) -> list[str]:
+        items = self.session.items
+        answered = {item.call_id for item in items if isinstance(item, ToolOutputItem)}
+        calls = [item.call for item in items if isinstance(item, ToolCallItem)]
+        return [call.name for call in calls if call.call_id not in answered]
 
     async def stay_silent(self) -> None:
         """Let the idle timeout pass, without the wait, and read what comes of it."""

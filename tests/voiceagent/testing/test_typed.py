@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
 import pytest
 
 from llmcore.engine import Delta, LlmError, Request, ToolCall, Usage
 from voiceagent.agents import Agent, Said, ToolFailed, tool
 from voiceagent.agents.running import RESULT_CHARACTERS
-from voiceagent.testing import Calls, ScriptedModel, TestCall
+from voiceagent.testing import Calls, ScriptedModel, TestCall, typed_caller
 
 
 class Shop(Agent):
@@ -357,6 +358,35 @@ async def test_what_was_expected_and_did_not_come_is_told_with_what_did() -> Non
             call.expect_tool("add")
         with pytest.raises(AssertionError, match=r"Pizza Roma\."):
             call.expect_words("goodbye")
+
+
+@pytest.mark.parametrize("step", [{"tool": "add"}, Calls, ["words"], [], None])
+async def test_what_is_no_step_of_the_model_is_refused_where_it_is_told(step: Any) -> None:
+    async with TestCall(Shop) as call:
+        with pytest.raises(TypeError, match="allowed: words, Calls"):
+            call.model_will(step)
+
+
+def test_arguments_that_no_model_can_write_are_refused() -> None:
+    with pytest.raises(TypeError, match="set is not JSON serializable; allowed: what JSON has"):
+        Calls("add", pizza={"tuna"})
+
+
+async def test_a_tool_that_outlasts_the_tests_patience_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(typed_caller, "PATIENCE_S", 0.05)
+    over = asyncio.Event()
+
+    class Slow(Agent):
+        @tool
+        async def look(self) -> None:
+            """Look for long."""
+            await over.wait()
+
+    async with TestCall(Slow) as call:
+        call.model_will(Calls("look"))
+        with pytest.raises(AssertionError, match=r"tools that have no answer yet: look"):
+            await call.says("look for it")
+        over.set()
 
 
 class Failing(ScriptedModel):
