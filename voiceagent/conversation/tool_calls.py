@@ -77,6 +77,7 @@ class ToolCalls:
         self._round_id = ""
         self._rounds = 0
         self._reply_due = False
+        self._refused: list[tuple[Recorded, str]] = []
 
     @property
     def awaited(self) -> bool:
@@ -98,7 +99,7 @@ class ToolCalls:
     def begin(
         self, response_id: str, wanted: ToolCall, settings: CallSettings, mcp: McpTool | None = None
     ) -> list[Command]:
-        """The model has called a tool: `mcp`, one of the agent's, or one that there is not."""
+        """The model has called a tool: `mcp`, one of the agent's, or none that there is. See `all_begun`."""
         if response_id != self._round_id:
             # counted by responses: one may call several tools side by side
             self._round_id, self._rounds = response_id, self._rounds + 1
@@ -121,6 +122,19 @@ class ToolCalls:
         if tool.cancellable and phase is Phase.RUNNING:
             self._history.cancellable.add(wanted.call_id)
         return [*told] if tool.when_played else [*told, _run(record)]
+
+    def all_begun(self) -> list[Command]:
+        """All calls of a response have begun: those that are refused end. Between calls of one response APIs
+        take no output.
+        """
+        refused, self._refused = self._refused, []
+        return [
+            told
+            for record, refusal in refused
+            for told in self._records.ended(
+                record, refusal, False, _execution_error(refusal) if record.mcp is not None else None
+            )
+        ]
 
     def is_asked(self, request_id: str) -> bool:
         """Whether this is a request for approval that the client has not answered."""
@@ -233,10 +247,9 @@ class ToolCalls:
         self, response_id: str, wanted: ToolCall, refusal: str, mcp: McpTool | None = None
     ) -> list[Command]:
         record, told = self._records.called(response_id, wanted, mcp)
-        if mcp is not None:
-            return [*told, *self._records.ended(record, refusal, False, _execution_error(refusal))]
-        self._reply_due = True
-        return [*told, *self._records.ended(record, refusal, late=False)]
+        self._refused.append((record, refusal))
+        self._reply_due = self._reply_due or mcp is None
+        return [*told]
 
     def _knows(self, call_id: str) -> bool:
         kinds = (ToolCallItem, McpCallItem, McpApprovalRequest)

@@ -122,6 +122,17 @@ def test_words_that_the_agents_code_asks_for_cancel_nothing_and_the_callers_do(e
     assert of(do.CancelTool, call.say("never mind", 5.0)) == [do.CancelTool("look_1")]
 
 
+def test_no_output_stands_between_the_calls_of_one_response() -> None:
+    call = world()
+    answered(call, "book", "sell", "look")
+    finish(call, "look", "rain")
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    asked, *told = begun.request.messages[-4:]
+    assert [one.name for one in asked.tool_calls] == ["book", "sell", "look"]
+    assert {one.tool_call_id for one in told} == {"book_1", "sell_1", "look_1"}
+    assert all(one.role == "tool" for one in told)
+
+
 def test_a_preemptive_response_runs_nothing_before_the_turn_is_over() -> None:
     call = CallWorld(SETTINGS)
     item_id = call.begin_speaking()

@@ -37,7 +37,7 @@ class CalledTools:
             if response.wanted.in_conversation:
                 self._history.insert(item)
             commands.append(notify.NotifyToolCall(response.response_id, item.item_id, previous, call))
-        return commands
+        return commands + self._running.all_begun()
 
 
 def _mcp_tool(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> McpTool | None:
