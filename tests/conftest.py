@@ -46,8 +46,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("attacks"))
         elif item.get_closest_marker("xdist_group") is None and (group := _group(item)):
             item.add_marker(pytest.mark.xdist_group(group))
-        asynchronous = inspect.iscoroutinefunction(getattr(item, "function", None))
-        if asynchronous and item.path.parent.name in REAL_TIME:
+        in_real_time = inspect.iscoroutinefunction(getattr(item, "function", None)) or _shared(item)
+        if in_real_time and item.path.parent.name in REAL_TIME:
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
@@ -55,8 +55,13 @@ def _group(item: pytest.Item) -> str:
     """The name of the group of tests that share what they start with this one; "" if none do."""
     if item.path.parent.name != "e2e":
         return str(item.path)
-    shared = [name for name in getattr(item, "fixturenames", ()) if name.startswith("shared_")]
+    shared = _shared(item)
     return f"{item.path} {shared[0]}" if shared else ""
+
+
+def _shared(item: pytest.Item) -> list[str]:
+    """Its fixtures that other tests have as well."""
+    return [name for name in getattr(item, "fixturenames", ()) if name.startswith("shared_")]
 
 
 def _needs_vllm(item: pytest.Item) -> bool:

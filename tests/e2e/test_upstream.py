@@ -8,10 +8,12 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import httpx
 import numpy as np
 import phone_lines
+import pytest
 import zstandard
 from phone_caller import calling as phoning
 from recordings import recorded
@@ -86,30 +88,70 @@ async def browse(address: str) -> RtcCaller:
     return caller
 
 
-async def test_calls_are_the_upstreams_with_agent_line_and_records_here(tmp_path: Path) -> None:
-    async with bridged(tmp_path) as address, httpx.AsyncClient() as client:
-        _, exchange, browser = await asyncio.gather(phone(address), ask(address), browse(address))
-        page = (await client.get(f"http://{address}/metrics")).text
-    told = [json.loads(line) for line in (tmp_path / "clerk.log").read_text().splitlines()]
-    assert [line for line in told if "turn" in line] == [{"turn": HEARD}] * 3
-    assert [line["ordered"] for line in told if "ended" in line] == [["tuna"]] * 3, "the tool ran here, once"
-    assert 'voiceagent_upstream_connections_total{outcome="connected"} 3.0' in page
+class ThreeCalls(NamedTuple):
+    """What came of a call by phone, one over the Realtime API and one over WebRTC, all at once.
 
+    told: what the agent's code wrote down. metrics: of the server in front.
+    """
+
+    exchange: Exchange
+    browser: RtcCaller
+    told: list[dict[str, Any]]
+    metrics: str
+    kept: Path
+
+
+async def call_three_times(folder: Path) -> ThreeCalls:
+    async with bridged(folder) as address, httpx.AsyncClient() as client:
+        _, exchange, browser = await asyncio.gather(phone(address), ask(address), browse(address))
+        metrics = (await client.get(f"http://{address}/metrics")).text
+    told = [json.loads(line) for line in (folder / "clerk.log").read_text().splitlines()]
+    return ThreeCalls(exchange, browser, told, metrics, folder / "kept")
+
+
+@pytest.fixture(scope="module")
+def shared_calls(tmp_path_factory: pytest.TempPathFactory) -> ThreeCalls:
+    """Made once: all tests only look at what came of them."""
+    return asyncio.run(call_three_times(tmp_path_factory.mktemp("bridged")))
+
+
+def test_each_call_is_one_connection_to_the_upstream(shared_calls: ThreeCalls) -> None:
+    assert 'voiceagent_upstream_connections_total{outcome="connected"} 3.0' in shared_calls.metrics
+
+
+def test_the_agents_code_here_is_told_what_callers_say(shared_calls: ThreeCalls) -> None:
+    assert [line for line in shared_calls.told if "turn" in line] == [{"turn": HEARD}] * 3
+
+
+def test_the_agents_tool_runs_here_once_a_call(shared_calls: ThreeCalls) -> None:
+    assert [line["ordered"] for line in shared_calls.told if "ended" in line] == [["tuna"]] * 3
+
+
+def test_a_call_over_the_realtime_api_is_answered_aloud(shared_calls: ThreeCalls) -> None:
+    exchange = shared_calls.exchange
     assert exchange.failures == []
     assert exchange.tools == ['order({"pizza": "tuna", "number": 2})', "-> 2 tuna ordered"]
     assert exchange.understood == [HEARD]
     assert "tuna ordered" in "".join(exchange.answered)
     assert np.abs(exchange.sound).max() > 1_000
 
+
+def test_a_call_over_webrtc_is_answered_aloud(shared_calls: ThreeCalls) -> None:
+    browser = shared_calls.browser
     assert [event["response"]["status"] for event in browser.of("response.done")] == ["completed"] * 3
     assert browser.of("conversation.item.input_audio_transcription.completed")[0]["transcript"] == HEARD
     assert np.abs(browser.sound).max() > 1_000
 
-    kept = tmp_path / "kept"
-    assert [path.stat().st_size > 10_000 for path in kept.rglob("sound.*")] == [True] * 3
-    for path in kept.rglob("log.jsonl.zst"):
-        log = zstandard.decompress(path.read_bytes())
-        assert replay(read_log(log), begin=begin_again) is None, "run again it comes to the same"
+
+def test_all_calls_are_kept_here_with_their_sound(shared_calls: ThreeCalls) -> None:
+    assert [path.stat().st_size > 10_000 for path in shared_calls.kept.rglob("sound.*")] == [True] * 3
+
+
+def test_a_kept_log_replays_to_the_same_and_tells_turns_and_tools(shared_calls: ThreeCalls) -> None:
+    logs = [zstandard.decompress(path.read_bytes()) for path in shared_calls.kept.rglob("log.jsonl.zst")]
+    assert len(logs) == 3
+    for log in logs:
+        assert replay(read_log(log), begin=begin_again) is None
         summary = summarise(log)
         turns = [(turn.said, turn.written) for turn in summary.turns if turn.said]
         assert turns[-1] == (HEARD, "I have 2 tuna ordered.")

@@ -92,40 +92,40 @@ async def lose_a_call(folder: Path) -> LostCall:
 
 
 @pytest.fixture(scope="module")
-def lost(tmp_path_factory: pytest.TempPathFactory) -> LostCall:
+def shared_loss(tmp_path_factory: pytest.TempPathFactory) -> LostCall:
     """One for all tests that only look at it."""
     return asyncio.run(lose_a_call(tmp_path_factory.mktemp("lost")))
 
 
-def test_a_call_that_ended_with_its_worker_is_kept_as_broken_with_the_reason(lost: LostCall) -> None:
-    assert (lost.call["state"], lost.call["reason"]) == ("broken", KILLED)
+def test_a_call_that_ended_with_its_worker_is_kept_as_broken_with_the_reason(shared_loss: LostCall) -> None:
+    assert (shared_loss.call["state"], shared_loss.call["reason"]) == ("broken", KILLED)
 
 
-def test_the_log_has_its_turn_and_who_spoke_and_no_word_of_it(lost: LostCall) -> None:
-    (line,) = [line for line in lost.log.splitlines() if "call_lost" in line]
-    assert lost.call["call_id"] in line
+def test_the_log_has_its_turn_and_who_spoke_and_no_word_of_it(shared_loss: LostCall) -> None:
+    (line,) = [line for line in shared_loss.log.splitlines() if "call_lost" in line]
+    assert shared_loss.call["call_id"] in line
     assert "turn=1" in line
     assert "doing='the agent speaks'" in line
     assert "Is there a pool" not in line
 
 
-def test_the_log_counts_the_calls_of_a_worker_that_died(lost: LostCall) -> None:
-    assert re.search(r"worker_died .*calls=1", lost.log)
+def test_the_log_counts_the_calls_of_a_worker_that_died(shared_loss: LostCall) -> None:
+    assert re.search(r"worker_died .*calls=1", shared_loss.log)
 
 
-def test_the_response_in_which_it_broke_off_is_shown(lost: LostCall) -> None:
-    shown = kept_call(lost.folder, "show", lost.call["call_id"])
+def test_the_response_in_which_it_broke_off_is_shown(shared_loss: LostCall) -> None:
+    shown = kept_call(shared_loss.folder, "show", shared_loss.call["call_id"])
     assert "broken off in this response: " in shown
     assert KILLED in " ".join(shown.split())
 
 
-def test_its_trace_is_whole_and_says_how_it_ended(lost: LostCall) -> None:
-    (root,) = lost.spans.of("call")
+def test_its_trace_is_whole_and_says_how_it_ended(shared_loss: LostCall) -> None:
+    (root,) = shared_loss.spans.of("call")
     assert root.attributes["voiceagent.call.end"] == KILLED
     assert (root.attributes["error.type"], root.ok) == ("worker_died", False)
-    turn = lost.spans.of("turn")[-1]
+    turn = shared_loss.spans.of("turn")[-1]
     assert (turn.parent_id, turn.ok) == (root.span_id, False)
-    assert lost.spans.of("chat")[-1].parent_id == turn.span_id
+    assert shared_loss.spans.of("chat")[-1].parent_id == turn.span_id
 
 
 async def test_who_was_told_that_a_call_began_is_told_that_its_worker_was_killed(
