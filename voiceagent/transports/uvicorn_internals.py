@@ -153,12 +153,19 @@ class FastPath(WebSocketsSansIOProtocol):
             self.loop.call_later(CLOSE_S, self.transport.abort)
 
     def handle_ping(self) -> None:
-        """Answer, but to a client that does not read: its answers would pile up (RFC 6455, section 5.5.3,
-        lets all but the latest go unanswered)."""
+        """Answer, and a client that does not read when it does again: the newest alone, the others would pile
+        up (RFC 6455, section 5.5.3).
+        """
         if self.writable.is_set():
             super().handle_ping()
         else:
-            self.conn.data_to_send()
+            del self.conn.writes[:-1]
+
+    def resume_writing(self) -> None:
+        """The client reads again: it may wait for the answer to a ping, and give us up without."""
+        super().resume_writing()
+        if self.conn.writes and not self.transport.is_closing():
+            self.transport.write(b"".join(self.conn.data_to_send()))
 
     def handle_cont(self, event: Frame) -> None:
         """Take a part of a message, unless its parts are too many: empty ones count for nothing else."""
