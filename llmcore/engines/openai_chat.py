@@ -124,7 +124,7 @@ class ChunkReader:
         delta: ChoiceDelta | None = choice.delta  # null from some servers
         if delta is None:
             return None
-        words = delta.content or delta.refusal  # which stands where content would
+        words = _text(delta.content) or delta.refusal  # which stands where content would
         self.started = self.started or bool(words or delta.tool_calls)
         for piece in _pieces(delta):
             self._add(piece)
@@ -151,6 +151,13 @@ class ChunkReader:
         reason: FinishReason = "tool_calls" if calls else _FINISH[self._finish]
         last = Delta(finish_reason=reason, usage=self._usage)
         return [Delta(tool_calls=calls), last] if calls else [last]
+
+
+def _text(content: Any) -> str | None:
+    """What is to be said; Mistral's reasoning models have a list of parts, of which some are thoughts."""
+    if not isinstance(content, list):
+        return None if content is None else str(content)
+    return "".join(part["text"] for part in content if part.get("type") == "text")
 
 
 def _pieces(delta: ChoiceDelta) -> Iterable[ChoiceDeltaToolCall]:

@@ -289,6 +289,13 @@ async def test_a_refusal_of_the_model_is_what_it_says(llm: OpenAILlm, server: Sc
     assert "".join(delta.text for delta in await read(llm)) == "I cannot do that."
 
 
+async def test_of_content_in_parts_the_text_is_said(llm: OpenAILlm, server: ScriptedServer) -> None:
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    parts = [[thought], [{"type": "text", "text": "Hel"}], "lo"]
+    server.answers = [stream(*[chunk({"content": part}) for part in parts], chunk({}, "stop"))]
+    assert "".join(delta.text for delta in await read(llm)) == "Hello"
+
+
 async def test_chunks_without_choices_or_delta_say_nothing(llm: OpenAILlm, server: ScriptedServer) -> None:
     empty = [chunk({}) | {"choices": choices} for choices in ([], None, [{"index": 0, "delta": None}])]
     server.answers = [stream(*empty, chunk({"content": "Hello"}), chunk({}, "stop"))]
