@@ -24,7 +24,9 @@ _K1 = 1.2
 _B = 0.75
 
 _WORD = re.compile(r"[^\W_]+")
-_PARAGRAPH = re.compile(r"[^\n]*\S[^\n]*")
+_PARAGRAPH = re.compile(
+    r"^[^\S\n]*\S[^\n]*", re.MULTILINE
+)  # blanks alone must not be gone through again and again
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)")
 
 

@@ -195,6 +195,17 @@ async def test_numbers_without_end_are_summarised_like_others(server: AttackedSe
                 await asyncio.sleep(0.05)
 
 
+async def test_outputs_of_tools_that_are_blank_hold_up_nobody(server: AttackedServer):
+    async with attacking(server) as attacker:
+        for name in ("a", "b", "c"):
+            call = {"type": "function_call", "call_id": name, "name": name, "arguments": "{}"}
+            output = {"type": "function_call_output", "call_id": name, "output": " " * 90_000}
+            for one in (call, output):
+                await attacker.connection.send(json.dumps({"type": "conversation.item.create", "item": one}))
+        await attacker.connection.send(json.dumps({"type": "response.create"}))
+        await attacker.until("response.done")
+
+
 async def test_a_prompt_that_is_too_long_never_comes_to_the_engine(server: AttackedServer):
     async with attacking(server) as attacker:
         items = [item("a" * 390) for _ in range(500)]
