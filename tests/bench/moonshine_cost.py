@@ -22,6 +22,7 @@ from audio.onnx.moonshine_graph import decoder_shape
 from audio.onnx.runtime import OrtFile, onnx_session
 from audio.pcm import Samples
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN
+from audio.recognizers.moonshine_decoder import EncoderDecoder
 from audio.recognizers.moonshine_model import LoadedModel, model_files
 from audio.resample import resample
 from audio.wav import read_wav
@@ -62,13 +63,13 @@ def main(sound: Samples) -> None:
     encoder, decoder, _ = model_files(None)
     encode = _encoder(encoder, sound)
     states = encode()
-    file, ours = FileAsItComes(decoder, states), model.network
+    file, ours = FileAsItComes(decoder, states), EncoderDecoder(encoder, decoder)
     text = [BEGIN, *model.transcribe(sound, [], Event()).tokens]
-    heard = ours.hear(sound)
+    heard = ours.know(ours.hear(sound))
     _, *past = file.read(file.nothing, [text], cached=False)
     _, of_ours = ours.read(heard, ours.nothing, [text])
     print(f"{len(sound) / 16_000:.1f} s of sound, {len(text)} tokens: {model.text(text[1:])}")
-    _compare("the sound, and what is known of it", lambda: ours.know(encode()), lambda: ours.hear(sound))
+    _compare("the sound", encode, lambda: ours.hear(sound))
     _compare(
         "all tokens at once, and what is known of the sound",
         lambda: file.read(file.nothing, [text], cached=False),
