@@ -18,7 +18,7 @@ from voiceagent.validation.errors import CommandFailed
 try:
     import psutil  # type: ignore[import-untyped]  # ships no types
 except ImportError as error:
-    raise CommandFailed("bench calls needs psutil: pip install 'voiceagent-server[bench]'") from error
+    raise CommandFailed("calls of a bench need psutil: pip install 'voiceagent-server[bench]'") from error
 
 READY_S = 120.0
 STOP_S = 20.0
