@@ -230,15 +230,20 @@ async def test_a_program_that_is_busy_with_a_tool_is_not_taken_for_hanging() -> 
         assert await connection.call("order", {"what": "tea"}) == "2 ordered: tea"
 
 
+async def give_up_counting(connection: Connection, seconds: float) -> None:
+    """Call a tool that blocks its program for so long, and give it up once it has begun."""
+    busy = asyncio.create_task(connection.call("count", {"seconds": seconds}))
+    await asyncio.sleep(0.2)  # it has begun by then
+    busy.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await busy
+
+
 async def test_a_program_that_is_busy_with_what_was_given_up_is_not_taken_for_hanging() -> None:
     async with connected(STDIO) as connection:
         assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
         connection._config = CONFIG.model_copy(update={"connect_s": 0.2, "timeout_s": 20.0})
-        busy = asyncio.create_task(connection.call("count", {"seconds": 2.0}))
-        await asyncio.sleep(0.2)  # it has begun by then
-        busy.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await busy
+        await give_up_counting(connection, 2.0)
         assert await connection.list_tools()
         assert await connection.call("order", {"what": "tea"}) == "2 ordered: tea"
 
@@ -247,9 +252,7 @@ async def test_a_program_that_never_ends_what_was_given_up_is_ended() -> None:
     async with connected(STDIO) as connection:
         assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
         connection._config = CONFIG.model_copy(update={"connect_s": 0.2, "timeout_s": 0.5})
-        busy = asyncio.create_task(connection.call("count", {"seconds": 600.0}))
-        await asyncio.sleep(0.2)
-        busy.cancel()
+        await give_up_counting(connection, 600.0)
         with pytest.raises(TimeoutError):
             await connection.list_tools()
         connection._config = CONFIG
