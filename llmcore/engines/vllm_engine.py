@@ -127,6 +127,7 @@ class VllmLlm(VllmSettings):
         async with aclosing(stream) as outputs:
             try:
                 async for output in outputs:
+                    self.process.note_output()
                     yield output
             except Exception as error:  # vLLM's exceptions differ between versions
                 died = "died in mid-reply" if vllm.engine.errored else "failed"

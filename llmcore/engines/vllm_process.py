@@ -39,13 +39,14 @@ from llmcore.engines.vllm_settings import (
     thread_environment,
 )
 from llmcore.policies.circuit_breaker import Backoff
+from llmcore.policies.hang_detection import HangDetector, HangLimits
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
 
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _MONITOR_S = 0.25
-HANG_S = 20.0
-"""An engine whose loop does not answer for this long is killed: no step of any model takes as long."""
+HANG_LIMITS = HangLimits()
+"""An engine that is silent for longer is killed: no step of any model takes as long."""
 _STARTING = threading.Lock()
 """An engine's processes take over the environment, of which there is one."""
 
@@ -75,6 +76,7 @@ class VllmProcess:
         self._processes_before: list[BaseProcess] = []
         self._keeper: asyncio.Task[None] | None = None
         self._trouble = "the engine is not started"
+        self._replied = False
         self.report: dict[str, Any] = {}
         """What our scheduler told last, some times a second; empty where it is vLLM's own."""
 
@@ -89,6 +91,10 @@ class VllmProcess:
     def metrics(self) -> CollectorRegistry:
         """What the engine that runs counts; nothing while there is none."""
         return self._running.metrics if self._running is not None else CollectorRegistry()
+
+    def note_output(self) -> None:
+        """Record that the engine that runs has answered a request: its kernels are compiled."""
+        self._replied = True
 
     async def start(self) -> None:
         """Start the engine and monitor it from now on. Raises LlmError."""
@@ -118,6 +124,7 @@ class VllmProcess:
         self._building = loop.run_in_executor(None, build_engine, self._settings)
         running = await asyncio.shield(self._building)  # cancelled here, it is left for `close`
         self._building = None
+        self._replied = False
         return running
 
     async def _give_up_building(self, building: asyncio.Future[RunningVllm]) -> RunningVllm | None:
@@ -135,8 +142,12 @@ class VllmProcess:
         failures = 0
         while True:
             if self._running is not None and not self._running.engine.errored:
-                if not await answers(self._running.engine, HANG_S, self.report.update):
-                    log.error("vLLM (%s) did not answer for %.0f s; killing it", self._settings.model, HANG_S)
+                detector = HangDetector(HANG_LIMITS, in_first_request=not self._replied)
+                if not await answers(self._running.engine, detector, self.report.update):
+                    silent_s = detector.silent_s
+                    log.error(
+                        "vLLM (%s) did not answer for %.0f s; killing it", self._settings.model, silent_s
+                    )
                     kill_engine(self._running.engine)
                 await asyncio.sleep(_MONITOR_S)
                 continue

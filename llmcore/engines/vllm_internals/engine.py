@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
 from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.registry import Collector
 
-from llmcore.serving.patience import Patience
+from llmcore.policies.hang_detection import HangDetector
 
 ENGINE_PROCESS = "EngineCore"
 """What the names of an engine's processes begin with."""
@@ -75,23 +76,51 @@ RUNNING_METRICS = RunningMetrics()
 """The metrics of this process."""
 
 
-async def answers(engine: Any, within_s: float, take: Callable[[dict[str, Any]], None]) -> bool:
-    """Whether the engine's loop turns: it answers between two steps of the model.
+async def answers(engine: Any, detector: HangDetector, take: Callable[[dict[str, Any]], None]) -> bool:
+    """Ask the engine's loop for a sign of life, which it gives between two steps of the model.
 
-    take: told what our scheduler reports, where the engine has that.
+    detector: decides when silence is a hang; a pause of this process counts as one interval of it at most.
+    take: called with our scheduler's report, where the engine has that scheduler.
+
+    Returns:
+        False if the engine hangs. True if it answered or has died; `errored` tells these apart.
     """
-    ours = str(engine.vllm_config.scheduler_config.scheduler_cls).startswith(OURS)
+    question = asyncio.ensure_future(_ask(engine))
     try:
-        async with Patience(within_s):
-            if ours:
-                take(await engine.engine_core.call_utility_async("llmcore_report"))
-            else:
-                await engine.is_sleeping()
-    except TimeoutError:
-        return False
-    except Exception:  # it has died, which `errored` tells
+        while not question.done():
+            await asyncio.wait([question], timeout=detector.interval_s)
+            if not question.done() and detector.observe(await asyncio.to_thread(_processor_s, engine)):
+                return False
+        if (report := question.result()) is not None:
+            take(report)
+    except Exception:  # it has died
         return True
+    finally:
+        question.cancel()
     return True
+
+
+async def _ask(engine: Any) -> dict[str, Any] | None:
+    if not str(engine.vllm_config.scheduler_config.scheduler_cls).startswith(OURS):
+        await engine.is_sleeping()
+        return None
+    report: dict[str, Any] = await engine.engine_core.call_utility_async("llmcore_report")
+    return report
+
+
+def _processor_s(engine: Any) -> float:
+    """Return the processor time of the engine's processes and their workers so far, in seconds."""
+    import psutil  # type: ignore[import-untyped]  # noqa: PLC0415 - vLLM brings it; it ships no types
+
+    total_s = 0.0
+    for started in engine.engine_core.resources.engine_manager.processes:
+        with suppress(psutil.Error):  # it has just ended
+            process = psutil.Process(started.pid)
+            for one in (process, *process.children(recursive=True)):
+                with suppress(psutil.Error):
+                    times = one.cpu_times()
+                    total_s += times.user + times.system
+    return total_s
 
 
 def kill_engine(engine: Any) -> None:

@@ -47,9 +47,10 @@ def by_torch(model: Path, words: str) -> float:
 
 
 async def test_ctranslate2_tells_what_the_model_says(random_model: Path) -> None:
-    engine = CTranslate2Llm(random_model / "int8")
+    # Products of 8 bits differ between processors: where there is no VNNI, oneDNN's 16-bit sums saturate.
+    engine = CTranslate2Llm(random_model / "int8", compute_type="float32")
     await engine.start()
-    # its weights are of 8 bits
+    # The weights were rounded to 8 bits.
     assert [await told(engine, words) for words in SPOKEN] == [
         pytest.approx(by_torch(random_model, words), abs=0.3) for words in SPOKEN
     ]

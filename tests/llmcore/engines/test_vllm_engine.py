@@ -12,6 +12,7 @@ import pytest
 
 from llmcore.engine import Delta, LlmError, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
+from llmcore.policies.hang_detection import HangLimits
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
@@ -141,7 +142,7 @@ async def test_an_engine_that_hangs_is_killed_and_comes_back(
     (core_process,) = vllm.process.current.engine.engine_core.resources.engine_manager.processes
     psutil.Process(core_process.pid).suspend()
     with monkeypatch.context() as limit:  # not for the next engine: one that has just started may be slow
-        limit.setattr("llmcore.engines.vllm_process.HANG_S", 2.0)
+        limit.setattr("llmcore.engines.vllm_process.HANG_LIMITS", HangLimits(idle_s=2.0))
         deltas = vllm.generate(told("", Message("user", "forever"), max_tokens=400))
         with pytest.raises(LlmError, match="died"):
             async for _ in deltas:
