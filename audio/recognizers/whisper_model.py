@@ -9,13 +9,14 @@ from threading import Event
 from typing import Literal
 
 import numpy as np
-from ctranslate2 import StorageView  # type: ignore[import-untyped]
+from ctranslate2 import StorageView, get_cuda_device_count  # type: ignore[import-untyped]
 from ctranslate2.models import WhisperGenerationResult  # type: ignore[import-untyped]
 from faster_whisper import WhisperModel, available_models  # type: ignore[import-untyped]  # ships no types
 from faster_whisper.feature_extractor import FeatureExtractor  # type: ignore[import-untyped]
 from faster_whisper.tokenizer import _LANGUAGE_CODES, Tokenizer  # type: ignore[import-untyped]
 from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 
+from audio.cuda_libraries import load_libraries
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
 from audio.recognizers.decoding.growing_window import Segment, quiet_cuts, says_again
@@ -78,6 +79,8 @@ class LoadedModel:
     ) -> None:
         _check_directory(model)
         try:
+            if device == "cuda" or (device == "auto" and get_cuda_device_count()):
+                load_libraries()
             self._model = WhisperModel(
                 model,
                 device=device,
