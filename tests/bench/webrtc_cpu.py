@@ -21,7 +21,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from voiceagent.bench.server_process import ServerProcess, serve_command, served
-from voiceagent.bench.webrtc_connection import WebRtcConnection
+from voiceagent.bench.webrtc_connection import PERFECT, WebRtcConnection
 from voiceagent.bench.wires import WebRtcWire
 from voiceagent.transports.webrtc.media import FRAME_TICKS
 
@@ -44,7 +44,7 @@ class Callers:
 
     async def call(self, wire: WebRtcWire, address: tuple[str, int]) -> None:
         """Make one more call."""
-        connection, answered = WebRtcConnection(wire, time.monotonic), asyncio.Event()
+        connection, answered = WebRtcConnection(wire, time.monotonic, PERFECT), asyncio.Event()
         connection._channel.on("message", lambda text: '"response.done"' in text and answered.set())
         await connection.open(address)
         self.connections.append(connection)
