@@ -83,9 +83,9 @@ class LocalCluster:
             options = ("llm", "--config", self._replica, "--port", str(first + index))
             self._start(f"llm-{index}", [sys.executable, "-c", VOICEAGENT, *options], "voiceagent llm on")
 
-    def start_gateway(self, index: int) -> None:
-        """One gateway, with the configuration of all."""
-        options = ("serve", "--config", self._gateway, "--port", str(self._port + index))
+    def start_gateway(self, index: int, config: Path | None = None) -> None:
+        """Start one gateway. config: its own configuration, in place of the one that all share."""
+        options = ("serve", "--config", config or self._gateway, "--port", str(self._port + index))
         url = {"GATEWAY_URL": f"http://{self.gateway_address(index)}"}
         command = [sys.executable, "-c", VOICEAGENT, *options]
         self._start(f"gateway-{index}", command, " on http://", url)
