@@ -35,6 +35,16 @@ def test_links_lead_to_what_is_there(readme: Path) -> None:
     assert [link for link in links if not (readme.parent / link).exists()] == []
 
 
+@pytest.mark.parametrize("readme", READMES, ids=lambda each: str(each.relative_to(ROOT)))
+def test_each_line_of_a_shell_block_is_a_command(readme: Path) -> None:
+    blocks = re.findall(r"```(?:sh|bash)\n(.*?)```", readme.read_text(), re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines() if line]
+    programs = {"export", "make", "pip", "python", "uvicorn", "voiceagent"}
+    first_words = [re.sub(r"^([A-Z_]+=\S+ +)*(\.venv/bin/)?", "", line).split()[0] for line in lines]
+    unknown = [word for word in first_words if word not in programs and not word.startswith(("#", ".ci/"))]
+    assert unknown == []
+
+
 @pytest.mark.parametrize("command", [each for each in COMMANDS if each.startswith("voiceagent ")])
 def test_a_command_of_ours_has_these_options(command: str) -> None:
     words = [word for word in shlex.split(command)[1:] if word != "..."]

@@ -17,9 +17,10 @@ class Agent:
     """An agent; each call has an instance of its own, which keeps what it needs to know as attributes.
 
     instructions: the system prompt, or a method that gives it; it is asked again after every turn and tool.
-    greeting: what the agent says first, or on being handed the call; "" waits for the caller. voice: the name
-    of the voice, for clients to see; None leaves it. The hooks do nothing; override those that matter. They
-    run beside the call: what they raise is logged, and one that takes longer than 30 s is stopped.
+    greeting: what the agent says first, or on being handed the call; "" waits for the caller. voice: a name
+    that clients are shown, None for that of the configuration; it does not change the sound. The hooks do
+    nothing; override those that matter. They run beside the call: what they raise is logged, and one that
+    takes longer than 30 s is stopped.
     """
 
     instructions: str = ""

@@ -22,7 +22,7 @@ NUMBERS: tuple[tuple[str, type[Any], str], ...] = (
     ("preemptions", CounterMetricFamily, "Responses put back to make room for others."),
     ("drafts", CounterMetricFamily, "Proposals of speculation, each of a few tokens."),
     ("drafted", CounterMetricFamily, "Tokens that they proposed."),
-    ("accepted", CounterMetricFamily, "Those of them that were right."),
+    ("accepted", CounterMetricFamily, "Proposed tokens that the model accepted."),
 )
 LIMITS = (
     ("step_max_tokens", "max_tokens", "Tokens that the next step may compute while responses are written."),
@@ -58,7 +58,7 @@ class LoadCollector:
         yield from self._steps(loads)
 
     def _accepted_at(self, loads: Sequence[tuple[tuple[str, str], EngineLoad]]) -> Metric:
-        text = "The same, by position in the proposal."
+        text = "Proposed tokens that the model accepted, by position in the proposal."
         accepted = CounterMetricFamily("voiceagent_llm_accepted_at", text, labels=(*self._labels, "position"))
         for labels, load in loads:
             for position, value in enumerate(load.accepted_at):

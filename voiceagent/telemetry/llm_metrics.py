@@ -143,7 +143,7 @@ class _Requests:
         self._cached = histogram("request_cached_tokens", cached, CACHED_BUCKETS)
         self._requests = counter("requests", "Requests: finished, failed or cancelled.", "ending")
         self._prompt_tokens = counter("prompt_tokens", "Tokens of prompts.")
-        self._cached_tokens = counter("cached_tokens", "Those of them that the prefix cache saved.")
+        self._cached_tokens = counter("cached_tokens", "Prompt tokens that were found in the prefix cache.")
         self._written_tokens = counter(
             "cache_written_tokens", "Those that were written to a cache at a price."
         )

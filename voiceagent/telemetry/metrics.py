@@ -84,7 +84,9 @@ class Metrics:
             "tokens_wasted", "Tokens of preemptive responses that were dropped."
         )
         self._prompt_tokens = self._counter("prompt_tokens", "Tokens of prompts.")
-        self._cached_tokens = self._counter("cached_tokens", "Those of them that the prefix cache saved.")
+        self._cached_tokens = self._counter(
+            "cached_tokens", "Prompt tokens that were found in the prefix cache."
+        )
         self._prefilled_tokens = self._counter("prefilled_tokens", "Those read after the turn's end.")
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
