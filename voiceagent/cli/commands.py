@@ -10,12 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from voiceagent.cli.installation import command_of
-from voiceagent.config import add_config, default_config, shipped_configs
+from voiceagent.config import add_config, shipped_configs
 
 
 def add_serve(serve: argparse.ArgumentParser) -> None:
     """`voiceagent serve`."""
-    add_config(serve)
+    add_config(serve, positional=True)
     serve.add_argument("--host", help="address to listen on, instead of the configuration's")
     serve.add_argument("--port", type=int, help="port to listen on, instead of the configuration's")
     serve.add_argument(
@@ -40,8 +40,8 @@ def add_init(init: argparse.ArgumentParser) -> None:
 
 
 def add_check(check: argparse.ArgumentParser) -> None:
-    """`voiceagent check CONFIG`."""
-    _add_positional_config(check)
+    """`voiceagent check`."""
+    add_config(check, positional=True)
     check.add_argument(
         "--start", action="store_true", help="load its engines too, and say how long each took"
     )
@@ -49,16 +49,11 @@ def add_check(check: argparse.ArgumentParser) -> None:
 
 
 def add_calibrate(calibrate: argparse.ArgumentParser) -> None:
-    """`voiceagent calibrate CONFIG`."""
-    _add_positional_config(calibrate)
+    """`voiceagent calibrate`."""
+    add_config(calibrate, positional=True)
     what = 'turns of your callers, a line {"agent": "...", "parts": ["...", "..."]} each; else those shipped'
     calibrate.add_argument("--turns", type=Path, metavar="FILE.jsonl", help=what)
     calibrate.set_defaults(command=_calibrate)
-
-
-def _add_positional_config(parser: argparse.ArgumentParser) -> None:
-    what = "the configuration, a TOML file (voiceagent.toml, where it is here, or the demo's)"
-    parser.add_argument("config", type=Path, nargs="?", default=default_config(), metavar="CONFIG", help=what)
 
 
 def add_talk(talk: argparse.ArgumentParser) -> None:
@@ -127,7 +122,7 @@ def add_plan(plan: argparse.ArgumentParser) -> None:
 
 def add_llm(llm: argparse.ArgumentParser) -> None:
     """`voiceagent llm`."""
-    add_config(llm)
+    add_config(llm, positional=True)
     llm.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     llm.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
     llm.set_defaults(command=_llm)

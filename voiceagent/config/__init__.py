@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 _OWN = Path("voiceagent.toml")
 """What `voiceagent init` writes."""
@@ -40,12 +41,28 @@ def add_command(
     return commands.add_parser(name, help=purpose, description=description)
 
 
-def add_config(parser: argparse.ArgumentParser) -> None:
-    """Let a command be given its configuration, the demo's by default."""
-    parser.add_argument(
-        "--config",
-        type=Path,
-        default=default_config(),
-        metavar="FILE",
-        help="configuration (voiceagent.toml, where it is here, or the demo's)",
-    )
+class _StorePath(argparse.Action):
+    """Stores a path. With `type=Path` argparse would make a path of the default that stands for none."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None
+    ) -> None:
+        setattr(namespace, self.dest, Path(values))
+
+
+def add_config(parser: argparse.ArgumentParser, positional: bool = False) -> None:
+    """Let a command be given its configuration with `--config FILE`; the demo's is the default.
+
+    positional: `COMMAND FILE` means the same, for commands that take no other files.
+    """
+    what = "the configuration, a TOML file (voiceagent.toml, where it is here, or the demo's)"
+    parser.add_argument("--config", type=Path, default=default_config(), metavar="FILE", help=what)
+    if positional:
+        parser.add_argument(
+            "config",
+            nargs="?",
+            default=argparse.SUPPRESS,
+            action=_StorePath,
+            metavar="FILE",
+            help="as --config FILE",
+        )

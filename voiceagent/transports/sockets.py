@@ -22,7 +22,8 @@ def listen(host: str, port: int, purpose: str = "") -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
-        why = f"port {port} on {host} is in use" if error.errno == errno.EADDRINUSE else str(error)
+        taken = f"port {port} on {host} is in use; end the program that has it, or choose another port"
+        why = taken if error.errno == errno.EADDRINUSE else str(error)
         raise CommandFailed(f"cannot listen{purpose} on {host}:{port}: {why}") from error
     # Connections inherit these: a client that stops reading is to fill our bounded queue, not megabytes in
     # the kernel; one whose network is gone is to be given up; and sound is not to wait for more of it.

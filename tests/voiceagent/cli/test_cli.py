@@ -14,7 +14,8 @@ from recordings import recording
 
 from audio.wav import read_wav, write_wav
 from voiceagent import __version__
-from voiceagent.cli.main import main
+from voiceagent.cli.main import _parser, main
+from voiceagent.config import default_config
 
 FIXED = Path(__file__).parents[2] / "bench"
 DEMO = Path(__file__).parents[3] / "configs" / "demo.toml"
@@ -92,6 +93,14 @@ def test_a_wrong_command_is_exit_2(capsys):
     with pytest.raises(SystemExit) as left:
         main(["sing"])
     assert left.value.code == 2
+
+
+@pytest.mark.parametrize("command", ["serve", "check", "calibrate", "llm"])
+def test_a_configuration_is_given_with_or_without_the_option(command):
+    parse = _parser().parse_args
+    given = [parse([command, *words]).config for words in (["my.toml"], ["--config", "my.toml"])]
+    assert given == [Path("my.toml")] * 2
+    assert parse([command]).config == default_config()
 
 
 def test_a_port_in_use_is_exit_1_and_says_so(fixed, capsys):

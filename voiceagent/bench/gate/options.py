@@ -12,7 +12,7 @@ def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -
     """Add the gate's options to its parser. material: the folder whose labelled set is asked unless another
     is given. reference: the folder of a small model of CTranslate2, in whose times others are counted.
     """
-    add_config(parser)
+    add_config(parser, positional=True)
     beside = parser.add_mutually_exclusive_group(required=True)
     beside.add_argument("--baseline", type=Path, metavar="FILE.json", help="the figures of an earlier run")
     beside.add_argument(
