@@ -33,8 +33,8 @@ from voiceagent.conversation.mcp import (
 from voiceagent.conversation.settings import AgentTool, CallSettings
 from voiceagent.conversation.tool_records import Recorded, ToolRecords
 
-MAX_ROUNDS = 8
-"""Responses with calls in a row, without a word of the caller: a model that calls in circles is stopped."""
+LOGGED_MAX_ROUNDS = 8
+"""Rounds in builds without `max_tool_rounds`, which refused all calls after them."""
 
 
 class Phase(Enum):
@@ -67,10 +67,14 @@ class _Call:
 
 
 class ToolCalls:
-    """Owns the calls that have not ended. What it does returns the commands that follow."""
+    """Owns the calls that have not ended. What it does returns the commands that follow.
 
-    def __init__(self, history: History, new_id: Callable[[str], str]) -> None:
+    max_rounds: responses that call tools within one answer; None as in logs (`TurnPolicy.tools_as_logged`).
+    """
+
+    def __init__(self, history: History, max_rounds: int | None, new_id: Callable[[str], str]) -> None:
         self._history = history
+        self._max_rounds = max_rounds
         self._records = ToolRecords(history, new_id)
         self._new_id = new_id
         self._calls: dict[str, _Call] = {}
@@ -84,12 +88,26 @@ class ToolCalls:
         """Whether the conversation waits for one."""
         return any(call.phase in _AWAITED for call in self._calls.values())
 
-    def take_reply_due(self) -> bool:
+    @property
+    def reply_due(self) -> bool:
         """Whether results have come that the model is to speak of, and none it waits for is missing."""
-        if self.awaited or not self._reply_due:
-            return False
-        self._reply_due = False
-        return True
+        return self._reply_due and not self.awaited
+
+    def take_reply_due(self) -> bool:
+        """Return `reply_due`, and take it as met."""
+        due = self.reply_due
+        self._reply_due = self._reply_due and not due
+        return due
+
+    def rounds_are_spent(self, response_id: str = "") -> bool:
+        """Whether the answer has had all its rounds of tools, so that this response, or the next one, may
+        call none.
+        """
+        return (
+            self._max_rounds is not None
+            and self._rounds >= self._max_rounds
+            and response_id != self._round_id
+        )
 
     def running_tool(self, call_id: str) -> AgentTool | None:
         """The tool of a call that the conversation waits for in silence; None where it does not."""
@@ -157,8 +175,8 @@ class ToolCalls:
         asked.record, asked.phase = record, Phase.DETACHED if gone_on else Phase.RUNNING
         return [*told, _run(record)]
 
-    def caller_spoke(self) -> None:
-        """A turn of the caller is over: the model may call as often as it likes again."""
+    def begin_answer(self) -> None:
+        """A turn of the caller is over, or an answer is: the next answer has all its rounds again."""
         self._rounds = 0
 
     def response_over(self, response_id: str, cut: bool) -> list[Command]:
@@ -230,7 +248,7 @@ class ToolCalls:
 
     def _refusal(self, tool: AgentTool, wanted: ToolCall) -> str | None:
         """Why a call is not carried out, in words for the model."""
-        if self._rounds > MAX_ROUNDS:
+        if self._max_rounds is None and self._rounds > LOGGED_MAX_ROUNDS:
             return "not done: too many calls in a row; tell the caller what is known so far"
         for call in self._calls.values():
             if tool.when_played and call.tool.when_played:
