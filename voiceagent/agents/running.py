@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from llmcore.text.whole_characters import joined
 from voiceagent.agents.agent import Agent, greeting_of
-from voiceagent.agents.call import AgentCall, no_call, spoken_for
+from voiceagent.agents.call import AgentCall, Said, no_call, spoken_for
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Words
 from voiceagent.agents.load import BY_NAME
 from voiceagent.agents.tool_threads import in_a_thread
@@ -52,11 +52,12 @@ class RunningAgent:
         self._log = structlog.get_logger().bind(call=call_id)
         self._call_id = call_id
         self._agent = make()
+        self._had: list[Agent] = []  # those that have had the call since it began, each once
+        self._over = False
         self._agent._call = no_call()
         self._prompt = self._agent.prompt()
         self._call: Callable[[], AgentDoes | None] = lambda: None
         self._context: AgentCall | None = None
-        self._begun = False
         self._hooks: set[asyncio.Task[None]] = set()
         self._choose = choose
         self._caller = CallerInput()
@@ -65,6 +66,11 @@ class RunningAgent:
     def greeting(self) -> str:
         """What it says first; nothing where that raises."""
         return self._opening(self._agent)
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that has the call now."""
+        return self._agent
 
     @property
     def caller(self) -> CallerInput:
@@ -95,7 +101,7 @@ class RunningAgent:
 
     def begin(self) -> None:
         """The client is there."""
-        self._begun = True
+        self._had.append(self._agent)
         self._run("on_call_began", self._agent.on_call_began)
 
     def pressed(self, digit: str) -> Pressed:
@@ -123,10 +129,12 @@ class RunningAgent:
         self._renew()
 
     def end(self) -> None:
-        """The call is over."""
+        """The call is over: notify each agent that had it, in the order in which they first had it."""
         self._caller.end()
-        if self._begun and self._context is not None:
-            self._run("on_call_ended", self._agent.on_call_ended, self._context.transcript)
+        self._over = True
+        if self._context is not None:
+            hooks = [agent.on_call_ended for agent in self._had]
+            self._begin_task("on_call_ended", self._end_each(hooks, self._context.transcript))
 
     async def hooks_over(self) -> None:
         """Wait until all hooks that have begun are over."""
@@ -146,6 +154,10 @@ class RunningAgent:
         call.take_over(type(agent).__name__, tools, self._prompt, agent.voice)
 
     def _hand_over(self, agent: Agent) -> None:
+        if self._over:  # a tool that ran on has done it
+            return
+        if self._had and all(had is not agent for had in self._had):
+            self._had.append(agent)
         self._log.info("handed_over", agent=type(agent).__name__)
         self._take_over(agent, self._instructions_of(agent))
         if self._context is not None and (opening := self._opening(agent)):
@@ -169,7 +181,16 @@ class RunningAgent:
             self._failed("instructions", error)
 
     def _run(self, name: str, hook: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        task = asyncio.create_task(self._guarded(name, hook, arguments), name=f"hook {name}")
+        self._begin_task(name, self._guarded(name, hook, arguments))
+
+    async def _end_each(
+        self, hooks: Sequence[Callable[..., Coroutine[Any, Any, None]]], transcript: Sequence[Said]
+    ) -> None:
+        for hook in hooks:
+            await self._guarded("on_call_ended", hook, [transcript])
+
+    def _begin_task(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=f"hook {name}")
         self._hooks.add(task)
         task.add_done_callback(self._hooks.discard)
 
@@ -183,14 +204,15 @@ class RunningAgent:
             self._log.warning("agent_slow", where=name, stopped_after_s=HOOK_S)
             self._tell_failed(name, "", f"stopped after {HOOK_S:g} s")
         except (Exception, SystemExit) as error:  # it is others' code, and ends no server
-            self._failed(name, error)
+            self._failed(name, error, hook)
         if name != "on_call_ended":
             self._renew()
 
-    def _failed(self, name: str, error: BaseException) -> None:
-        """A hook, or what gives the instructions, raised: log and call tell which, and where."""
+    def _failed(self, name: str, error: BaseException, hook: object = None) -> None:
+        """Log that a hook, or what gives the instructions, raised, and where. hook: it, of whichever agent."""
         self._log.error("agent_failed", where=name, exc_info=error)
-        own = getattr(sys.modules.get(type(self._agent).__module__), "__file__", None)
+        kind = type(getattr(hook, "__self__", self._agent))
+        own = getattr(sys.modules.get(kind.__module__), "__file__", None)
         frames = traceback.extract_tb(error.__traceback__)
         frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
         place = f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"

@@ -194,6 +194,7 @@ class Conversation:
     def _agent_changed(self, event: ev.AgentChanged) -> list[Command]:
         """Prompts begin differently from now on: the LLM reads the new beginning before it is needed."""
         changed = self.settings.handed_to(event.agent, event.tools, event.instructions, event.voice)
+        changed = changed.with_free_names()
         if changed == self.settings:
             return []
         dropped = self._responses.cancel_preemptive()
@@ -231,7 +232,7 @@ class Conversation:
                 return self._items.take(event, self.settings if self._started else None)
 
     def _settings_changed(self, settings: CallSettings) -> list[Command]:
-        self.settings = settings = self._mcp_lists.settled(settings)
+        self.settings = settings = self._mcp_lists.settled(settings.with_free_names())
         changed: list[Command] = []
         if self._started:  # before that, the client is notified when the call starts
             changed = [notify.NotifySettings(settings), *self._mcp_lists.ask(settings.mcp_servers)]

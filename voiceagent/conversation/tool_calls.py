@@ -139,7 +139,7 @@ class ToolCalls:
         self._calls[wanted.call_id] = _Call(tool, record, phase)
         if tool.cancellable and phase is Phase.RUNNING:
             self._history.cancellable.add(wanted.call_id)
-        return [*told] if tool.when_played else [*told, _run(record)]
+        return [*told] if tool.when_played else [*told, _run(self._calls[wanted.call_id])]
 
     def all_begun(self) -> list[Command]:
         """All calls of a response have begun: those that are refused end. Between calls of one response APIs
@@ -173,7 +173,7 @@ class ToolCalls:
             refusal = "not done: it was not approved" + (f": {answer.reason}" if answer.reason else "")
             return [*told, *self._records.ended(record, refusal, gone_on, _execution_error(refusal))]
         asked.record, asked.phase = record, Phase.DETACHED if gone_on else Phase.RUNNING
-        return [*told, _run(record)]
+        return [*told, _run(asked)]
 
     def begin_answer(self) -> None:
         """A turn of the caller is over, or an answer is: the next answer has all its rounds again."""
@@ -189,7 +189,7 @@ class ToolCalls:
                 commands += self._records.ended(call.record, output, late=False)
             elif call.phase is Phase.WAITING:
                 call.phase = Phase.RUNNING
-                commands.append(_run(call.record))
+                commands.append(_run(call))
             elif cut:
                 commands += self._give_up(call)
         return commands
@@ -275,10 +275,10 @@ class ToolCalls:
         return call_id in self._calls or call_id in calls
 
 
-def _run(record: Recorded) -> do.RunTool:
-    if record.mcp is None:
-        return do.RunTool(record.call)
-    return do.RunTool(record.call, record.mcp.server, record.mcp.name)
+def _run(call: _Call) -> do.RunTool:
+    if call.record.mcp is None:
+        return do.RunTool(replace(call.call, name=call.tool.own_name or call.call.name))
+    return do.RunTool(call.call, call.record.mcp.server, call.record.mcp.name)
 
 
 def _execution_error(message: str) -> McpError:

@@ -530,6 +530,21 @@ def test_what_is_told_of_no_known_call_is_ignored(event: ev.AgentEvent) -> None:
     assert call.feed(event) == []
 
 
+def test_an_agents_tool_that_is_named_like_the_clients_is_renamed_and_runs() -> None:
+    call = world(replace(SETTINGS, tools=()))
+    call.feed(ev.SettingsChanged(replace(SETTINGS, agent="Shop", tools=(Tool("book", "The client's."),))))
+    call.play_out(call.make("For whom?"))
+    (begun,) = of(do.StartResponse, call.say("for Ann", 5.0))
+    assert [tool.name for tool in begun.request.tools] == ["Shop_book", "look", "hang_up", "book"]
+    response_id = call.response_id()
+    wanted = (ToolCall("ours", "Shop_book", "{}"), ToolCall("theirs", "book", "{}"))
+    commands = call.feed(ev.ToolCallsReady(response_id, wanted))
+    assert run(commands) == ["book"]
+    assert [told.call.call_id for told in of(notify.NotifyToolCall, commands)] == ["theirs"]
+    call.feed(ev.SettingsChanged(replace(call.conversation.settings, tools=())))
+    assert [tool.name for tool in call.conversation.settings.agent_tools] == ["book", "look", "hang_up"]
+
+
 MOVE_NAMES = (
     "call book", "call look", "call both", "call hang_up", "end", "speak", "cut", "played", "slow", "say",
     "respond",

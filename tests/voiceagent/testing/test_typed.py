@@ -237,6 +237,66 @@ async def test_another_agent_takes_over_and_knows_what_was_said() -> None:
     assert "it was cold" in [message.content for message in last.messages]
 
 
+async def test_each_agent_that_had_the_call_is_notified_of_its_end_once_and_in_order() -> None:
+    ended: list[str] = []
+
+    class First(Agent):
+        @tool
+        async def billing(self) -> None:
+            """Hand the caller over."""
+            self.call.hand_over(Second(self))
+
+        async def on_call_ended(self, transcript: Sequence[Said]) -> None:
+            await asyncio.sleep(0)  # one that waits does not change the order
+            ended.append(f"first: {transcript[-1].text}")
+            raise RuntimeError("a hook that raises harms nobody")
+
+    class Second(Agent):
+        def __init__(self, first: Agent) -> None:
+            self._first = first
+
+        @tool
+        async def back(self) -> None:
+            """Hand the caller back."""
+            self.call.hand_over(self._first)
+
+        async def on_call_ended(self, transcript: Sequence[Said]) -> None:
+            ended.append(f"second: {transcript[-1].text}")
+
+    async with TestCall(First) as call:
+        call.model_will(Calls("billing"), "Billing.")
+        await call.says("the bill please")
+        call.model_will(Calls("back"), "Back.")
+        await call.says("no, back")
+    assert ended == ["first: Back.", "second: Back."]
+
+
+async def test_a_tool_that_hands_over_after_the_call_begins_no_agent() -> None:
+    over, began = asyncio.Event(), []
+
+    class Late(Agent):
+        async def on_call_began(self) -> None:
+            began.append("late")
+
+    class Slow(Agent):
+        @tool
+        async def look(self) -> None:
+            """Look for long."""
+            await over.wait()
+            self.call.hand_over(Late)
+
+    async with TestCall(Slow) as call:
+        call.model_will(Calls("look"))
+        saying = asyncio.ensure_future(call.says("look"))
+        while not call.tools:  # noqa: ASYNC110 - nothing is posted that a test could await
+            await asyncio.sleep(0)
+        saying.cancel()
+    over.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert began == []
+
+
 async def test_the_agent_ends_the_call() -> None:
     async with TestCall(Shop) as call:
         call.model_will(Calls("end"))
