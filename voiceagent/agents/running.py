@@ -36,11 +36,15 @@ RESULT_CHARACTERS = 32_000
 REASON_CHARACTERS = 500
 """How much of an exception's text is kept in the call's log."""
 
+RunMethod = Callable[[Agent, ToolMethod, Mapping[str, Any]], Coroutine[Any, Any, Any]]
+"""Runs the method of a tool with checked arguments, and returns what it returns."""
+
 
 class RunningAgent:
     """The agent of one call: an `AgentCode`. make: makes the agent that the call begins with; its first
     instructions are asked for at once, and what either raises goes on: no call can begin. choose: makes
-    another one where what is known of the call says so.
+    another one where what is known of the call says so. run_method: runs the methods of tools, by default
+    `run_tool_method`.
     """
 
     def __init__(
@@ -48,7 +52,9 @@ class RunningAgent:
         call_id: str,
         make: Callable[[], Agent],
         choose: Callable[[Mapping[str, str]], Agent | None] = lambda _: None,
+        run_method: RunMethod | None = None,
     ) -> None:
+        self._run_method = run_method or run_tool_method
         self._log = structlog.get_logger().bind(call=call_id)
         self._call_id = call_id
         self._agent = make()
@@ -71,6 +77,11 @@ class RunningAgent:
     def agent(self) -> Agent:
         """The agent that has the call now."""
         return self._agent
+
+    @property
+    def agents(self) -> Sequence[Agent]:
+        """All agents that have had the call since it began, in the order in which they first had it."""
+        return self._had
 
     @property
     def caller(self) -> CallerInput:
@@ -150,7 +161,7 @@ class RunningAgent:
         if call is None:  # it is over
             return
         self._agent, self._prompt = agent, prompt
-        tools = [OfferedTool(tool.spec, _runner(agent, tool)) for tool in agent.tools]
+        tools = [OfferedTool(tool.spec, _runner(agent, tool, self._run_method)) for tool in agent.tools]
         call.take_over(type(agent).__name__, tools, self._prompt, agent.voice)
 
     def _hand_over(self, agent: Agent) -> None:
@@ -209,7 +220,7 @@ class RunningAgent:
             self._renew()
 
     def _failed(self, name: str, error: BaseException, hook: object = None) -> None:
-        """Log that a hook, or what gives the instructions, raised, and where. hook: it, of whichever agent."""
+        """Log that a hook, or what gives the instructions, raised, and where. hook: of any agent."""
         self._log.error("agent_failed", where=name, exc_info=error)
         kind = type(getattr(hook, "__self__", self._agent))
         own = getattr(sys.modules.get(kind.__module__), "__file__", None)
@@ -235,9 +246,17 @@ def running_agent(
         raise CallRefused("the agent failed as the call began; the server's log says why") from error
 
 
-def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, Any, ToolResult]]:
+async def run_tool_method(agent: Agent, tool: ToolMethod, given: Mapping[str, Any]) -> Any:
+    """Call a tool's method with these arguments; return what it returns."""
     method = getattr(agent, tool.method)
+    if inspect.iscoroutinefunction(method):
+        return await method(**given)
+    return await in_a_thread(method, **given)
 
+
+def _runner(
+    agent: Agent, tool: ToolMethod, run_method: RunMethod
+) -> Callable[[str], Coroutine[Any, Any, ToolResult]]:
     async def run(arguments: str) -> ToolResult:
         try:
             given = tool.check(arguments)
@@ -246,10 +265,7 @@ def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, An
         done: list[str] = []
         spoken_for.set(done)  # a tool has a task, and so a context, of its own
         try:
-            if inspect.iscoroutinefunction(method):
-                result = await method(**given)
-            else:
-                result = await in_a_thread(method, **given)
+            result = await run_method(agent, tool, given)
         except SystemExit as error:  # of one tool, which else ends the server with all calls
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
         return ToolResult(cut(_told(result), RESULT_CHARACTERS), reply=not done)

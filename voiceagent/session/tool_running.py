@@ -150,6 +150,8 @@ class ToolRunner:
         self._working[call.call_id] = tool, work
         # Waited for from outside: a tool that does not end when it is told to must not hold the call.
         await asyncio.wait({work}, timeout=tool.timeout_s)
+        if not work.done():
+            await asyncio.sleep(0)  # one that ends at the very limit is done in time
         del self._working[call.call_id]
         if not work.done():
             work.cancel()
