@@ -226,8 +226,6 @@ class Answering:
             self._outstanding.owed = self._outstanding.results = True
         if self._outstanding.sayings:
             wanted, say = self._outstanding.sayings.popleft()
-            if not say and self._tools.rounds_are_spent():
-                wanted = replace(wanted, tool_choice="none")
             # it answers no question, and `_start` takes what it starts for the answer
             owed = self._outstanding.owed
             commands = self._responses.cancel_preemptive() + self._start(wanted, settings, say=say)
@@ -250,8 +248,6 @@ class Answering:
 
     def _wanted(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
         """A response that the call itself wants. results: it is about results of tools."""
-        if results and self._tools.rounds_are_spent():
-            return ev.ResponseRequested(tool_choice="none")
         # a choice that forces a call is met: it would be made again and again
         forced = results and settings.tool_choice not in ("auto", "none")
         return ev.ResponseRequested(tool_choice="auto" if forced else None)
@@ -264,9 +260,14 @@ class Answering:
         if held is None:
             return False
         if held.start.turn_id is None:  # about results: all that was assumed of the history came true
+            wanted = self._within_rounds(wanted)
             return turn is None and held.start.request == self._prompts.for_response(wanted, settings)
         # compared as words: a comma that came with the settled transcript is no reason to begin again
         return turn is not None and held.was_made_for(turn.item_id, words_of(turn.text))
+
+    def _within_rounds(self, wanted: ev.ResponseRequested) -> ev.ResponseRequested:
+        """The response without tools, where its answer has had all its rounds of them."""
+        return replace(wanted, tool_choice="none") if self._tools.rounds_are_spent() else wanted
 
     def _prepare_results(self, settings: CallSettings) -> list[Command]:
         """While the agent speaks: have a preemptive response made about results that are there, as if all its
@@ -301,6 +302,8 @@ class Answering:
     ) -> list[Command]:
         """Start a response now. say: these words, and not the LLM's. planned: words that count as played."""
         left: list[Command] = []
+        if wanted.in_conversation:
+            wanted = self._within_rounds(wanted)
         if wanted.in_conversation and not preemptive:
             self._outstanding.owed = False
             self._results_attempts = 0

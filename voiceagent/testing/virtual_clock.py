@@ -29,12 +29,12 @@ class VirtualClock:
         return self._now_s
 
     def __enter__(self) -> VirtualClock:
-        # what a loop does next, and when, is decided in these three; the classes have no other place for it
-        loop: Any = asyncio.get_running_loop()
-        if not isinstance(loop, asyncio.SelectorEventLoop):
-            raise RuntimeError(
-                f"clock='virtual' with {type(loop).__name__}; allowed: asyncio's own event loop"
-            )
+        running = asyncio.get_running_loop()
+        if not isinstance(running, asyncio.SelectorEventLoop):
+            kind = type(running).__name__
+            raise RuntimeError(f"clock='virtual' with a {kind}; allowed: asyncio's own event loop")
+        # asyncio has no other place for a clock: the loop asks these three what comes next, and when
+        loop: Any = running
         selector, run = loop._selector, loop.run_in_executor
         self._now_s = loop.time()
         loop.time = self.time

@@ -266,7 +266,7 @@ class CurrentResponse:
             return self._end(response, result, response.played.text)
         response.phase = Generating(result)
         response.played.drop_unspoken()
-        return [do.Apologise(response.response_id)]
+        return [*self.cancel_preemptive(), do.Apologise(response.response_id)]
 
     def _stopped(self, response: Response, stopping: Stopping, played_s: float) -> list[Command]:
         if stopping.reported_played_s is not None:  # clients that count by a clock count pauses in
