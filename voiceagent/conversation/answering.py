@@ -177,7 +177,8 @@ class Answering:
         # the caller has not heard that he was answered; words of his that follow replace what is owed
         if interrupted and response.wanted.in_conversation and unheard:
             self._outstanding.owed = True
-        if not (cut or response.called_tools or response.start.say):
+        answered = not (cut or response.called_tools or response.start.say)
+        if answered and not self._policy.tools_as_logged:
             self._tools.begin_answer()
         commands = self._tools.response_over(response.response_id, cut)
         return commands + self._silence.response_over(cut)

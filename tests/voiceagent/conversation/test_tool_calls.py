@@ -477,6 +477,16 @@ def test_a_model_that_calls_in_circles_has_one_round_without_tools_and_then_apol
     assert call.conversation.idle
 
 
+def test_a_response_out_of_band_calls_the_clients_tools_whatever_rounds_are_left() -> None:
+    call = CallWorld(SETTINGS, replace(POLICY, max_tool_rounds=1))
+    call.say("book a table please")
+    in_circles(call, 1)
+    wanted = ev.ResponseRequested(in_conversation=False, modality="text")
+    (begun,) = of(do.StartResponse, call.feed(wanted))
+    commands = call.feed(ev.ToolCallsReady(begun.response_id, (ToolCall("theirs_1", "theirs", "{}"),)))
+    assert [told.call.name for told in of(notify.NotifyToolCall, commands)] == ["theirs"]
+
+
 def test_words_in_the_round_without_tools_are_the_answer() -> None:
     call = CallWorld(SETTINGS, replace(POLICY, max_tool_rounds=1))
     call.say("book a table please")

@@ -28,7 +28,7 @@ class CalledTools:
         no prompt could tell what became of them.
         """
         commands: list[Command] = []
-        if self._running.rounds_are_spent(response.response_id):
+        if response.wanted.in_conversation and self._running.rounds_are_spent(response.response_id):
             response.refused_calls = True
             return []
         before = len(self._history.items)
