@@ -95,7 +95,8 @@ class CallWorld:
                 self.recognizing.discard(item_id)
                 self.flushes.pop(item_id, None)
             case do.StartResponse(response_id=response_id):
-                assert command.beside or not self.live(), "two responses at once"
+                others = self.preemptive if command.preemptive else self.live()
+                assert command.beside or not others, "two responses at once"
                 if command.beside:
                     self.beside.add(response_id)
                 self.working[response_id] = command
@@ -169,8 +170,8 @@ class CallWorld:
         return commands + self.feed(ev.TurnEnded(at_s + 1))
 
     def response_id(self) -> str:
-        """The id of the response that is being made or played."""
-        (response_id,) = self.live()
+        """The id of the response that is being made or played, a preemptive one if there is no other."""
+        (response_id,) = self.live() - self.preemptive or self.live()
         return response_id
 
     def make(self, *texts: str, seconds: float = 1.0) -> str:

@@ -10,10 +10,11 @@ from call_world import POLICY, CallWorld, fragment, speech
 from hypothesis import strategies as st
 
 from llmcore.compression.history_budget import HistoryBudget
-from llmcore.engine import ToolCall, Usage
+from llmcore.engine import Tool, ToolCall, Usage
+from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.history import MessageItem
-from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.conversation.settings import AgentTool, CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
@@ -22,7 +23,9 @@ MOVES = (
     "speak", "blip", "louder", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
     "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "response_fails", "sent",
     "heard", "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle", "summarised",
+    "tool_ends", "output", "written",
 )  # fmt: skip
+LOOK = AgentTool(Tool("look", "Looks something up."))
 CALLS = st.sampled_from(
     [
         call_settings(),
@@ -30,6 +33,7 @@ CALLS = st.sampled_from(
         call_settings(turn_detection=turn_detection(create_response=False)),
         call_settings(output_modality="text"),
         call_settings(turn_detection=None),
+        call_settings(agent="Clerk", agent_tools=(LOOK,)),
     ]
 )
 FORGETFUL = replace(POLICY, history=HistoryBudget(max_tokens=20, kept_tokens=5))
@@ -47,6 +51,7 @@ class Caller:
         self.clock_s = 0.0
         self.voice = "silent"
         self.generated: set[str] = set()
+        self.ended_tools: set[str] = set()
         self.sounding: dict[str, int] = {}
         self.made: list[ev.FragmentReady | ev.SpeechReady | ev.FragmentSpoken | ev.ToolCallsReady] = []
 
@@ -67,6 +72,8 @@ class Caller:
         for _ in range(12):
             while any(self.world.flushes.values()):
                 self._answer_flush(4)
+            while self._running():
+                self._tool_ends(0)
             for response_id in list(self.world.working):
                 self._all_made(response_id)
             self._sent(0)
@@ -129,14 +136,14 @@ class Caller:
             return
 
     def _of_response(self, make: Callable[[str], ev.Event]) -> None:
-        for response_id in set(self.world.working) - self.generated:
+        for response_id in sorted(set(self.world.working) - self.generated):
             event = make(response_id)
             self.made.append(event)
             self.world.feed(event)
             return
 
     def _fragment(self, number: int) -> None:
-        for response_id in set(self.world.working) - self.generated:
+        for response_id in sorted(set(self.world.working) - self.generated):
             if self.sounding.get(response_id, 0) == 0:
                 self.sounding[response_id] = 1
                 self._of_response(
@@ -167,7 +174,27 @@ class Caller:
             self.world.feed(ev.ResponseGenerated(response_id, "stop", Usage(50, 0, 1)))
 
     def _tool(self, number: int) -> None:
-        self._of_response(lambda response_id: ev.ToolCallsReady(response_id, (ToolCall("c", "f", "{}"),)))
+        """The model calls a tool: the agent's, if it has one, or the client's."""
+        name = "look" if self.world.settings.agent_tools and number % 4 else "f"
+        calls = tuple(ToolCall("c", name, str(place)) for place in range(1 + number % 2))
+        self._of_response(lambda response_id: ev.ToolCallsReady(response_id, calls))
+
+    def _tool_ends(self, number: int) -> None:
+        for call_id in self._running()[:1]:
+            self.ended_tools.add(call_id)
+            self.world.feed(ev.ToolFinished(call_id, "done", "rain", reply=number != 9))
+
+    def _running(self) -> list[str]:
+        ran = [one.call.call_id for one in self.world.commands if isinstance(one, do.RunTool)]
+        return [call_id for call_id in ran if call_id not in self.ended_tools]
+
+    def _output(self, number: int) -> None:
+        self.world.feed(ev.ItemCreated(ToolOutputItem(f"output_{self.clock_s}", "c", "42")))
+
+    def _written(self, number: int) -> None:
+        """The LLM has written all of a response, and what it says is right or wrong."""
+        texts = ("", "Yes. ", "It is.") if number else ("other words",)
+        self._of_response(lambda response_id: ev.ResponseWritten(response_id, texts[number % len(texts)]))
 
     def _response_fails(self, number: int) -> None:
         for response_id in list(self.world.working):

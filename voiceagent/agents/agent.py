@@ -73,7 +73,9 @@ class Agent:
         """A tool did not do what it was called for."""
 
     async def on_call_ended(self, transcript: Sequence[Said]) -> None:
-        """The call is over; nothing can be said any more. Of one that never began nobody is told."""
+        """The call is over; nothing can be said any more. Each agent that had the call is notified, also
+        where it has handed it over; none of a call that never began.
+        """
 
 
 def greeting_of(agent: Agent) -> str:

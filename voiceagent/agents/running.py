@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from llmcore.text.whole_characters import joined
 from voiceagent.agents.agent import Agent, greeting_of
-from voiceagent.agents.call import AgentCall, no_call, spoken_for
+from voiceagent.agents.call import AgentCall, Said, no_call, spoken_for
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Words
 from voiceagent.agents.load import BY_NAME
 from voiceagent.agents.tool_threads import in_a_thread
@@ -36,11 +36,15 @@ RESULT_CHARACTERS = 32_000
 REASON_CHARACTERS = 500
 """How much of an exception's text is kept in the call's log."""
 
+RunMethod = Callable[[Agent, ToolMethod, Mapping[str, Any]], Coroutine[Any, Any, Any]]
+"""Runs the method of a tool with checked arguments, and returns what it returns."""
+
 
 class RunningAgent:
     """The agent of one call: an `AgentCode`. make: makes the agent that the call begins with; its first
     instructions are asked for at once, and what either raises goes on: no call can begin. choose: makes
-    another one where what is known of the call says so.
+    another one where what is known of the call says so. run_method: runs the methods of tools, by default
+    `run_tool_method`.
     """
 
     def __init__(
@@ -48,15 +52,18 @@ class RunningAgent:
         call_id: str,
         make: Callable[[], Agent],
         choose: Callable[[Mapping[str, str]], Agent | None] = lambda _: None,
+        run_method: RunMethod | None = None,
     ) -> None:
+        self._run_method = run_method or run_tool_method
         self._log = structlog.get_logger().bind(call=call_id)
         self._call_id = call_id
         self._agent = make()
+        self._had: list[Agent] = []  # those that have had the call since it began, each once
+        self._over = False
         self._agent._call = no_call()
         self._prompt = self._agent.prompt()
         self._call: Callable[[], AgentDoes | None] = lambda: None
         self._context: AgentCall | None = None
-        self._begun = False
         self._hooks: set[asyncio.Task[None]] = set()
         self._choose = choose
         self._caller = CallerInput()
@@ -65,6 +72,16 @@ class RunningAgent:
     def greeting(self) -> str:
         """What it says first; nothing where that raises."""
         return self._opening(self._agent)
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that has the call now."""
+        return self._agent
+
+    @property
+    def agents(self) -> Sequence[Agent]:
+        """All agents that have had the call since it began, in the order in which they first had it."""
+        return self._had
 
     @property
     def caller(self) -> CallerInput:
@@ -95,7 +112,7 @@ class RunningAgent:
 
     def begin(self) -> None:
         """The client is there."""
-        self._begun = True
+        self._had.append(self._agent)
         self._run("on_call_began", self._agent.on_call_began)
 
     def pressed(self, digit: str) -> Pressed:
@@ -123,10 +140,12 @@ class RunningAgent:
         self._renew()
 
     def end(self) -> None:
-        """The call is over."""
+        """The call is over: notify each agent that had it, in the order in which they first had it."""
         self._caller.end()
-        if self._begun and self._context is not None:
-            self._run("on_call_ended", self._agent.on_call_ended, self._context.transcript)
+        self._over = True
+        if self._context is not None:
+            hooks = [agent.on_call_ended for agent in self._had]
+            self._begin_task("on_call_ended", self._end_each(hooks, self._context.transcript))
 
     async def hooks_over(self) -> None:
         """Wait until all hooks that have begun are over."""
@@ -142,10 +161,14 @@ class RunningAgent:
         if call is None:  # it is over
             return
         self._agent, self._prompt = agent, prompt
-        tools = [OfferedTool(tool.spec, _runner(agent, tool)) for tool in agent.tools]
+        tools = [OfferedTool(tool.spec, _runner(agent, tool, self._run_method)) for tool in agent.tools]
         call.take_over(type(agent).__name__, tools, self._prompt, agent.voice)
 
     def _hand_over(self, agent: Agent) -> None:
+        if self._over:  # a tool that ran on has done it
+            return
+        if self._had and all(had is not agent for had in self._had):
+            self._had.append(agent)
         self._log.info("handed_over", agent=type(agent).__name__)
         self._take_over(agent, self._instructions_of(agent))
         if self._context is not None and (opening := self._opening(agent)):
@@ -169,7 +192,16 @@ class RunningAgent:
             self._failed("instructions", error)
 
     def _run(self, name: str, hook: Callable[..., Coroutine[Any, Any, None]], *arguments: Any) -> None:
-        task = asyncio.create_task(self._guarded(name, hook, arguments), name=f"hook {name}")
+        self._begin_task(name, self._guarded(name, hook, arguments))
+
+    async def _end_each(
+        self, hooks: Sequence[Callable[..., Coroutine[Any, Any, None]]], transcript: Sequence[Said]
+    ) -> None:
+        for hook in hooks:
+            await self._guarded("on_call_ended", hook, [transcript])
+
+    def _begin_task(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=f"hook {name}")
         self._hooks.add(task)
         task.add_done_callback(self._hooks.discard)
 
@@ -183,14 +215,15 @@ class RunningAgent:
             self._log.warning("agent_slow", where=name, stopped_after_s=HOOK_S)
             self._tell_failed(name, "", f"stopped after {HOOK_S:g} s")
         except (Exception, SystemExit) as error:  # it is others' code, and ends no server
-            self._failed(name, error)
+            self._failed(name, error, hook)
         if name != "on_call_ended":
             self._renew()
 
-    def _failed(self, name: str, error: BaseException) -> None:
-        """A hook, or what gives the instructions, raised: log and call tell which, and where."""
+    def _failed(self, name: str, error: BaseException, hook: object = None) -> None:
+        """Log that a hook, or what gives the instructions, raised, and where. hook: of any agent."""
         self._log.error("agent_failed", where=name, exc_info=error)
-        own = getattr(sys.modules.get(type(self._agent).__module__), "__file__", None)
+        kind = type(getattr(hook, "__self__", self._agent))
+        own = getattr(sys.modules.get(kind.__module__), "__file__", None)
         frames = traceback.extract_tb(error.__traceback__)
         frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
         place = f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"
@@ -213,9 +246,17 @@ def running_agent(
         raise CallRefused("the agent failed as the call began; the server's log says why") from error
 
 
-def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, Any, ToolResult]]:
+async def run_tool_method(agent: Agent, tool: ToolMethod, given: Mapping[str, Any]) -> Any:
+    """Call a tool's method with these arguments; return what it returns."""
     method = getattr(agent, tool.method)
+    if inspect.iscoroutinefunction(method):
+        return await method(**given)
+    return await in_a_thread(method, **given)
 
+
+def _runner(
+    agent: Agent, tool: ToolMethod, run_method: RunMethod
+) -> Callable[[str], Coroutine[Any, Any, ToolResult]]:
     async def run(arguments: str) -> ToolResult:
         try:
             given = tool.check(arguments)
@@ -224,10 +265,7 @@ def _runner(agent: Agent, tool: ToolMethod) -> Callable[[str], Coroutine[Any, An
         done: list[str] = []
         spoken_for.set(done)  # a tool has a task, and so a context, of its own
         try:
-            if inspect.iscoroutinefunction(method):
-                result = await method(**given)
-            else:
-                result = await in_a_thread(method, **given)
+            result = await run_method(agent, tool, given)
         except SystemExit as error:  # of one tool, which else ends the server with all calls
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
         return ToolResult(cut(_told(result), RESULT_CHARACTERS), reply=not done)

@@ -16,6 +16,11 @@ MAX_THREADS = 256
 _running: set[Thread] = set()
 
 
+def threads_run() -> bool:
+    """Return whether a plain function is running in a thread."""
+    return bool(_running)
+
+
 async def in_a_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
     """What a plain function gives, or raises. One that hangs, as an HTTP client without a timeout does,
     takes no thread from others, and does not keep the server from ending. Raises ToolFailed where too many

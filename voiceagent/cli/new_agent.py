@@ -79,9 +79,10 @@ from voiceagent.testing import Calls, TestCall
 def test_a_note_is_taken():
     async def call_it():
         async with TestCall({name}) as call:
-            call.model_will(Calls("take_note", text="buy milk"), "I wrote it down.")
+            call.model_will("One moment.", Calls("take_note", text="buy milk"), "I wrote it down.")
             await call.says("please note: buy milk")
             assert call.expect_tool("take_note", text="buy milk") == "noted; there are 1 notes"
+            assert call.agent.notes == ["buy milk"]
             call.expect_words("wrote it down")
 
     asyncio.run(call_it())
@@ -90,8 +91,8 @@ def test_a_note_is_taken():
 def test_the_call_is_ended():
     async def call_it():
         async with TestCall({name}) as call:
-            call.model_will(Calls("end_call"))
-            await call.says("that is all")
+            call.model_will("Goodbye.", Calls("end_call"))
+            assert await call.says("that is all") == "Goodbye."
             assert call.hung_up
 
     asyncio.run(call_it())

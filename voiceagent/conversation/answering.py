@@ -13,6 +13,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment
+from voiceagent.conversation.history import PlannedWords
 from voiceagent.conversation.mcp_lists import McpLists
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.prompting.request import has_own_prompt
@@ -68,6 +69,7 @@ class Answering:
         self._new_id = new_id
         self._outstanding = Outstanding()
         self._attempts: tuple[str, int] = ("", 0)  # a turn, and the preemptive responses begun to it
+        self._results_attempts = 0  # preemptive responses begun about the results that are due
         self._preemptive_allowed = True
         self._silence = SilentCaller(policy)
 
@@ -141,13 +143,13 @@ class Answering:
 
     def fill(self, filler: str, settings: CallSettings) -> list[Command]:
         """A tool is slow: say so, if nobody speaks. It is no part of the conversation."""
-        if not filler or not self._caller.silent or self._responses.current is not None:
+        if not filler or not self._caller.silent or not self._responses.none:
             return []
         return self._start(ev.ResponseRequested(in_conversation=False), settings, say=filler)
 
     def turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
         """The turn is over and its words are settled. kept: it is in the history."""
-        self._tools.caller_spoke()
+        self._tools.begin_answer()
         self._outstanding.turn = turn
         failure = turn.recognized.failure
         # a cough, or a noise, becomes a turn without words: it wants no answer, and does not show anybody
@@ -175,6 +177,9 @@ class Answering:
         # the caller has not heard that he was answered; words of his that follow replace what is owed
         if interrupted and response.wanted.in_conversation and unheard:
             self._outstanding.owed = True
+        answered = not (cut or response.called_tools or response.start.say)
+        if answered and not self._policy.tools_as_logged:
+            self._tools.begin_answer()
         commands = self._tools.response_over(response.response_id, cut)
         return commands + self._silence.response_over(cut)
 
@@ -209,7 +214,7 @@ class Answering:
         """Begin or release the response that is wanted, if nothing stands in its way."""
         turn, self._outstanding.turn = self._outstanding.turn, None
         if self._responses.active is not None:
-            return []
+            return self._prepare_results(settings)
         # before anybody's silence is waited for: a caller who talks on would keep the line open
         if self._outstanding.leaving is not None and not self._outstanding.sayings:
             reason, self._outstanding.leaving = self._outstanding.leaving, None
@@ -232,19 +237,60 @@ class Answering:
     def _begin_response(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
         requested, self._outstanding.requested = self._outstanding.requested, None
         results, self._outstanding.results = self._outstanding.results, False
-        held = self._responses.current
-        # compared as words: a comma that came with the settled transcript is no reason to begin again
-        fits = held and turn and held.was_made_for(turn.item_id, words_of(turn.text))
-        if requested is None and self._outstanding.owed and fits:
+        wanted = requested or self._wanted(results, settings)
+        if requested is None and self._outstanding.owed and self._held_fits(turn, wanted, settings):
             self._outstanding.owed = False
+            self._results_attempts = 0
             return self._tools.leave_behind() + self._responses.release(settings)
         cancelled = self._responses.cancel_preemptive()
         if requested is None and not self._outstanding.owed:
             return cancelled
+        return cancelled + self._start(wanted, settings, turn)
+
+    def _wanted(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
+        """A response that the call itself wants. results: it is about results of tools."""
         # a choice that forces a call is met: it would be made again and again
         forced = results and settings.tool_choice not in ("auto", "none")
-        wanted = requested or ev.ResponseRequested(tool_choice="auto" if forced else None)
-        return cancelled + self._start(wanted, settings, turn)
+        return ev.ResponseRequested(tool_choice="auto" if forced else None)
+
+    def _held_fits(
+        self, turn: CallerTurn | None, wanted: ev.ResponseRequested, settings: CallSettings
+    ) -> bool:
+        """Whether the preemptive response is the one that is wanted now."""
+        held = self._responses.preemptive
+        if held is None:
+            return False
+        if held.start.turn_id is None:  # about results: all that was assumed of the history came true
+            wanted = self._within_rounds(wanted)
+            return turn is None and held.start.request == self._prompts.for_response(wanted, settings)
+        # compared as words: a comma that came with the settled transcript is no reason to begin again
+        return turn is not None and held.was_made_for(turn.item_id, words_of(turn.text))
+
+    def _within_rounds(self, wanted: ev.ResponseRequested) -> ev.ResponseRequested:
+        """The response without tools, where its answer has had all its rounds of them."""
+        return replace(wanted, tool_choice="none") if self._tools.rounds_are_spent() else wanted
+
+    def _prepare_results(self, settings: CallSettings) -> list[Command]:
+        """While the agent speaks: have a preemptive response made about results that are there, as if all its
+        words were played; drop it where something else comes first.
+        """
+        held, planned = self._responses.preemptive, self._responses.planned_words
+        outstanding = self._outstanding
+        wanted = (
+            self._tools.reply_due
+            and self._caller.silent
+            and not (outstanding.sayings or outstanding.requested or outstanding.leaving is not None)
+        )
+        if held is not None:
+            return [] if wanted and planned is not None else self._responses.cancel_preemptive()
+        attempts = self._policy.preemptive_attempts if self._preemptive_allowed else 0
+        if not wanted or planned is None or self._results_attempts >= attempts:
+            return []
+        if self._policy.tools_as_logged or not planned.message.spoken:
+            return []
+        self._results_attempts += 1
+        response = self._wanted(True, settings)
+        return self._start(response, settings, preemptive=True, planned=planned)
 
     def _start(
         self,
@@ -253,11 +299,15 @@ class Answering:
         turn: CallerTurn | None = None,
         preemptive: bool = False,
         say: str = "",
+        planned: PlannedWords | None = None,
     ) -> list[Command]:
-        """Start a response now. say: these words, and not the LLM's."""
+        """Start a response now. say: these words, and not the LLM's. planned: words that count as played."""
         left: list[Command] = []
+        if wanted.in_conversation:
+            wanted = self._within_rounds(wanted)
         if wanted.in_conversation and not preemptive:
             self._outstanding.owed = False
+            self._results_attempts = 0
             # not for one begun ahead: where it is dropped, the tools are still waited for
             if say or wanted.guidance:  # asked for by the agent's code: the caller has not gone on
                 self._tools.overtake(told=not say)
@@ -267,7 +317,8 @@ class Answering:
         response_id = self._new_id("resp")
         if wanted.mcp_servers:
             wanted = replace(wanted, mcp_tools=self._lists.tools(wanted.mcp_servers, wanted.tools or ()))
-        request = self._prompts.for_response(wanted, settings, unfinished=turn if preemptive else None)
+        unfinished = turn if preemptive else None
+        request = self._prompts.for_response(wanted, settings, unfinished, planned)
         start = do.StartResponse(
             response_id,
             request,

@@ -71,6 +71,9 @@ class AgentConfig(Section):
     most four: hosted APIs take no more."""
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature, unless the client sets its own; 0 is greedy."""
+    max_tool_rounds: int = Field(default=8, ge=1)
+    """Responses that may call tools within one answer. The next one may not; if it gives no words either, the
+    caller hears the apology."""
 
     @model_validator(mode="after")
     def _one_prompt(self) -> Self:
@@ -256,6 +259,7 @@ class TurnConfig(Section):
             limits=limits.to_history_limits(),
             distant_voice_db=self.distant_voice_db,
             llm_end=None if self.llm_end is None else self.llm_end.to_llm_end(),
+            max_tool_rounds=agent.max_tool_rounds,
         )
 
 

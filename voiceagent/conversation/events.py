@@ -143,6 +143,17 @@ class ToolCallsReady:
 
 
 @dataclass(frozen=True, slots=True)
+class ResponseWritten:
+    """The LLM has written all of a spoken response that calls tools; sound may still be missing.
+
+    text: all its words, as its fragments have them or will have them.
+    """
+
+    response_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ResponseGenerated:
     """Everything of the response has been generated and synthesised."""
 
@@ -246,6 +257,7 @@ ResponseEvent = (
     | SpeechReady
     | FragmentSpoken
     | ToolCallsReady
+    | ResponseWritten
     | ResponseGenerated
     | ResponseFailed
     | ResponseLate

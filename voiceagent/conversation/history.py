@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
@@ -83,25 +84,43 @@ class TooMuch(ValueError):
     """The client may not put so much into the history; the text names the limit."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedWords:
+    """Words that are still being played, as the history will have them if they are not cut.
+
+    message: with all words. before_id: the item before which it will stand where it has no place yet; "" for
+    the end.
+    """
+
+    message: MessageItem
+    before_id: str = ""
+
+
 @dataclass(slots=True)
 class History:
     """Ordered items of one call. Its owner is the conversation; nobody else changes it.
 
-    edits: how often a client had items changed that were there, or put one between them. given_up: calls of
-    tools, by their ids, whose results are not wanted any more. cancellable: those that run, and will be given
-    up when the caller is answered.
+    as_logged: outputs of tools stand in prompts where they came, as builds without `max_tool_rounds` had
+    them. edits: how often a client had items changed that were there, or put one between them. given_up:
+    calls of tools, by their ids, whose results are not wanted any more. cancellable: those that run, and will
+    be given up when the caller is answered.
     """
 
     items: list[Item] = field(default_factory=list)
+    as_logged: bool = False
     edits: int = 0
     given_up: set[str] = field(default_factory=set)
     cancellable: set[str] = field(default_factory=set)
 
-    def told(self, to_caller: bool = False) -> tuple[Item, ...]:
+    def told(self, to_caller: bool = False, planned: PlannedWords | None = None) -> tuple[Item, ...]:
         """The items as the model is told of them. What is given up has its output at once: the next prompt is
         for the answer to a caller who went on. to_caller: this is for such an answer, which is not begun yet.
+        planned: words that count as played.
         """
-        told, cancelled = as_told(self.items), self.given_up | (self.cancellable if to_caller else set())
+        items = self.items if planned is None else self._with_words(planned)
+        told, cancelled = as_told(items), self.given_up | (self.cancellable if to_caller else set())
+        if not self.as_logged:
+            told = tuple(_with_results_at_calls(told))
         return tuple(_with_outputs(told, CANCELLED, cancelled)) if cancelled else told
 
     def __contains__(self, item_id: str) -> bool:
@@ -159,6 +178,19 @@ class History:
     def delete(self, item_id: str) -> None:
         """Remove an item. Raises UnknownItem."""
         del self.items[self._index(item_id)]
+
+    def insert_before(self, item: Item, next_id: str) -> None:
+        """Insert before `next_id`, or at the end where there is no such item."""
+        index = self._index(next_id) if next_id in self else len(self.items)
+        self.items.insert(index, item)
+
+    def _with_words(self, planned: PlannedWords) -> list[Item]:
+        items = [planned.message if item.item_id == planned.message.item_id else item for item in self.items]
+        if planned.message.item_id not in self:
+            ids = [item.item_id for item in items]
+            index = ids.index(planned.before_id) if planned.before_id in ids else len(items)
+            items.insert(index, planned.message)
+        return items
 
     def _index(self, item_id: str) -> int:
         for index, item in enumerate(self.items):
@@ -258,17 +290,48 @@ def _message(item: Item) -> Message | None:
             raise AssertionError(f"{type(item).__name__} is told as other items")
 
 
+def _with_results_at_calls(items: Sequence[Item]) -> Iterator[Item]:
+    """The items, where an output that does not directly follow its call is told as one that came late.
+
+    Servers refuse a prompt with an output anywhere else, as of a client that answers a call after the caller
+    has gone on, or a call that it has deleted.
+    """
+    names = {item.call.call_id: item.call.name for item in items if isinstance(item, ToolCallItem)}
+    waiting: set[str] = set()
+    for item in items:
+        if isinstance(item, ToolCallItem):
+            waiting.add(item.call.call_id)
+        elif isinstance(item, ToolOutputItem) and not item.late_for and item.call_id in waiting:
+            waiting.discard(item.call_id)
+        elif isinstance(item, ToolOutputItem):
+            waiting = set()
+            name = item.late_for or names.get(item.call_id, "a tool")
+            yield ToolOutputItem(item.item_id, item.call_id, item.output, item.status, name)
+            continue
+        elif not isinstance(item, MessageItem) or item.text.strip():  # prompts leave out blank words
+            waiting = set()
+        yield item
+
+
 def _with_outputs(items: Sequence[Item], output: str, of: Container[str] | None = None) -> Iterator[Item]:
     """The items, and behind the calls of a response this output for each that has none yet. of: the ids of
     calls that are meant; None for all.
     """
-    answered = {item.call_id for item in items if isinstance(item, ToolOutputItem) and not item.late_for}
+    # counted: there are models that give several calls one id
+    answered = Counter(
+        item.call_id for item in items if isinstance(item, ToolOutputItem) and not item.late_for
+    )
     pending: list[str] = []
     for item in items:
         if pending and not isinstance(item, ToolCallItem):
             yield from (ToolOutputItem("", call_id, output) for call_id in pending)
             pending = []
         yield item
-        if isinstance(item, ToolCallItem) and item.call.call_id not in answered:
-            pending += [item.call.call_id] if of is None or item.call.call_id in of else []
+        if not isinstance(item, ToolCallItem):
+            continue
+        call_id = item.call.call_id
+        if answered[call_id]:
+            answered[call_id] -= 1
+        elif of is None or call_id in of:
+            pending.append(call_id)
     yield from (ToolOutputItem("", call_id, output) for call_id in pending)

@@ -55,7 +55,7 @@ class ItemRequests:
 
     def _typed(self, item: MessageItem, settings: CallSettings) -> list[Command]:
         """What the caller types, or enters by keys, is a turn for the agent's code too."""
-        self._tools.caller_spoke()
+        self._tools.begin_answer()
         return [do.TurnConcluded(item.text)] if settings.agent else []
 
 

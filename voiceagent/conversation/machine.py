@@ -1,8 +1,9 @@
 """The turn machine: what happens in a call goes in as events, what is to be done comes out as commands.
 
-Pure: no clock, no I/O, no tasks. At most one response of the conversation exists at a time (a client may have
-others beside it, as texts), and everything that it makes carries its id, so what comes late from a dead
-response is nothing. The history holds what the caller said and what was played.
+Pure: no clock, no I/O, no tasks. The client knows of at most one response of the conversation at a time (it
+may have others out of band, as texts), and at most one is preemptive. Everything that a response makes
+carries its id, so what comes late from a dead response is ignored. The history holds what the caller said
+and what was played.
 
 Every event makes one pass: the event itself, then the response that ended with it, then the response that is
 wanted now, then what is done between two turns.
@@ -42,10 +43,10 @@ class Conversation:
         self, settings: CallSettings, policy: TurnPolicy, rate_hz: int, new_id: Callable[[str], str]
     ) -> None:
         self.settings = settings
-        self.history = History()
+        self.history = History(as_logged=policy.tools_as_logged)
         self._started = False
         self._caller = Caller(self.history, policy.language, new_id)
-        self._tools = ToolCalls(self.history, new_id)
+        self._tools = ToolCalls(self.history, policy.max_tool_rounds, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
         voice = VoiceOverAgent(InterruptionPolicy(policy), self._caller, self._responses)
@@ -63,12 +64,12 @@ class Conversation:
     def idle(self) -> bool:
         """Nobody speaks, and nothing is being made or awaited, not even by the agent's code."""
         waiting = self._answering.waiting or self._tools.awaited or self._turns.claimed
-        return self._caller.silent and not waiting and self._responses.current is None
+        return self._caller.silent and not waiting and self._responses.none
 
     @property
     def quiet(self) -> bool:
         """Nobody speaks; a tool may run, and be waited for."""
-        return self._caller.silent and self._responses.current is None
+        return self._caller.silent and self._responses.none
 
     def handle(self, event: ev.Event) -> list[Command]:
         """Take one event in; returns what is to be done now, in order."""
@@ -121,7 +122,7 @@ class Conversation:
         self._started = True
         asked = self._mcp_lists.ask(self.settings.mcp_servers)
         created = [notify.NotifySettings(self.settings, created=True), *asked]
-        if not greeting or self._responses.current is not None:  # a client was quicker, and asked for one
+        if not greeting or not self._responses.none:  # a client was quicker, and asked for one
             return created
         return created + self._answering.greet(greeting, self.settings)
 
@@ -193,6 +194,7 @@ class Conversation:
     def _agent_changed(self, event: ev.AgentChanged) -> list[Command]:
         """Prompts begin differently from now on: the LLM reads the new beginning before it is needed."""
         changed = self.settings.handed_to(event.agent, event.tools, event.instructions, event.voice)
+        changed = changed.with_free_names()
         if changed == self.settings:
             return []
         dropped = self._responses.cancel_preemptive()
@@ -230,7 +232,7 @@ class Conversation:
                 return self._items.take(event, self.settings if self._started else None)
 
     def _settings_changed(self, settings: CallSettings) -> list[Command]:
-        self.settings = settings = self._mcp_lists.settled(settings)
+        self.settings = settings = self._mcp_lists.settled(settings.with_free_names())
         changed: list[Command] = []
         if self._started:  # before that, the client is notified when the call starts
             changed = [notify.NotifySettings(settings), *self._mcp_lists.ask(settings.mcp_servers)]

@@ -5,16 +5,13 @@ The items are those of the OpenAI Realtime API (`openai.types.realtime`), free o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from llmcore.engine import Tool, ToolCall
+from voiceagent.conversation.tool_names import free_name
 
-_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
-MAX_NAME = 64
-"""Longest name of a tool that models take."""
 NOT_LOGGED = {"logged": False}
 """Marks a field of a dataclass that event logs leave out (`voiceagent.calls.log.codec`)."""
 
@@ -161,25 +158,12 @@ McpItem = McpListItem | McpApprovalRequest | McpApprovalResponse | McpCallItem
 def offered(server: McpServer, listed: Sequence[ListedTool], taken: Mapping[str, object]) -> list[McpTool]:
     """The tools of a list as the model is offered them; `taken`: names that other tools have.
 
-    A name that models do not take, or that is taken, is changed: by the server's label first, then counted.
+    A name that models do not take, or that is taken, is changed (`free_name`).
     """
     tools: dict[str, McpTool] = {}
     for tool in listed:
-        name = _free_name(tool.name, server.label, taken.keys() | tools.keys())
+        name = free_name(tool.name, server.label, taken.keys() | tools.keys())
         description = f"{server.description}: {tool.description}" if server.description else tool.description
         spec = Tool(name, description, tool.schema)
         tools[name] = McpTool(server, tool.name, spec, server.approval.needed(tool))
     return list(tools.values())
-
-
-def _free_name(name: str, label: str, taken: set[str]) -> str:
-    plain = _NOT_IN_NAMES.sub("_", name)[:MAX_NAME] or "tool"
-    if plain not in taken:
-        return plain
-    longer = _NOT_IN_NAMES.sub("_", f"{label}_{name}")[:MAX_NAME]
-    number = 2
-    free = longer
-    while free in taken:
-        free = f"{longer[: MAX_NAME - 5]}_{number}"
-        number += 1
-    return free

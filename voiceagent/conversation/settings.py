@@ -8,6 +8,7 @@ from typing import Literal
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
 from voiceagent.conversation.mcp import McpServer, McpTool
+from voiceagent.conversation.tool_names import free_name
 
 Modality = Literal["audio", "text"]
 Eagerness = Literal["low", "medium", "high", "auto"]
@@ -41,6 +42,7 @@ class AgentTool:
     cancellable: it is given up when the caller goes on; one that is not runs on, and what it did enters the
     history. timeout_s: how long it may take. filler: what the caller hears while it is slow, "" for nothing.
     when_played: it is run when the response that called it has been played, and not if that was cut.
+    own_name: its name in the agent's code where the model knows it by another; "" where it does not.
     """
 
     tool: Tool
@@ -48,11 +50,17 @@ class AgentTool:
     timeout_s: float = 30.0
     filler: str = ""
     when_played: bool = False
+    own_name: str = ""
 
     @property
     def name(self) -> str:
         """What the model calls it by."""
         return self.tool.name
+
+    def renamed(self, name: str) -> AgentTool:
+        """Return this tool as the model knows it by `name`."""
+        own = self.own_name or self.name
+        return replace(self, tool=replace(self.tool, name=name), own_name="" if name == own else own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,16 @@ class CallSettings:
         """What the model is offered: the agent's tools, then the client's, then those of its MCP servers."""
         agent, mcp = (tool.tool for tool in self.agent_tools), (tool.tool for tool in self.mcp_tools)
         return (*agent, *self.tools, *mcp)
+
+    def with_free_names(self) -> CallSettings:
+        """Return these settings with other names for agent's tools whose names the client's tools have."""
+        taken = {tool.name for tool in self.tools}
+        named: list[AgentTool] = []
+        for tool in self.agent_tools:
+            name = free_name(tool.own_name or tool.name, self.agent or "agent", taken)
+            taken.add(name)
+            named.append(tool.renamed(name))
+        return replace(self, agent_tools=tuple(named))
 
     def handed_to(
         self, agent: str, tools: tuple[AgentTool, ...], instructions: str | None, voice: str | None

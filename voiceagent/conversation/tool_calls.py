@@ -33,8 +33,8 @@ from voiceagent.conversation.mcp import (
 from voiceagent.conversation.settings import AgentTool, CallSettings
 from voiceagent.conversation.tool_records import Recorded, ToolRecords
 
-MAX_ROUNDS = 8
-"""Responses with calls in a row, without a word of the caller: a model that calls in circles is stopped."""
+LOGGED_MAX_ROUNDS = 8
+"""Rounds in builds without `max_tool_rounds`, which refused all calls after them."""
 
 
 class Phase(Enum):
@@ -67,10 +67,14 @@ class _Call:
 
 
 class ToolCalls:
-    """Owns the calls that have not ended. What it does returns the commands that follow."""
+    """Owns the calls that have not ended. What it does returns the commands that follow.
 
-    def __init__(self, history: History, new_id: Callable[[str], str]) -> None:
+    max_rounds: responses that call tools within one answer; None as in logs (`TurnPolicy.tools_as_logged`).
+    """
+
+    def __init__(self, history: History, max_rounds: int | None, new_id: Callable[[str], str]) -> None:
         self._history = history
+        self._max_rounds = max_rounds
         self._records = ToolRecords(history, new_id)
         self._new_id = new_id
         self._calls: dict[str, _Call] = {}
@@ -84,12 +88,26 @@ class ToolCalls:
         """Whether the conversation waits for one."""
         return any(call.phase in _AWAITED for call in self._calls.values())
 
-    def take_reply_due(self) -> bool:
+    @property
+    def reply_due(self) -> bool:
         """Whether results have come that the model is to speak of, and none it waits for is missing."""
-        if self.awaited or not self._reply_due:
-            return False
-        self._reply_due = False
-        return True
+        return self._reply_due and not self.awaited
+
+    def take_reply_due(self) -> bool:
+        """Return `reply_due`, and take it as met."""
+        due = self.reply_due
+        self._reply_due = self._reply_due and not due
+        return due
+
+    def rounds_are_spent(self, response_id: str = "") -> bool:
+        """Whether the answer has had all its rounds of tools, so that this response, or the next one, may
+        call none.
+        """
+        return (
+            self._max_rounds is not None
+            and self._rounds >= self._max_rounds
+            and response_id != self._round_id
+        )
 
     def running_tool(self, call_id: str) -> AgentTool | None:
         """The tool of a call that the conversation waits for in silence; None where it does not."""
@@ -121,7 +139,7 @@ class ToolCalls:
         self._calls[wanted.call_id] = _Call(tool, record, phase)
         if tool.cancellable and phase is Phase.RUNNING:
             self._history.cancellable.add(wanted.call_id)
-        return [*told] if tool.when_played else [*told, _run(record)]
+        return [*told] if tool.when_played else [*told, _run(self._calls[wanted.call_id])]
 
     def all_begun(self) -> list[Command]:
         """All calls of a response have begun: those that are refused end. Between calls of one response APIs
@@ -155,10 +173,10 @@ class ToolCalls:
             refusal = "not done: it was not approved" + (f": {answer.reason}" if answer.reason else "")
             return [*told, *self._records.ended(record, refusal, gone_on, _execution_error(refusal))]
         asked.record, asked.phase = record, Phase.DETACHED if gone_on else Phase.RUNNING
-        return [*told, _run(record)]
+        return [*told, _run(asked)]
 
-    def caller_spoke(self) -> None:
-        """A turn of the caller is over: the model may call as often as it likes again."""
+    def begin_answer(self) -> None:
+        """A turn of the caller is over, or an answer is: the next answer has all its rounds again."""
         self._rounds = 0
 
     def response_over(self, response_id: str, cut: bool) -> list[Command]:
@@ -171,7 +189,7 @@ class ToolCalls:
                 commands += self._records.ended(call.record, output, late=False)
             elif call.phase is Phase.WAITING:
                 call.phase = Phase.RUNNING
-                commands.append(_run(call.record))
+                commands.append(_run(call))
             elif cut:
                 commands += self._give_up(call)
         return commands
@@ -230,7 +248,7 @@ class ToolCalls:
 
     def _refusal(self, tool: AgentTool, wanted: ToolCall) -> str | None:
         """Why a call is not carried out, in words for the model."""
-        if self._rounds > MAX_ROUNDS:
+        if self._max_rounds is None and self._rounds > LOGGED_MAX_ROUNDS:
             return "not done: too many calls in a row; tell the caller what is known so far"
         for call in self._calls.values():
             if tool.when_played and call.tool.when_played:
@@ -257,10 +275,10 @@ class ToolCalls:
         return call_id in self._calls or call_id in calls
 
 
-def _run(record: Recorded) -> do.RunTool:
-    if record.mcp is None:
-        return do.RunTool(record.call)
-    return do.RunTool(record.call, record.mcp.server, record.mcp.name)
+def _run(call: _Call) -> do.RunTool:
+    if call.record.mcp is None:
+        return do.RunTool(replace(call.call, name=call.tool.own_name or call.call.name))
+    return do.RunTool(call.call, call.record.mcp.server, call.record.mcp.name)
 
 
 def _execution_error(message: str) -> McpError:

@@ -32,6 +32,8 @@ class TurnPolicy:
     distant_voice_db: how much lower than this caller's own a voice over the agent is that comes from across
     the room, if it stays so in the agent's silence; 0 for none.
     llm_end: how the LLM's word on the end of a turn is taken; None where it is not asked.
+    max_tool_rounds: responses that call tools within one answer, before one that may not; None in the log of
+    a build that had no such limit (see `tools_as_logged`).
     """
 
     preemptive_attempts: int
@@ -50,3 +52,12 @@ class TurnPolicy:
     limits: HistoryLimits
     distant_voice_db: float = 0.0
     llm_end: LlmEnd | None = None
+    max_tool_rounds: int | None = None
+
+    @property
+    def tools_as_logged(self) -> bool:
+        """Whether tools are treated as builds without `max_tool_rounds` did, so that their logs replay: words
+        stand behind the calls of their response, blank words are an item, and results wait until all is
+        played.
+        """
+        return self.max_tool_rounds is None

@@ -217,7 +217,8 @@ class PromptMonitor:
 
     def check(self, start: StartResponse) -> None:
         """Compare a response's prompt with the one before it, if both are the conversation's."""
-        if start.say or start.own_prompt:
+        assumes_words = start.preemptive and start.turn_id is None  # which may be cut before they are played
+        if start.say or start.own_prompt or assumes_words:
             return
         if start.replacements != self._replacements:  # a new beginning that is meant
             self._layout, self._replacements = PromptLayout(), start.replacements

@@ -125,10 +125,9 @@ class McpPool:
             listed = self._shared.listed(target)
             shown = _of(config, [without_arguments(tool, config.arguments) for tool in listed or ()])
             server = McpServer(config.label, config.url or config.command or "", approval=NO_APPROVAL)
-            taken = {tool.mcp.tool.name: tool for tool in found}
             with suppress(McpFailed):  # too many: it was logged as they came
                 self._check_size(shown)
-                found += [ConfiguredTool(config, tool) for tool in offered(server, shown, taken)]
+                found += [ConfiguredTool(config, tool) for tool in offered(server, shown, {})]
         return found
 
     async def call_configured(self, tool: ConfiguredTool, arguments: str) -> str:

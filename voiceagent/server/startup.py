@@ -27,6 +27,7 @@ from llmcore.engine import LlmError
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.load import beginning_of
 from voiceagent.config.tables import Config
+from voiceagent.conversation.tool_names import free_names
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.config import EngineConfig
@@ -116,7 +117,12 @@ def _with_prompt(config: Config, services: Services, mcp: McpPool) -> Services:
     and those of MCP servers, are as if a client had brought them, for they are not run. Raises ConfigError.
     """
     prompt, own = beginning_of(config.agent, services.settings.instructions, config.source)
-    tools = (*own, *(tool.mcp.tool for tool in mcp.configured()))
+    owned = [
+        *(("agent", tool) for tool in own),
+        *((tool.config.label, tool.mcp.tool) for tool in mcp.configured()),
+    ]
+    names = free_names((owner, tool.name) for owner, tool in owned)  # as in calls
+    tools = tuple(replace(tool, name=name) for name, (_, tool) in zip(names, owned, strict=True))
     return replace(services, settings=replace(services.settings, instructions=prompt, tools=tools), mcp=None)
 
 

@@ -40,12 +40,14 @@ class ToolResult:
 class OfferedTool:
     """A tool and what runs it, given the arguments as the model wrote them. `run` may raise ToolFailed.
 
-    counted_as: its name in metrics, where its own comes from others; "" for its own.
+    counted_as: its name in metrics, where its own comes from others; "" for its own. server: label of the MCP
+    server that has it; "" for none.
     """
 
     tool: AgentTool
     run: Callable[[str], Awaitable[ToolResult]]
     counted_as: str = ""
+    server: str = ""
 
 
 class Pressed(Enum):

@@ -77,6 +77,7 @@ class CommandExecutor:
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
         self._reports = settings.latency_events
+        self._renamed: set[str] = set()
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """The client has played so much of the response's sound."""
@@ -111,6 +112,7 @@ class CommandExecutor:
             case do.ConfigureSpeaking(settings):
                 self._reports = settings.latency_events
                 self._speaker.configure(settings)
+                self.log_renamed(settings)
             case do.Apologise(response_id):
                 self._say(response_id, self._speaking.apology)
                 self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
@@ -150,6 +152,17 @@ class CommandExecutor:
             case do.TurnConcluded() | do.ResponseConcluded():
                 if self._agent is not None:
                     self._agent.told(command)
+
+    def log_renamed(self, settings: CallSettings) -> None:
+        """Log the tools of agent and MCP servers that have other names beside the client's, each once."""
+        renamed = {tool.name: (tool.own_name, "agent") for tool in settings.agent_tools if tool.own_name}
+        for tool in settings.mcp_tools:
+            if tool.tool.name != tool.name:
+                renamed[tool.tool.name] = tool.name, tool.server.label
+        for name in renamed.keys() - self._renamed:
+            own, owner = renamed[name]
+            self._log.warning("tool_renamed", tool=own, offered_as=name, owner=owner)
+        self._renamed = set(renamed)
 
     def _tool_ended(self, name: str, failure: str) -> None:
         if self._agent is not None:

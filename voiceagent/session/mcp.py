@@ -48,7 +48,8 @@ class McpInCall:
             except McpFailed as failed:
                 raise ToolFailed(str(failed), failed.error) from failed
 
-        return OfferedTool(AgentTool(Tool(name, ""), timeout_s=timeout_s), run, counted_as="mcp")
+        tool = AgentTool(Tool(name, ""), timeout_s=timeout_s)
+        return OfferedTool(tool, run, counted_as="mcp", server=server.label)
 
     async def close(self) -> None:
         """The call is over."""
@@ -80,4 +81,5 @@ def _configured(pool: McpPool, tool: ConfiguredTool) -> OfferedTool:
             raise ToolFailed(str(failed)) from failed
 
     config = tool.config
-    return OfferedTool(AgentTool(tool.mcp.tool, timeout_s=config.timeout_s, filler=config.filler), run)
+    offered = AgentTool(tool.mcp.tool, timeout_s=config.timeout_s, filler=config.filler)
+    return OfferedTool(offered, run, server=config.label)

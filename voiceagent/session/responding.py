@@ -19,6 +19,7 @@ from voiceagent.conversation.events import (
     FragmentSpoken,
     ResponseFailed,
     ResponseGenerated,
+    ResponseWritten,
     SpeechReady,
     ToolCallsReady,
 )
@@ -73,7 +74,8 @@ class ResponseWork:
         self._room = room
         self._held_tokens = held_tokens
         self._repetition = RepetitionGuard()
-        self._passed = False
+        self._text = ""
+        self._called_tools = False
         self._released = asyncio.Event()
         if held_tokens is None:
             self._released.set()
@@ -120,7 +122,11 @@ class ResponseWork:
         self._monitor.end(self._id, "llm")
         self._stamp(self._id, "text_complete")
         # A reply that repeats itself ends with its last whole sentence: the rest was said before.
-        await self._pass_on([] if repeated and self._passed else self._fragmenter.finish())
+        rest = [] if repeated and self._text else self._fragmenter.finish()
+        if self._called_tools and self._start.modality == "audio":
+            # at once: what comes next may be asked for before all of it is spoken
+            self._post(ResponseWritten(self._id, self._text + "".join(one.text for one in rest)))
+        await self._pass_on(rest)
         await self._fragments.put(None)
 
     async def _take(self, delta: Delta) -> None:
@@ -130,6 +136,7 @@ class ResponseWork:
             self.pieces += delta.pieces
             await self._pass_on(self._fragmenter.push(delta.text))
         if delta.tool_calls:
+            self._called_tools = True
             self._post(ToolCallsReady(self._id, delta.tool_calls))
         if delta.finish_reason is not None:
             self._last = delta
@@ -138,7 +145,7 @@ class ResponseWork:
 
     async def _pass_on(self, fragments: list[Fragment]) -> None:
         for fragment in fragments:
-            self._passed = True
+            self._text += fragment.text
             self._stamp(self._id, "first_fragment")
             await self._fragments.put(fragment)
 

@@ -121,6 +121,8 @@ class Session(BaseCall):
             self._decide(ev.PreemptiveAllowed(allowed))
         for command in self._decide(event):
             self._executor.execute(command)
+        if isinstance(event, ev.McpListed):
+            self._executor.log_renamed(self.settings)
 
     def _decide(self, event: ev.Event) -> list[Command]:
         """What is to be done about an event."""

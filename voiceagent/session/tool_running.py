@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import replace
 from typing import Literal, get_args
 
 import structlog
@@ -13,6 +14,7 @@ from voiceagent.conversation.events import AgentEvent, ToolFinished, ToolOutcome
 from voiceagent.conversation.history import CANCELLED
 from voiceagent.conversation.mcp import McpError
 from voiceagent.conversation.settings import AgentTool
+from voiceagent.conversation.tool_names import free_names
 from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.references import until_stopped
@@ -55,16 +57,27 @@ class ToolRunner:
         self._monitor = monitor
         self._filler_after_s = filler_after_s
         self._ended = ended
-        self._offered: dict[ToolSource, dict[str, OfferedTool]] = {}
+        self._offered: dict[ToolSource, Sequence[OfferedTool]] = {}
+        self._tools: dict[str, OfferedTool] = {}  # by the names that the model is offered
         self._began = began
         self._running: dict[str, asyncio.Task[None]] = {}
         self._working: dict[str, tuple[AgentTool, asyncio.Task[ToolResult]]] = {}
         self._withdrawn: set[str] = set()  # before they began
 
     def offer(self, tools: Sequence[OfferedTool], source: ToolSource) -> tuple[AgentTool, ...]:
-        """Take these tools in place of those of this source before; returns all there are."""
-        self._offered[source] = {tool.tool.name: tool for tool in tools}
-        return tuple(tool.tool for tool in self._all().values())
+        """Replace the tools of this source. Return those of all sources, under the names that the model is
+        offered: where two have one name, that of the later source is renamed, which is logged.
+        """
+        self._offered[source] = tools
+        before, self._tools = self._tools, {}
+        owned = [(tool.server or source, tool) for source, tool in self._all()]
+        names = free_names((owner, tool.tool.name) for owner, tool in owned)
+        for name, (owner, tool) in zip(names, owned, strict=True):
+            spec = replace(tool.tool.tool, name=name)
+            self._tools[name] = replace(tool, tool=replace(tool.tool, tool=spec))
+            if name != tool.tool.name and name not in before:
+                self._log.warning("tool_renamed", tool=tool.tool.name, offered_as=name, owner=owner)
+        return tuple(tool.tool for tool in self._tools.values())
 
     @property
     def busy(self) -> bool:
@@ -73,7 +86,7 @@ class ToolRunner:
 
     def run(self, call: ToolCall, tool: OfferedTool | None = None) -> None:
         """Run a tool: `tool`, or the one of its name."""
-        tool = tool or self._all().get(call.name)
+        tool = tool or self._tools.get(call.name)
         if tool is None:  # another agent has the call since it was wanted
             self._post(ToolFinished(call.call_id, "failed", f"there is no tool {call.name!r} any more"))
             return
@@ -103,13 +116,11 @@ class ToolRunner:
                 stopped.append(self._running[call_id])
         await until_stopped(stopped)
 
-    def _all(self) -> dict[str, OfferedTool]:
-        """All tools by name; of two with one name, the one of the earlier source counts."""
-        tools: dict[str, OfferedTool] = {}
+    def _all(self) -> Iterator[tuple[ToolSource, OfferedTool]]:
+        """All tools, in the order of their sources."""
         for source in get_args(ToolSource):
-            for name, tool in self._offered.get(source, {}).items():
-                tools.setdefault(name, tool)
-        return tools
+            for tool in self._offered.get(source, ()):
+                yield source, tool
 
     async def _run(self, offered: OfferedTool, call: ToolCall) -> None:
         began_s = self._clock()
@@ -118,9 +129,9 @@ class ToolRunner:
         slow.cancel()
         took_s = self._clock() - began_s
         self._metrics.tool_ended(offered.counted_as or call.name, outcome, took_s)
-        self._log.info(
-            "tool", tool=call.name, outcome=outcome, took_ms=round(took_s * 1000, 1), reason=failure
-        )
+        server = {"server": offered.server} if offered.server else {}
+        took_ms = round(took_s * 1000, 1)
+        self._log.info("tool", tool=call.name, **server, outcome=outcome, took_ms=took_ms, reason=failure)
         self._ended(call.name, failure)  # first: what is said of the result follows the new instructions
         self._post(ToolFinished(call.call_id, outcome, result.output, result.reply, error))
 
@@ -139,6 +150,8 @@ class ToolRunner:
         self._working[call.call_id] = tool, work
         # Waited for from outside: a tool that does not end when it is told to must not hold the call.
         await asyncio.wait({work}, timeout=tool.timeout_s)
+        if not work.done():
+            await asyncio.sleep(0)  # one that ends at the very limit is done in time
         del self._working[call.call_id]
         if not work.done():
             work.cancel()

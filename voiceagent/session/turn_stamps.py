@@ -42,7 +42,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Response:
-    """What is known of one response, and the turn it answers."""
+    """What is known of one response, and the turn it answers. tools: those whose results it is about."""
 
     ledger: TurnLedger
     turn: _Turn
@@ -50,6 +50,7 @@ class _Response:
     released: bool = False
     beside: bool = False
     usage: Usage = field(default_factory=Usage)
+    tools: _Tools | None = None
 
     def count_usage(self) -> None:
         prompt, cached = self.usage.prompt_tokens, self.usage.cached_tokens
@@ -60,11 +61,14 @@ class _Response:
 
 @dataclass(slots=True)
 class _Tools:
-    """Tools whose results are to be spoken of. response: the one that called them."""
+    """Tools whose results are to be spoken of. response: the one that called them. counts: of preemptive
+    responses about their results.
+    """
 
     response: _Response
     called_s: float
     done_s: float | None = None
+    counts: TurnCounts = field(default_factory=TurnCounts)
 
 
 class TurnStamps:
@@ -122,14 +126,16 @@ class TurnStamps:
                 self._turn(item_id).decision = decision
             case do.StartResponse(response_id=response_id, beside=True):
                 self._responses[response_id] = _Response(TurnLedger(response_id), _Turn(), beside=True)
-            case do.StartResponse(response_id=response_id, turn_id=None, say="") if self._tools is not None:
-                self._speak_of_tools(response_id, self._tools)
+            case do.StartResponse(response_id, turn_id=None, say="") if self._tools is not None:
+                self._speak_of_tools(response_id, self._tools, command.preemptive)
             case do.StartResponse(response_id=response_id, turn_id=turn_id, preemptive=preemptive):
                 self._open(response_id, turn_id or response_id, preemptive)
             case do.ReleaseResponse(response_id):
                 response = self._responses[response_id]
                 response.preemptive, response.released = False, True
                 response.turn.count(preemptive_hits=1)
+                if response.tools is not None:
+                    self._stamp_tools(response, response.tools)
             case notify.NotifyResponseStarted(response_id):
                 if response_id not in self._responses:  # an apology asks nothing of an engine
                     self._open(response_id, self._spoken_id, preemptive=False)
@@ -174,6 +180,9 @@ class TurnStamps:
         response = self._responses.get(response_id)
         if response is not None and response.preemptive:
             response.turn.count(tokens_wasted=pieces)
+            if response.tools is not None:
+                response.tools.counts = response.turn.counts
+                self._tools = response.tools  # not those that it called itself, which do not run
             del self._responses[response_id]
 
     def report(self, ended: notify.NotifyResponseEnded) -> TurnReport | None:
@@ -205,12 +214,23 @@ class TurnStamps:
         self._metrics.observe(report, self._call_id)
         return report
 
-    def _speak_of_tools(self, response_id: str, tools: _Tools) -> None:
-        """A response about what tools gave goes on with the turn of the response that called them. Where the
-        caller has heard that one already, only the tools and what comes now count; the tools may have ended
+    def _speak_of_tools(self, response_id: str, tools: _Tools, preemptive: bool) -> None:
+        """A response about what tools gave goes on with the turn of the response that called them."""
+        turn = _Turn(counts=tools.counts)
+        turn.count(preemptive_attempts=int(preemptive))
+        response = _Response(TurnLedger(tools.response.ledger.turn_id), turn, preemptive, tools=tools)
+        self._responses[response_id] = response
+        if not preemptive:
+            self._stamp_tools(response, tools)
+
+    def _stamp_tools(self, response: _Response, tools: _Tools) -> None:
+        """Stamp the tools in the turn of the response about them, which begins now. Where the caller has
+        heard the response that called them, only the tools and what comes now count; the tools may have ended
         while its words were played.
         """
-        self._tools, caller = None, tools.response
+        if self._tools is tools:  # else it has called others while it was held
+            self._tools = None
+        caller, turn = tools.response, response.turn
         heard = caller.ledger.has("first_frame")
         stamps: dict[Stamp, float] = {} if heard else dict(caller.turn.stamps)
         now_s = self._clock()
@@ -218,12 +238,14 @@ class TurnStamps:
         later_s = now_s - done_s if heard else 0.0
         stamps.setdefault("tool_called", tools.called_s + later_s)
         stamps["tools_done"] = done_s + later_s
-        turn = _Turn(stamps, decision=None if heard else caller.turn.decision)
-        self._responses[response_id] = _Response(TurnLedger(caller.ledger.turn_id), turn)
+        turn.stamps, turn.decision = stamps, None if heard else caller.turn.decision
 
     def _open(self, response_id: str, turn_id: str, preemptive: bool) -> None:
         turn = self._turn(turn_id)
         turn.count(preemptive_attempts=int(preemptive))
+        if self._tools is not None:  # responses about results that were dropped for this one
+            dropped, self._tools.counts = self._tools.counts, TurnCounts()
+            turn.count(preemptive_attempts=dropped.preemptive_attempts, tokens_wasted=dropped.tokens_wasted)
         self._responses[response_id] = _Response(TurnLedger(turn_id), turn, preemptive)
 
     def _turn(self, turn_id: str) -> _Turn:

@@ -1,7 +1,7 @@
 """A call to an agent for its tests, typed or spoken, and what the model is to answer.
 
     async with TestCall(Orders) as call:
-        call.model_will(Calls("add", pizza="tuna", number=2), "Two tuna, anything else?")
+        call.model_will("One moment.", Calls("add", pizza="tuna", number=2), "Two tuna, anything else?")
         await call.says("two tuna please")
         call.expect_tool("add", pizza="tuna", number=2)
         call.expect_words("two tuna")
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from llmcore.engine import Llm
 from voiceagent.agents.agent import Agent
@@ -25,11 +26,14 @@ from voiceagent.config.tables import load
 from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
 from voiceagent.session.agent import Pressed
 from voiceagent.session.session import Session
-from voiceagent.testing.scripted_model import ScriptedModel, Step, check_step
+from voiceagent.testing.mocks import Mocks
+from voiceagent.testing.scripted_model import ScriptedModel, Step, check_step, responses
 from voiceagent.testing.spoken_caller import SpokenCaller
-from voiceagent.testing.typed_caller import TypedCaller
+from voiceagent.testing.typed_caller import VIRTUAL_PATIENCE_S, TypedCaller
+from voiceagent.testing.virtual_clock import VirtualClock
 from voiceagent.testing.words import says
 
+_NOT_BEGUN = "the call has not begun; use: async with TestCall(...) as call"
 ONE_ANSWER = {"turn.preemptive_attempts": "0"}
 """A script has one answer a turn: none is begun in a pause and dropped."""
 
@@ -73,7 +77,8 @@ class TestCall:
     voice: the caller speaks, by the engines of the demo's configuration, or of the file that is given; his
     words reach the agent as its recognizer understands them. Of that file the speech engines, turns and
     language count: the agent and the model are the test's, and there are no MCP servers. language: what is
-    typed, an ISO 639 code, by which digits and numbers have words.
+    typed, an ISO 639 code, by which digits and numbers have words. clock: "virtual" for a typed call in which
+    nothing waits for time: what `VirtualClock` says.
     """
 
     __test__ = False  # pytest takes it for a class of tests
@@ -86,7 +91,11 @@ class TestCall:
         phone: bool = True,
         voice: bool | str | Path = False,
         language: str = "en",
+        clock: Literal["real", "virtual"] = "real",
     ) -> None:
+        if clock not in ("real", "virtual") or (clock == "virtual" and voice is not False):
+            allowed = "allowed: 'real', and 'virtual' without voice, as engines take real time"
+            raise ValueError(f"TestCall(clock={clock!r}); {allowed}")
         kind = agent if isinstance(agent, type) else type(agent)
         if not issubclass(kind, Agent):
             raise TypeError(
@@ -100,14 +109,22 @@ class TestCall:
         self._phone = phone
         self._voice = voice
         self._language = language
+        self._clock = VirtualClock() if clock == "virtual" else None
+        self._mocks = Mocks()
+        self._closing = AsyncExitStack()
         self._caller: Caller | None = None
         self._running: RunningAgent | None = None
 
     async def __aenter__(self) -> TestCall:
         """Call; a greeting is listened to. With `voice`, raises ConfigError and the errors of engines."""
-        running = self._running = RunningAgent("test", self._make)
+        running = self._running = RunningAgent("test", self._make, run_method=self._mocks.run)
+        if self._clock is not None:
+            self._closing.enter_context(self._clock)
         llm, known = self._llm or self.model, (self._parameters, self._line if self._phone else None)
-        if self._voice is False:
+        if self._clock is not None:
+            patience = self._clock.time, VIRTUAL_PATIENCE_S
+            self._caller = await TypedCaller.call(llm, running, *known, self._language, *patience)
+        elif self._voice is False:
             self._caller = await TypedCaller.call(llm, running, *known, self._language)
         else:
             path = default_config() if self._voice is True else Path(self._voice)
@@ -116,21 +133,35 @@ class TestCall:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Hang up. Raises AssertionError where the model was never asked for what it was told to answer."""
-        await self._call.close()
-        await self._hooks_over()
-        if kind is None and self.model.steps:
+        """Hang up. Raises AssertionError where the model was never asked for what it was told to answer, or a
+        tool was mocked that no agent of the call has.
+        """
+        async with self._closing:
+            await self._call.close()
+            await self._hooks_over()
+        if kind is not None:
+            return
+        if self.model.steps:
             left = list(self.model.steps)
             raise AssertionError(f"the model was asked {len(self.model.requests)} times, not for {left}")
+        if self._running is not None:
+            self._mocks.check(tool for agent in self._running.agents for tool in agent.tools)
 
     def model_will(self, *steps: Step) -> None:
-        """What the model answers next, one response a step: words, the call of a tool, or a list of calls
-        that run side by side. All of them must be asked for in the call; everything else is answered "Okay.".
-        Raises TypeError for a step that is none.
+        """Set what the model answers next, one response a step: words, the call of a tool, or a list of calls
+        that run side by side. Words directly before a call or a list of calls are said in that same response,
+        as models do ("Let me look."). All steps must be asked for in the call; everything else is answered
+        "Okay.". Raises TypeError for a step that is none.
         """
         for step in steps:
             check_step(step)
-        self.model.steps.extend(steps)
+        self.model.steps.extend(responses(steps))
+
+    def mock(self, tool: str, *, returns: Any = None, raises: Exception | None = None) -> None:
+        """Let a tool of the agent, from now on, return or raise this in place of running its method. What the
+        model gives it is checked as ever. Raises TypeError where both are given.
+        """
+        self._mocks.set(tool, returns, raises)
 
     async def says(self, text: str) -> str:
         """The caller says this; the agent's answer, when tools have run and nothing more comes. Raises
@@ -169,6 +200,13 @@ class TestCall:
         before = len(self.words)
         await self._call.listen(past_questions=True)
         return " ".join(self.words[before:])
+
+    @property
+    def agent(self) -> Agent:
+        """The agent that has the call now: another one after a hand-over."""
+        if self._running is None:
+            raise RuntimeError(_NOT_BEGUN)
+        return self._running.agent
 
     @property
     def words(self) -> list[str]:
@@ -220,7 +258,7 @@ class TestCall:
     @property
     def _call(self) -> Caller:
         if self._caller is None:
-            raise RuntimeError("the call has not begun; use: async with TestCall(...) as call")
+            raise RuntimeError(_NOT_BEGUN)
         return self._caller
 
     async def _hooks_over(self) -> None:

@@ -33,8 +33,10 @@ class Calls:
         return f"Calls({self.tool!r}{given})"
 
 
-Step = str | Calls | Sequence[Calls]
-"""What the model answers in one response: words, the call of a tool, or calls of several, side by side."""
+Step = str | Calls | Sequence[str | Calls]
+"""What the model answers in one response: words, the call of a tool, or a list of both: words, if any, then
+calls that run side by side.
+"""
 
 
 class ScriptedModel:
@@ -65,12 +67,12 @@ class RehearsedModel:
     """Answers every call by the same script: a served agent and its tools are tried without a model.
 
     script: of each of the caller's turns what is answered, step by step: words, or a table that calls a tool,
-    `{ tool = "add", arguments = { pizza = "tuna" } }`. What it has no step for is answered "Okay.". Raises
-    ValueError.
+    `{ tool = "add", arguments = { pizza = "tuna" } }`; words before a table are said in the response that
+    calls. What it has no step for is answered "Okay.". Raises ValueError.
     """
 
     def __init__(self, script: Sequence[Sequence[str | Mapping[str, Any]]]) -> None:
-        self._script = [[_step(step) for step in _listed(turn)] for turn in _listed(script)]
+        self._script = [responses([_step(step) for step in _listed(turn)]) for turn in _listed(script)]
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The step at which the call is."""
@@ -82,18 +84,37 @@ class RehearsedModel:
 
 def check_step(step: object) -> None:
     """Raises TypeError where it is none."""
-    listed = isinstance(step, list | tuple) and step and all(isinstance(one, Calls) for one in step)
+    calls: Sequence[object] = ()
+    if isinstance(step, list | tuple):
+        calls = step[1:] if step and isinstance(step[0], str) else step
+    listed = calls and all(isinstance(one, Calls) for one in calls)
     if not isinstance(step, str | Calls) and not listed:
-        allowed = "allowed: words, Calls(...) of a tool, or a list of Calls side by side"
+        allowed = (
+            "allowed: words, Calls(...) of a tool, or a list of Calls side by side, with words before them"
+        )
         raise TypeError(f"a step of the model is {step!r}; {allowed}")
 
 
+def responses(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps, one a response: words directly before a call are said in one response with it."""
+    found: list[Step] = []
+    for step in steps:
+        calls = [step] if isinstance(step, Calls) else step
+        if found and isinstance(words := found[-1], str) and not isinstance(calls[0], str):
+            found[-1] = [words, *calls]
+        else:
+            found.append(step)
+    return found
+
+
 def _response(step: Step) -> list[Delta]:
-    if isinstance(step, str):
-        return [Delta(step), Delta(finish_reason="stop", usage=Usage())]
-    calls = [step] if isinstance(step, Calls) else step
-    ids = [ToolCall(new_id("call"), call.tool, json.dumps(call.arguments)) for call in calls]
-    return [Delta(tool_calls=tuple(ids)), Delta(finish_reason="tool_calls", usage=Usage())]
+    parts = [step] if isinstance(step, str | Calls) else step
+    words = [Delta(part) for part in parts if isinstance(part, str)]
+    calls = [part for part in parts if isinstance(part, Calls)]
+    if not calls:
+        return [*words, Delta(finish_reason="stop", usage=Usage())]
+    made = tuple(ToolCall(new_id("call"), call.tool, json.dumps(call.arguments)) for call in calls)
+    return [*words, Delta(tool_calls=made), Delta(finish_reason="tool_calls", usage=Usage())]
 
 
 def _place(messages: Sequence[Message]) -> tuple[int, int]:

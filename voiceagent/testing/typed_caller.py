@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from audio.detection.front_end import FrontEnd
 from audio.pcm import Samples
@@ -28,13 +28,16 @@ from voiceagent.telemetry.metrics import Metrics
 
 PATIENCE_S = 30.0
 """How long an answer may take, tools included."""
+VIRTUAL_PATIENCE_S = 3600.0
+"""The same by a virtual clock, which nobody waits for: longer than any tool takes."""
 
 
 class TypedCaller:
     """One call that is typed. Made by `call`."""
 
-    def __init__(self, services: Services, agent: RunningAgent) -> None:
+    def __init__(self, services: Services, agent: RunningAgent, patience_s: float | None) -> None:
         self._agent = agent
+        self._patience_s = PATIENCE_S if patience_s is None else patience_s
         self._client = _Client()
         self.session: Session = _TestSession(services, self._client, agent)
         self._ended = asyncio.create_task(self.session.ended())
@@ -48,11 +51,14 @@ class TypedCaller:
         parameters: Mapping[str, str],
         line: Line | None,
         language: str,
+        clock: Callable[[], float] = time.monotonic,
+        patience_s: float | None = None,
     ) -> TypedCaller:
         """Call; a greeting is listened to. parameters, line: what is known of the call, and can be done.
-        language: what is typed, an ISO 639 code.
+        language: what is typed, an ISO 639 code. clock: of the event loop. patience_s: how long an answer may
+        take by it; None for `PATIENCE_S`.
         """
-        caller = cls(await _services(llm, language), agent)
+        caller = cls(await _services(llm, language, clock), agent, patience_s)
         caller.session.identify(parameters, line)
         caller.session.begin()
         await caller.listen()
@@ -86,13 +92,15 @@ class TypedCaller:
         AssertionError where a response failed.
         """
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(self._patience_s):
                 while not await self._waits(past_questions):
                     self._client.happened.clear()
                     await self._client.happened.wait()
         except TimeoutError:
             running = ", ".join(self._running_tools()) or "none"
-            message = f"something goes on for {PATIENCE_S:g} s; tools that have no answer yet: {running}"
+            message = (
+                f"something goes on for {self._patience_s:g} s; tools that have no answer yet: {running}"
+            )
             raise AssertionError(message) from None
         failures, self._client.failures = self._client.failures, []
         if failures:
@@ -161,17 +169,15 @@ class _Client:
         """Times of a test mean nothing."""
 
 
-async def _services(llm: Llm, language: str) -> Services:
+async def _services(llm: Llm, language: str, clock: Callable[[], float]) -> Services:
     agent, history, turn = AgentConfig(language=language), HistoryConfig(), TurnConfig()
     silent = SilentSynthesizer()
     apology = await make_phrase(agent.apology, agent.language, silent)
     return Services(
         Hearing(FrontEnd(), SilentRecognizer(), None, turn.to_endpointing(), EchoConfig(), 10.0),
-        Speaking(
-            silent, agent.language, 0.06, Pacer(time.monotonic), "", apology, None, agent.filler_after_s
-        ),
+        Speaking(silent, agent.language, 0.06, Pacer(clock), "", apology, None, agent.filler_after_s),
         Answering(llm, turn.to_policy(agent, history), 0, history),
-        Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic),
+        Measuring(Metrics(), BudgetConfig().to_budget(), clock),
         CallSettings("", agent.temperature, None, output_modality="text"),
         LoadShedder(),
     )

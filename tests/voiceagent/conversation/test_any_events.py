@@ -126,7 +126,7 @@ class Watched:
                     self.written[item_id] = self.written.get(item_id, "") + text
                 case _:
                     pass
-            assert len(self.active) + len(self.preemptive) <= 1, "two responses at once"
+            assert len(self.active) <= 1 and len(self.preemptive) <= 1, "two responses at once"
         return commands
 
     def come_to_rest(self) -> None:

@@ -4,12 +4,14 @@ command.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from call_settings import call_settings
 from call_world import POLICY, CallWorld
-from conversation_moves import CALLS, FORGETFUL, MOVES, SCRIPTS, run
+from conversation_moves import CALLS, FORGETFUL, LOOK, MOVES, SCRIPTS, run
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import notifications as notify
@@ -50,6 +52,54 @@ def test_the_history_holds_only_words_that_were_written(call: CallSettings, scri
                 "a word that was never written, or out of order"
             )
             assert item.status != "in_progress"
+
+
+@settings(max_examples=300)
+@given(CALLS, SCRIPTS)
+def test_every_call_in_a_prompt_is_followed_by_exactly_its_results(call: CallSettings, script):
+    for command in run(call, script).commands:
+        if isinstance(command, do.StartResponse):
+            messages = command.request.messages
+            answered = 0
+            for index, message in enumerate(messages):
+                called = [wanted.call_id for wanted in message.tool_calls]
+                results = messages[index + 1 : index + 1 + len(called)]
+                assert sorted(called) == sorted(str(result.tool_call_id) for result in results)
+                answered += len(called)
+            assert answered == sum(message.role == "tool" for message in messages)
+
+
+@settings(max_examples=300)
+@given(CALLS, SCRIPTS)
+def test_no_item_is_blank_unless_it_was_cut(call: CallSettings, script):
+    for item in run(call, script).conversation.history.items:
+        if isinstance(item, MessageItem) and item.role == "assistant":
+            assert item.text.strip() or item.status == "incomplete"
+
+
+@settings(max_examples=300)
+@given(st.integers(1, 3), SCRIPTS)
+def test_the_requests_of_an_answer_are_bounded(rounds: int, script):
+    """Counted from one word of the caller, or response without calls, to the next."""
+    policy = replace(POLICY, max_tool_rounds=rounds)
+    calling = [("tool", 1), ("generated", 0), ("sent", 0), ("heard", 0), ("tool_ends", 0), ("tool_ends", 0)]
+    turn = [("speak", 0), ("pause", 0), ("answer_flush", 4), ("end", 0)]
+    world = run(call_settings(agent="Clerk", agent_tools=(LOOK,)), turn + calling * 6 + script, policy)
+    requests, calls = 0, False
+    for step in world.steps:
+        for command in step.commands:
+            match command:
+                case notify.NotifyResponseStarted(in_conversation=True):
+                    requests, calls = requests + 1, False
+                    assert requests <= rounds + 2
+                case do.RunTool():
+                    calls = True
+                case do.TurnConcluded():
+                    requests = 0
+                case do.ResponseConcluded() if not calls:
+                    requests = 0
+                case _:
+                    pass
 
 
 def false_end(world: CallWorld) -> list[str]:

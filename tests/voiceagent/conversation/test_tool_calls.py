@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from call_settings import call_settings
-from call_world import CallWorld, of, said
+from call_world import POLICY, CallWorld, fragment, of, said, speech
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +14,7 @@ from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import CANCELLED, PENDING, ToolCallItem, ToolOutputItem
+from voiceagent.conversation.history import CANCELLED, PENDING, MessageItem, ToolCallItem, ToolOutputItem
 from voiceagent.conversation.settings import AgentTool, CallSettings
 
 BOOK = AgentTool(Tool("book", "Books a table."), filler="I am booking.")
@@ -81,12 +81,154 @@ def test_a_call_of_the_clients_tool_goes_to_the_client_alone() -> None:
     assert [told.call.name for told in of(notify.NotifyToolCall, commands)] == ["theirs"]
 
 
-def test_a_result_is_told_when_what_the_agent_says_has_been_played() -> None:
+def messages(start: do.StartResponse) -> list[tuple[str, str, list[str]]]:
+    """The prompt of a response: role, words and names of the calls of each message."""
+    told = start.request.messages
+    return [(one.role, one.content, [call.name for call in one.tool_calls]) for one in told]
+
+
+def test_words_and_call_of_one_response_are_one_message_in_their_order() -> None:
+    call = world()
+    answered(call, "book", words="One moment please.")
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert messages(begun) == [
+        ("user", "book a table please", []),
+        ("assistant", "One moment please.", ["book"]),
+        ("tool", "table 4", []),
+    ]
+
+
+def test_words_stand_before_their_call_whatever_came_first() -> None:
+    call = world(replace(SETTINGS, tools=(Tool("theirs", ""),)))
+    response_id = call.response_id()
+    wanted = (ToolCall("theirs_1", "theirs", "{}"), ToolCall("book_1", "book", "{}"))
+    call.feed(ev.ToolCallsReady(response_id, wanted))
+    finish(call, "book")
+    call.play_out(call.make("One moment please."))
+    kinds = [type(item) for item in call.conversation.history.items]
+    assert kinds == [MessageItem, MessageItem, ToolCallItem, ToolCallItem, ToolOutputItem]
+
+
+def test_the_model_is_asked_about_a_result_while_the_words_beside_its_call_are_played() -> None:
     call = world()
     response_id = call.response_id()
     calls(call, "book", words="One moment please.")
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert begun.preemptive
+    assert messages(begun)[1:] == [("assistant", "One moment please.", ["book"]), ("tool", "table 4", [])]
+    assert not of(do.Play, call.feed(ev.SpeechReady(begun.response_id, speech(1.0))))
+    played = call.play_out(response_id)
+    assert of(do.ReleaseResponse, played) == [do.ReleaseResponse(begun.response_id)]
+    assert not of(do.StartResponse, played)
+
+
+def test_the_model_is_asked_once_all_words_are_written_though_not_all_are_spoken() -> None:
+    call = world()
+    response_id = call.response_id()
+    call.feed(ev.ToolCallsReady(response_id, (ToolCall("book_1", "book", "{}"),)))
     assert not of(do.StartResponse, finish(call, "book"))
-    assert of(do.StartResponse, call.play_out(response_id))
+    (begun,) = of(do.StartResponse, call.feed(ev.ResponseWritten(response_id, "One moment please. ")))
+    assert messages(begun)[1:] == [("assistant", "One moment please.", ["book"]), ("tool", "table 4", [])]
+    call.make("One moment please. ")
+    assert of(do.ReleaseResponse, call.play_out(response_id)) == [do.ReleaseResponse(begun.response_id)]
+
+
+@pytest.mark.parametrize(
+    "event", [ev.SpeechStarted(5.0), ev.SpeechRequested("By the way."), ev.HangUpRequested("bye")]
+)
+def test_an_answer_about_a_result_is_dropped_where_something_else_comes_first(event: ev.Event) -> None:
+    call = world()
+    calls(call, "book", words="One moment please.")
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert do.CancelResponse(begun.response_id) in call.feed(event)
+
+
+def test_where_the_words_are_cut_the_model_is_asked_anew_with_what_was_played() -> None:
+    call = world()
+    call.played_s = 0.4
+    calls(call, "book", words="One moment please.")
+    (dropped,) = of(do.StartResponse, finish(call, "book"))
+    (begun,) = of(do.StartResponse, call.feed(ev.OutputCleared()))
+    assert do.CancelResponse(dropped.response_id) in call.commands
+    assert messages(begun)[1:] == [("assistant", "One moment", ["book"]), ("tool", "table 4", [])]
+
+
+def test_what_a_client_adds_while_the_words_are_played_is_in_the_answer() -> None:
+    call = world()
+    response_id = call.response_id()
+    calls(call, "book", words="One moment please.")
+    finish(call, "book")
+    call.feed(ev.ItemCreated(MessageItem("typed", "user", "for two")))
+    (begun,) = of(do.StartResponse, call.play_out(response_id))
+    assert messages(begun)[-1] == ("user", "for two", [])
+
+
+def test_no_answer_about_a_result_is_begun_ahead_where_none_may_be_dropped() -> None:
+    for refuse in (replace(POLICY, preemptive_attempts=0), POLICY):
+        call = CallWorld(SETTINGS, refuse)
+        call.say("book a table please")
+        call.feed(ev.PreemptiveAllowed(False))
+        response_id = call.response_id()
+        calls(call, "book", words="One moment please.")
+        assert not of(do.StartResponse, finish(call, "book"))
+        assert of(do.StartResponse, call.play_out(response_id))
+
+
+def test_a_preemptive_answer_about_a_result_runs_its_tools_once_the_words_before_are_played() -> None:
+    call = world()
+    response_id = call.response_id()
+    calls(call, "book", words="One moment please.")
+    (begun,) = of(do.StartResponse, finish(call, "book"))
+    assert run(call.feed(ev.ToolCallsReady(begun.response_id, (ToolCall("look_1", "look", "{}"),)))) == []
+    assert run(call.play_out(response_id)) == ["look"]
+
+
+@pytest.mark.parametrize("words", ["\n", "  ", ""])
+def test_blank_words_before_a_call_are_no_item(words: str) -> None:
+    call = world()
+    response_id = call.response_id()
+    call.feed(ev.FragmentReady(response_id, fragment(words)))
+    call.feed(ev.FragmentSpoken(response_id))
+    answered(call, "book")
+    assert not of(notify.NotifyResponseText, call.commands)
+    assert [type(item) for item in call.conversation.history.items] == [MessageItem, ToolCallItem]
+
+
+def test_a_log_of_a_build_without_tool_rounds_replays_as_it_was_decided() -> None:
+    call = CallWorld(SETTINGS, replace(POLICY, max_tool_rounds=None))
+    call.say("book a table please")
+    response_id = call.response_id()
+    call.feed(ev.FragmentReady(response_id, fragment("\n")))
+    call.feed(ev.FragmentSpoken(response_id))
+    calls(call, "book")
+    assert [type(item) for item in call.conversation.history.items][1:] == [MessageItem, ToolCallItem]
+    call.play_out(response_id)
+    finish(call, "book")
+    told = calls(call, "look", words="One moment.")
+    assert not of(do.StartResponse, told + finish(call, "look"))
+    (begun,) = of(do.StartResponse, call.play_out(call.response_id()))
+    assert messages(begun)[3:] == [
+        ("assistant", "", ["look"]),
+        ("tool", "table 4", []),
+        ("assistant", "One moment.", []),
+    ]
+
+
+def test_an_output_that_does_not_follow_its_call_is_told_as_a_late_one() -> None:
+    call = world()
+    answered(call, "theirs")
+    call.say("are you there", 5.0)
+    call.play_out(call.make("Yes."))
+    for call_id in ("theirs_1", "unknown"):
+        call.feed(ev.ItemCreated(ToolOutputItem(f"output of {call_id}", call_id, "42")))
+    (begun,) = of(do.StartResponse, call.feed(ev.ResponseRequested()))
+    assert messages(begun)[1:] == [
+        ("assistant", "", ["theirs"]),
+        ("tool", PENDING, []),
+        ("user", "are you there", []),
+        ("assistant", "Yes.", []),
+        ("user", "[theirs has ended by now: 42] [a tool has ended by now: 42]", []),
+    ]
 
 
 def test_of_parallel_calls_all_are_waited_for() -> None:
@@ -309,17 +451,73 @@ def test_who_waits_for_a_tool_is_not_taken_for_idle() -> None:
     assert call.feed(ev.CallerIdle(9.0)) == []
 
 
-def test_a_model_that_calls_in_circles_is_stopped() -> None:
-    call = world()
-    for number in range(9):
+def in_circles(call: CallWorld, rounds: int) -> list[str]:
+    """The model calls a tool in each of so many responses; the choices that it was given."""
+    choices = []
+    for number in range(rounds):
         response_id = call.response_id()
-        wanted = ToolCall(f"look_{number}", "look", "{}")
+        choices.append(call.working[response_id].request.tool_choice)
+        wanted = ToolCall(f"look_{len(call.steps)}", "look", "{}")
         commands = call.feed(ev.ToolCallsReady(response_id, (wanted,)))
         call.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
         call.play_out(response_id)
-        if run(commands):
-            call.feed(ev.ToolFinished(f"look_{number}", "done", "rain"))
-    assert outputs(call)[-1][1].startswith("not done: too many calls")
+        for command in of(do.RunTool, commands):
+            call.feed(ev.ToolFinished(command.call.call_id, "done", f"rain {number}"))
+    return choices
+
+
+def test_a_model_that_calls_in_circles_has_one_round_without_tools_and_then_apologises() -> None:
+    call = CallWorld(SETTINGS, replace(POLICY, max_tool_rounds=2))
+    call.say("book a table please")
+    assert in_circles(call, 3) == ["auto", "auto", "none"]
+    assert [type(item) for item in call.conversation.history.items[-2:]] == [ToolOutputItem, MessageItem]
+    (failed,) = [end for end in of(notify.NotifyResponseEnded, call.commands) if end.status == "failed"]
+    assert "max_tool_rounds" in failed.reason
+    assert len(of(do.Apologise, call.commands)) == 1
+    assert call.conversation.idle
+
+
+def test_a_response_out_of_band_calls_the_clients_tools_whatever_rounds_are_left() -> None:
+    call = CallWorld(SETTINGS, replace(POLICY, max_tool_rounds=1))
+    call.say("book a table please")
+    in_circles(call, 1)
+    wanted = ev.ResponseRequested(in_conversation=False, modality="text")
+    (begun,) = of(do.StartResponse, call.feed(wanted))
+    commands = call.feed(ev.ToolCallsReady(begun.response_id, (ToolCall("theirs_1", "theirs", "{}"),)))
+    assert [told.call.name for told in of(notify.NotifyToolCall, commands)] == ["theirs"]
+
+
+def test_words_in_the_round_without_tools_are_the_answer() -> None:
+    call = CallWorld(SETTINGS, replace(POLICY, max_tool_rounds=1))
+    call.say("book a table please")
+    in_circles(call, 1)
+    response_id = call.response_id()
+    call.feed(ev.ToolCallsReady(response_id, (ToolCall("again", "look", "{}"),)))
+    call.play_out(call.make("It rains."))
+    assert not of(do.Apologise, call.commands)
+    assert said(call)[-1] == ("assistant", "It rains.")
+
+
+def test_the_next_answer_has_all_its_rounds_of_tools_again() -> None:
+    call = CallWorld(SETTINGS, replace(POLICY, max_tool_rounds=1))
+    call.say("book a table please")
+    in_circles(call, 2)
+    call.say("and the weather", 5.0)
+    assert in_circles(call, 2) == ["auto", "none"]
+    call.feed(ev.ReplyRequested("Ask whether that is all."))
+    assert in_circles(call, 1) == ["auto"]
+
+
+def test_a_tool_that_has_the_model_speak_gives_it_no_more_rounds() -> None:
+    call = CallWorld(SETTINGS, replace(POLICY, max_tool_rounds=1))
+    call.say("book a table please")
+    call.feed(ev.ToolCallsReady(call.response_id(), (ToolCall("book_1", "book", "{}"),)))
+    call.feed(ev.ReplyRequested("Tell of it."))
+    finish(call, "book", reply=False)
+    response_id = call.response_id()
+    call.feed(ev.ResponseGenerated(response_id, "tool_calls", Usage()))
+    (begun,) = of(do.StartResponse, call.play_out(response_id))
+    assert begun.request.tool_choice == "none"
 
 
 def test_a_result_without_need_of_words_is_kept_in_silence() -> None:
@@ -340,6 +538,21 @@ def test_a_choice_that_forces_a_call_is_met_by_the_first() -> None:
 def test_what_is_told_of_no_known_call_is_ignored(event: ev.AgentEvent) -> None:
     call = world()
     assert call.feed(event) == []
+
+
+def test_an_agents_tool_that_is_named_like_the_clients_is_renamed_and_runs() -> None:
+    call = world(replace(SETTINGS, tools=()))
+    call.feed(ev.SettingsChanged(replace(SETTINGS, agent="Shop", tools=(Tool("book", "The client's."),))))
+    call.play_out(call.make("For whom?"))
+    (begun,) = of(do.StartResponse, call.say("for Ann", 5.0))
+    assert [tool.name for tool in begun.request.tools] == ["Shop_book", "look", "hang_up", "book"]
+    response_id = call.response_id()
+    wanted = (ToolCall("ours", "Shop_book", "{}"), ToolCall("theirs", "book", "{}"))
+    commands = call.feed(ev.ToolCallsReady(response_id, wanted))
+    assert run(commands) == ["book"]
+    assert [told.call.call_id for told in of(notify.NotifyToolCall, commands)] == ["theirs"]
+    call.feed(ev.SettingsChanged(replace(call.conversation.settings, tools=())))
+    assert [tool.name for tool in call.conversation.settings.agent_tools] == ["book", "look", "hang_up"]
 
 
 MOVE_NAMES = (

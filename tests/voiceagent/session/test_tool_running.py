@@ -7,11 +7,13 @@ import time
 
 import pytest
 from call_services import call_monitor
+from structlog.testing import capture_logs
 
 from llmcore.engine import Tool, ToolCall
 from voiceagent.conversation.config import BudgetConfig
+from voiceagent.conversation.events import AgentEvent, ToolFinished
 from voiceagent.conversation.settings import AgentTool
-from voiceagent.session.agent import OfferedTool, ToolResult
+from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
 from voiceagent.session.services import Measuring
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.telemetry.metrics import Metrics
@@ -51,6 +53,54 @@ async def test_only_what_may_be_cancelled_ends_with_the_call(cancellable: bool, 
     booking.runner.offer([booking.offered], "agent")
     booking.runner.run(ToolCall("call_1", "book", "{}"))
     assert await booking.outcome_after_call() == outcome
+
+
+def named(name: str, told: str, server: str = "") -> OfferedTool:
+    """A tool that tells whose it is."""
+
+    async def run(arguments: str) -> ToolResult:
+        return ToolResult(told)
+
+    return OfferedTool(AgentTool(Tool(name, told)), run, server=server)
+
+
+async def test_a_tool_that_is_named_like_an_earlier_one_is_renamed_runs_and_is_logged() -> None:
+    measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
+    posted: list[AgentEvent] = []
+    runner = ToolRunner("tested", measuring, posted.append, call_monitor(), 60.0, lambda name, failure: None)
+    with capture_logs() as logs:
+        runner.offer([named("look", "crm's", "crm"), named("look", "shop's", "shop")], "mcp")
+        runner.offer([named("look", "the line's")], "line")
+        tools = runner.offer([named("look", "the agent's")], "agent")
+        runner.offer([named("look", "the agent's")], "agent")
+    assert [(tool.name, tool.tool.description) for tool in tools] == [
+        ("look", "the agent's"),
+        ("line_look", "the line's"),
+        ("crm_look", "crm's"),
+        ("shop_look", "shop's"),
+    ]
+    renamed = [(line["owner"], line["offered_as"]) for line in logs if line["event"] == "tool_renamed"]
+    assert sorted(renamed) == [("crm", "crm_look"), ("line", "line_look"), ("shop", "shop_look")]
+    for tool in tools:
+        runner.run(ToolCall(tool.name, tool.name, "{}"))
+    await asyncio.wait(runner.at_work)
+    assert [event.output for event in posted if isinstance(event, ToolFinished)] == [
+        tool.tool.description for tool in tools
+    ]
+
+
+async def test_the_log_names_the_mcp_server_of_a_tool_that_failed() -> None:
+    async def fail(arguments: str) -> ToolResult:
+        raise ToolFailed("Error executing tool look")
+
+    measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
+    runner = ToolRunner("tested", measuring, lambda _: None, call_monitor(), 60.0, lambda name, failure: None)
+    runner.offer([OfferedTool(AgentTool(Tool("look", "")), fail, server="crm")], "mcp")
+    with capture_logs() as logs:
+        runner.run(ToolCall("call_1", "look", "{}"))
+        await asyncio.wait(runner.at_work)
+    (line,) = [line for line in logs if line["event"] == "tool"]
+    assert (line["server"], line["outcome"], line["reason"]) == ("crm", "failed", "Error executing tool look")
 
 
 async def test_a_tool_of_an_agent_that_handed_over_runs_on() -> None:

@@ -38,6 +38,17 @@ async def test_each_call_of_a_tool_is_followed_by_the_words_of_the_same_turn() -
     assert await answered(asked, ("assistant", ""), ("tool", "added")) == "One tuna."
 
 
+async def test_words_before_a_call_are_said_in_the_response_that_calls() -> None:
+    script = [["Let me see.", {"tool": "add", "arguments": {"pizza": "tuna"}}, "One tuna."]]
+    model = RehearsedModel(script)
+    deltas = [delta async for delta in model.generate(Request((Message("user", "tuna"),)))]
+    assert [delta.text for delta in deltas if delta.text] == ["Let me see."]
+    assert [call.name for delta in deltas for call in delta.tool_calls] == ["add"]
+    history = (Message("user", "tuna"), Message("assistant", "Let me see."), Message("tool", "added"))
+    (words, _) = [delta async for delta in model.generate(Request(history))]
+    assert words.text == "One tuna."
+
+
 async def test_two_messages_before_an_answer_are_one_turn() -> None:
     assert await answered(("user", "tuna"), ("user", "please")) == "add"
     assert await answered(("user", "tuna"), ("assistant", "One tuna."), ("user", "so")) == "Anything else?"

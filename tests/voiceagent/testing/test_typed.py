@@ -131,7 +131,8 @@ async def test_what_the_model_is_never_asked_for_fails_the_call() -> None:
         AssertionError, match=r"was asked 1 times, not for \[Calls\('add', pizza='tuna'\), 'A'\]"
     ):
         async with TestCall(Shop) as call:
-            call.model_will("Hello.", Calls("add", pizza="tuna"), "A")
+            call.model_will("Hello.")
+            call.model_will(Calls("add", pizza="tuna"), "A")
             await call.says("hello")
 
 
@@ -167,6 +168,81 @@ async def test_a_call_behind_another_is_made_when_the_model_knows_what_that_gave
     _, knows_the_first, knows_both = call.model.requests
     assert [message.role for message in knows_the_first.messages].count("tool") == 1
     assert [message.role for message in knows_both.messages].count("tool") == 2
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ("One moment.", Calls("add", pizza="tuna"), "A tuna."),
+        (["One moment.", Calls("add", pizza="tuna")], "A tuna."),
+    ],
+)
+async def test_words_directly_before_a_call_are_said_in_one_response_with_it(steps: Sequence[Any]) -> None:
+    async with TestCall(Shop) as call:
+        call.model_will(*steps)
+        assert await call.says("a tuna") == "One moment. A tuna."
+        asked, told = call.model.requests
+        said, result = told.messages[len(asked.messages) :]
+    assert (said.role, said.content) == ("assistant", "One moment.")
+    assert [wanted.name for wanted in said.tool_calls] == ["add"]
+    assert (result.role, result.content) == ("tool", "1 pizzas")
+
+
+async def test_words_that_are_a_response_of_their_own_are_a_script_of_their_own() -> None:
+    async with TestCall(Shop) as call:
+        call.model_will("Which one?")
+        call.model_will(Calls("add", pizza="tuna"), "A tuna.")
+        assert await call.says("a pizza") == "Which one?"
+        assert await call.says("tuna") == "A tuna."
+
+
+async def test_the_agent_that_has_the_call_can_be_looked_at() -> None:
+    shop = Shop()
+    async with TestCall(shop) as call:
+        assert call.agent is shop
+        call.model_will(Calls("complain"))
+        await call.says("it was cold")
+        assert isinstance(call.agent, Complaints)
+
+
+async def test_a_mocked_tool_gives_what_the_test_says_and_the_model_is_held_to_its_arguments() -> None:
+    shop = Shop()
+    async with TestCall(shop) as call:
+        call.mock("add", returns={"pizzas": 7})
+        call.model_will(Calls("add", pizza="tuna"), Calls("add"), "Seven.")
+        await call.says("a tuna")
+        assert call.expect_tool("add", pizza="tuna") == '{"pizzas":7}'
+        assert call.expect_tool("add").startswith("not done: wrong arguments")
+    assert shop.order == []
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        (ToolFailed("sold out"), "sold out"),
+        (ValueError("a secret"), "the tool failed; what it was to do may not be done"),
+    ],
+)
+async def test_a_mocked_tool_can_raise(raised: Exception, told: str) -> None:
+    shop = Shop()
+    async with TestCall(shop) as call:
+        call.mock("add", raises=raised)
+        call.model_will(Calls("add", pizza="tuna"), "Sorry.")
+        await call.says("a tuna")
+        assert call.expect_tool("add") == told
+        assert ("failed", "add") in shop.told
+
+
+async def test_a_mock_of_a_tool_that_no_agent_has_fails_the_call() -> None:
+    with pytest.raises(AssertionError, match="mocked ad: no agent of the call has it; tools: add, breaks"):
+        async with TestCall(Shop) as call:
+            call.mock("ad", returns=1)
+            call.mock("add", returns=1)
+
+
+async def test_a_mock_returns_or_raises() -> None:
+    with pytest.raises(TypeError, match=r"mock\('add'\): returns and raises"):
+        TestCall(Shop).mock("add", returns=1, raises=ValueError())
 
 
 async def test_what_an_agent_has_the_model_say_follows_its_guidance() -> None:
@@ -235,6 +311,66 @@ async def test_another_agent_takes_over_and_knows_what_was_said() -> None:
     assert last.messages[0].content == "You are sorry."
     assert last.tools == ()
     assert "it was cold" in [message.content for message in last.messages]
+
+
+async def test_each_agent_that_had_the_call_is_notified_of_its_end_once_and_in_order() -> None:
+    ended: list[str] = []
+
+    class First(Agent):
+        @tool
+        async def billing(self) -> None:
+            """Hand the caller over."""
+            self.call.hand_over(Second(self))
+
+        async def on_call_ended(self, transcript: Sequence[Said]) -> None:
+            await asyncio.sleep(0)  # one that waits does not change the order
+            ended.append(f"first: {transcript[-1].text}")
+            raise RuntimeError("a hook that raises harms nobody")
+
+    class Second(Agent):
+        def __init__(self, first: Agent) -> None:
+            self._first = first
+
+        @tool
+        async def back(self) -> None:
+            """Hand the caller back."""
+            self.call.hand_over(self._first)
+
+        async def on_call_ended(self, transcript: Sequence[Said]) -> None:
+            ended.append(f"second: {transcript[-1].text}")
+
+    async with TestCall(First) as call:
+        call.model_will(Calls("billing"), "Billing.")
+        await call.says("the bill please")
+        call.model_will(Calls("back"), "Back.")
+        await call.says("no, back")
+    assert ended == ["first: Back.", "second: Back."]
+
+
+async def test_a_tool_that_hands_over_after_the_call_begins_no_agent() -> None:
+    over, began = asyncio.Event(), []
+
+    class Late(Agent):
+        async def on_call_began(self) -> None:
+            began.append("late")
+
+    class Slow(Agent):
+        @tool
+        async def look(self) -> None:
+            """Look for long."""
+            await over.wait()
+            self.call.hand_over(Late)
+
+    async with TestCall(Slow) as call:
+        call.model_will(Calls("look"))
+        saying = asyncio.ensure_future(call.says("look"))
+        while not call.tools:  # noqa: ASYNC110 - nothing is posted that a test could await
+            await asyncio.sleep(0)
+        saying.cancel()
+    over.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert began == []
 
 
 async def test_the_agent_ends_the_call() -> None:

@@ -27,6 +27,7 @@ Made = (
     | ev.SpeechReady
     | ev.FragmentSpoken
     | ev.ToolCallsReady
+    | ev.ResponseWritten
     | ev.ResponseGenerated
     | ev.ResponseFailed
 )

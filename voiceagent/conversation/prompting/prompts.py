@@ -8,7 +8,7 @@ from llmcore.engine import Generation, Message, Usage
 from voiceagent.conversation.commands import AskTurnEnd, Prefill, StartResponse, Summarise
 from voiceagent.conversation.end_of_turn.llm_end import bare
 from voiceagent.conversation.events import ResponseRequested
-from voiceagent.conversation.history import History, Item, MessageItem
+from voiceagent.conversation.history import History, Item, MessageItem, PlannedWords
 from voiceagent.conversation.prompting.prompt_history import PromptHistory
 from voiceagent.conversation.prompting.request import make_generation, make_prompt
 from voiceagent.conversation.settings import CallSettings
@@ -37,10 +37,19 @@ class Prompts:
         return self._history.edits
 
     def for_response(
-        self, wanted: ResponseRequested, settings: CallSettings, unfinished: CallerTurn | None = None
+        self,
+        wanted: ResponseRequested,
+        settings: CallSettings,
+        unfinished: CallerTurn | None = None,
+        planned: PlannedWords | None = None,
     ) -> Generation:
-        """What the LLM is to generate for a response, or for a preemptive one: to an unfinished turn."""
-        items = self._told_to(unfinished, unfinished.text) if unfinished else self._history.told()
+        """Return what the LLM is to generate for a response. unfinished: the turn that a preemptive one
+        answers. planned: words that count as played.
+        """
+        if unfinished is not None:
+            items = self._told_to(unfinished, unfinished.text)
+        else:
+            items = self._history.told(planned=planned)
         messages = self._old_turns.messages(items)
         return make_generation(wanted, settings, messages, self._policy)
 

@@ -24,8 +24,14 @@ class CalledTools:
         self._running = running
 
     def take(self, response: Response, calls: Sequence[ToolCall], settings: CallSettings) -> list[Command]:
-        """Take in what a response called, in this order."""
+        """Take in what a response called, in this order. Calls of a response that may make none are dropped:
+        no prompt could tell what became of them.
+        """
         commands: list[Command] = []
+        if response.wanted.in_conversation and self._running.rounds_are_spent(response.response_id):
+            response.refused_calls = True
+            return []
+        before = len(self._history.items)
         for call in calls:
             response.called_tools = True
             mcp = _mcp_tool(call.name, response.wanted, settings)
@@ -37,6 +43,8 @@ class CalledTools:
             if response.wanted.in_conversation:
                 self._history.insert(item)
             commands.append(notify.NotifyToolCall(response.response_id, item.item_id, previous, call))
+        if not response.first_call_id and len(self._history.items) > before:
+            response.first_call_id = self._history.items[before].item_id
         return commands + self._running.all_begun()
 
 

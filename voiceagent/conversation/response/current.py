@@ -1,4 +1,4 @@
-"""The one response that may exist of a conversation, from its request to what was played of it."""
+"""The responses of a conversation: the one that its client knows of, and one that is preemptive."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import History, ItemStatus, MessageItem
+from voiceagent.conversation.fragments import Fragment
+from voiceagent.conversation.history import History, ItemStatus, MessageItem, PlannedWords
 from voiceagent.conversation.response.called_tools import CalledTools
 from voiceagent.conversation.response.phases import (
     Generating,
@@ -32,10 +33,12 @@ REMEMBERED_SOUNDS = 16
 
 
 class CurrentResponse:
-    """Owns the response in progress. What it does returns the commands that follow.
+    """Owns the responses in progress. What it does returns the commands that follow.
 
-    rate_hz: rate of the synthesizer's sound. sounds: what is known of the sound of spoken items, by id. What
-    comes late from a dead response is ignored. tools: those that the agent has called.
+    active: the response that the client knows of. preemptive: one that no client knows of yet, made in a
+    pause of the caller, or about results of tools while the active one is played. rate_hz: rate of the
+    synthesizer's sound. sounds: what is known of the sound of spoken items, by id. What comes late from a
+    dead response is ignored. tools: those that the agent has called.
     """
 
     def __init__(
@@ -45,28 +48,41 @@ class CurrentResponse:
         self._history = history
         self._rate_hz = rate_hz
         self._new_id = new_id
-        self.current: Response | None = None
+        self.active: Response | None = None
+        self.preemptive: Response | None = None
         self._over: list[Response] = []
         self._truncated = ""
         self.sounds: OrderedDict[str, PlayedText] = OrderedDict()
 
     @property
-    def active(self) -> Response | None:
-        """The response that the client knows of; a preemptive one is not active."""
-        response = self.current
-        # what nobody knows of cannot be interrupted, truncated or waited for
-        return None if response is None or isinstance(response.phase, Preemptive) else response
+    def none(self) -> bool:
+        """Whether there is no response, not even a preemptive one."""
+        return self.active is None and self.preemptive is None
+
+    @property
+    def planned_words(self) -> PlannedWords | None:
+        """The words of the active response as the history will have them if it is not cut; None where they
+        are not known yet, or it is being cut.
+        """
+        response = self.active
+        text = None if response is None else response.whole_text
+        if response is None or text is None:
+            return None
+        message = MessageItem(response.item_id, "assistant", text.strip(), response.spoken)
+        if not response.wanted.in_conversation:
+            message = replace(message, text="")
+        return PlannedWords(message, response.first_call_id)
 
     def is_awaited(self, item_id: str, words: tuple[str, ...]) -> bool:
         """Whether a preemptive response to this turn with these words is being made, and there is nothing to
         hear of it yet.
         """
-        response = self.current
+        response = self.preemptive
         return response is not None and response.was_made_for(item_id, words) and not response.is_ready
 
     def is_begun_for(self, item_id: str, words: tuple[str, ...]) -> bool:
         """Whether there is a preemptive response to this turn with these words."""
-        return self.current is not None and self.current.was_made_for(item_id, words)
+        return self.preemptive is not None and self.preemptive.was_made_for(item_id, words)
 
     def collect(self) -> list[Response]:
         """The responses that have ended since the last call; whoever asks does what waited for their end."""
@@ -77,26 +93,29 @@ class CurrentResponse:
         self, start: do.StartResponse, wanted: ev.ResponseRequested, words: tuple[str, ...] = ()
     ) -> list[Command]:
         """Have a response made; a preemptive one for these words of the caller, held until `release`."""
-        phase = Preemptive(words) if start.preemptive else Generating()
-        response = self._open(start, wanted, phase)
-        return [start] if start.preemptive else [start, _started(response)]
+        if start.preemptive:
+            self.preemptive = self._new(start, wanted, Preemptive(words))
+            return [start]
+        self.active = self._new(start, wanted, Generating())
+        return [start, _started(self.active)]
 
     def apologise(self, start: do.StartResponse, failure: str) -> list[Command]:
         """Stands in for a response that cannot even be begun: it fails at once."""
-        response = self._open(start, ev.ResponseRequested(), Generating())
-        return [_started(response), *self._fail(response, failure)]
+        self.active = self._new(start, ev.ResponseRequested(), Generating())
+        return [_started(self.active), *self._fail(self.active, failure)]
 
     def hurry(self, item_id: str, words: tuple[str, ...]) -> list[Command]:
         """The turn with these words only waits for something to hear of its answer."""
-        response = self.current
+        response = self.preemptive
         awaited = response is not None and self.is_awaited(item_id, words)
         return [do.HurryResponse(response.response_id)] if response is not None and awaited else []
 
     def release(self, settings: CallSettings) -> list[Command]:
-        """The turn ended with the words that the preemptive response was made for: it is the response."""
-        response = self.current
+        """What the preemptive response was made for has come true: it is the response now."""
+        response = self.preemptive
         if response is None or not isinstance(response.phase, Preemptive):
             return []
+        self.preemptive, self.active = None, response
         held, response.phase = response.phase.held, Generating()
         commands: list[Command] = [do.ReleaseResponse(response.response_id), _started(response)]
         for event in held:
@@ -104,17 +123,15 @@ class CurrentResponse:
         return commands
 
     def cancel_preemptive(self) -> list[Command]:
-        """Drop the preemptive response, if there is one: nobody knows of it."""
-        response = self.current
-        if response is None or not isinstance(response.phase, Preemptive):
-            return []
-        self.current = None
-        return [do.CancelResponse(response.response_id)]
+        """Drop the preemptive response, if there is one: no client knows of it."""
+        response, self.preemptive = self.preemptive, None
+        return [] if response is None else [do.CancelResponse(response.response_id)]
 
     def take(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
         """Take in what the response made, or what became of its sound."""
-        response = self.current
-        if response is None or response.response_id != event.response_id:
+        found = (one for one in (self.active, self.preemptive) if one is not None)
+        response = next((one for one in found if one.response_id == event.response_id), None)
+        if response is None:
             return []
         match response.phase:
             case Preemptive(held=held):
@@ -137,19 +154,20 @@ class CurrentResponse:
         """Cut the response. played_s: how much of it was played, where the client knows. false_end: it should
         not have begun, and nothing of it counts as played.
         """
-        response = self.current
-        if response is None or isinstance(response.phase, Stopping | Over):
-            return []
-        if isinstance(response.phase, Preemptive):
+        response = self.active
+        if response is None:
             return self.cancel_preemptive()
+        if isinstance(response.phase, Preemptive | Stopping | Over):
+            return []
         if false_end:
             response.played.disregard()
-        cancel = do.CancelResponse(response.response_id)
+        # one about results was made as if all words of this one were played
+        cancel = [*self.cancel_preemptive(), do.CancelResponse(response.response_id)]
         stopping = Stopping(response.phase.result, reason, played_s, response.end_notified)
         if not response.spoken:
-            return [cancel, *self._end(response, stopping.result, response.played.text, stopping)]
+            return [*cancel, *self._end(response, stopping.result, response.played.text, stopping)]
         response.phase = stopping
-        return [cancel, do.StopPlayout(response.response_id)]
+        return [*cancel, do.StopPlayout(response.response_id)]
 
     def truncate(self, played_s: float) -> list[Command]:
         """Cut the response where the client says that it stopped playing it."""
@@ -169,13 +187,12 @@ class CurrentResponse:
         played_s = gone.played_s if gone.response_id == response.response_id else 0.0
         played = response.played.played(played_s) if response.spoken else response.played.text
         self._keep(response, played.strip(), whole=False)
-        self.current = None
+        self.active = None
 
-    def _open(
+    def _new(
         self, start: do.StartResponse, wanted: ev.ResponseRequested, phase: Preemptive | Generating
     ) -> Response:
-        self.current = Response(start, wanted, self._new_id("item"), PlayedText(self._rate_hz), phase)
-        return self.current
+        return Response(start, wanted, self._new_id("item"), PlayedText(self._rate_hz), phase)
 
     def _generating(
         self, response: Response, event: ev.ResponseEvent, settings: CallSettings
@@ -196,6 +213,8 @@ class CurrentResponse:
     def _made(self, response: Response, event: MadeEvent, settings: CallSettings) -> list[Command]:
         response_id = response.response_id
         match event:
+            case ev.FragmentReady(fragment=fragment) if self._is_blank_start(response, fragment):
+                pass  # models write a line break before a call: that is no message
             case ev.FragmentReady(fragment=fragment):
                 previous = self._join_history(response)
                 response.played.begin(fragment)
@@ -208,6 +227,8 @@ class CurrentResponse:
                 response.played.complete_fragment()
             case ev.ToolCallsReady():
                 return self._called_tools.take(response, event.calls, settings)
+            case ev.ResponseWritten(text=text):
+                response.written = text
             case ev.ResponseGenerated():
                 return self._generated(response, event)
         return []
@@ -220,11 +241,18 @@ class CurrentResponse:
             # not earlier: a response that is cut before its first words leaves no empty message
             response.joined = True
             item = MessageItem(response.item_id, "assistant", "", response.spoken, "in_progress")
-            self._history.insert(item)
+            # words and calls of one response are one message of the chat, its words first
+            before_id = "" if self._history.as_logged else response.first_call_id
+            self._history.insert_before(item, before_id)
         return self._history.previous_id(response.item_id) if response.item_id in self._history else None
+
+    def _is_blank_start(self, response: Response, fragment: Fragment) -> bool:
+        return not (self._history.as_logged or response.joined or fragment.text.strip())
 
     def _generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
         failure = response.phase.result.failure if isinstance(response.phase, Generating) else ""
+        if response.refused_calls and not response.played.text and not failure:
+            return self._fail(response, "llm: it calls tools without end (agent.max_tool_rounds)")
         result = Result(event.finish_reason, event.usage, failure)
         if not response.spoken:
             return self._end(response, result, response.played.text)
@@ -238,7 +266,7 @@ class CurrentResponse:
             return self._end(response, result, response.played.text)
         response.phase = Generating(result)
         response.played.drop_unspoken()
-        return [do.Apologise(response.response_id)]
+        return [*self.cancel_preemptive(), do.Apologise(response.response_id)]
 
     def _stopped(self, response: Response, stopping: Stopping, played_s: float) -> list[Command]:
         if stopping.reported_played_s is not None:  # clients that count by a clock count pauses in
@@ -256,7 +284,7 @@ class CurrentResponse:
         played = "" if response.played.false_end else played.strip()
         self._keep(response, played, whole=cut is None and not result.failure)
         response.phase = Over(played, cut.reason if cut else "", result.usage)
-        self.current = None
+        self.active = None
         self._over.append(response)
         return [] if notified else [_ended(response, result, cut)]
 

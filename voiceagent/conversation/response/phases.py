@@ -18,12 +18,15 @@ from voiceagent.conversation.events import (
     FragmentSpoken,
     ResponseGenerated,
     ResponseRequested,
+    ResponseWritten,
     SpeechReady,
     ToolCallsReady,
 )
 from voiceagent.conversation.response.played_text import PlayedText
 
-MadeEvent = FragmentReady | SpeechReady | FragmentSpoken | ToolCallsReady | ResponseGenerated
+MadeEvent = (
+    FragmentReady | SpeechReady | FragmentSpoken | ToolCallsReady | ResponseWritten | ResponseGenerated
+)
 """What the making of a response brings."""
 
 
@@ -99,7 +102,9 @@ class Response:
     """One response, from its request until it is played or cut.
 
     `CurrentResponse` changes it. start: how it was begun. wanted: by what request. joined: it has become an
-    item of the history. called_tools: it did more than to speak.
+    item of the history. called_tools: it called tools. first_call_id: the item of its first call, before
+    which its words stand; "" for none. refused_calls: it called tools though it may not, and the calls were
+    dropped. written: all its words, once the LLM has written them; None before.
     """
 
     start: StartResponse
@@ -109,6 +114,9 @@ class Response:
     phase: Phase
     joined: bool = False
     called_tools: bool = False
+    first_call_id: str = field(default="", init=False)
+    refused_calls: bool = field(default=False, init=False)
+    written: str | None = field(default=None, init=False)
 
     @property
     def response_id(self) -> str:
@@ -124,6 +132,16 @@ class Response:
     def end_notified(self) -> bool:
         """Whether it has ended for the client, though the caller may still listen."""
         return isinstance(self.phase, Sent) or (isinstance(self.phase, Stopping) and self.phase.notified)
+
+    @property
+    def whole_text(self) -> str | None:
+        """All words that it says if it is not cut; None while the LLM may add to them."""
+        match self.phase:
+            case Playing() | Sent():
+                return self.played.text
+            case Generating(Result(failure="")):
+                return self.written
+        return None
 
     @property
     def is_ready(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 from voiceagent.conversation.mcp import ListedTool
 
@@ -60,12 +60,31 @@ def with_arguments(tool: ListedTool, given: Mapping[str, Any], fixed: Mapping[st
 
 
 def as_text(content: Sequence[Mapping[str, Any]], structured: Any, max_characters: int) -> str:
-    """A result as the model reads it. content: MCP's content blocks, as JSON has them."""
-    parts = [_part(block) for block in content]
-    text = "\n".join(part for part in parts if part)
-    if not text and structured is not None:
-        text = to_json(structured).decode()
-    return cut(text or "done", max_characters)
+    """Return a result as the model reads it: its text, then its structured content where the text does not
+    hold it. content: MCP's content blocks, as JSON has them.
+    """
+    parts = [part for part in map(_part, content) if part]
+    if structured is not None and not _holds(parts, structured):
+        parts.append(to_json(structured).decode())
+    return cut("\n".join(parts) or "done", max_characters)
+
+
+def _holds(parts: Sequence[str], structured: Any) -> bool:
+    """Whether texts say what the structured content does: one of them or all together as JSON, or as SDKs
+    write what is no object, whose structured content is `{"result": ...}`.
+    """
+    told = [_value(part) for part in parts]
+    wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
+    wanted = (structured, structured["result"]) if wrapped else (structured,)
+    return any(value in (*told, *parts, told) for value in wanted) or (bool(parts) and structured in ({}, []))
+
+
+def _value(text: str) -> Any:
+    """Return what a text says as JSON, or the text itself where it is none."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return text
 
 
 def cut(text: str, max_characters: int) -> str:

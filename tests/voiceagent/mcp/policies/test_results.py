@@ -52,6 +52,34 @@ def test_a_result_is_within_its_budget_and_says_what_was_cut(text: str, budget: 
         assert shown.endswith(f"[cut here: {len(text)} characters in all]")
 
 
+@pytest.mark.parametrize(
+    ("texts", "structured"),
+    [
+        (['{"table": 4, "at": "19:00"}'], {"at": "19:00", "table": 4}),
+        (["Booked.", '{"table": 4}'], {"table": 4}),
+        (["found"], {"result": "found"}),
+        (["42"], {"result": 42}),
+        (["a", "b"], {"result": ["a", "b"]}),
+        (['{"room": 1}', '{"room": 2}'], {"result": [{"room": 1}, {"room": 2}]}),
+        (["Booked."], {}),
+        (["Booked."], None),
+    ],
+)
+def test_structured_content_that_the_text_holds_is_told_once(texts: list[str], structured: object) -> None:
+    content = [{"type": "text", "text": text} for text in texts]
+    assert as_text(content, structured, 8_000) == "\n".join(texts)
+
+
+def test_structured_content_that_the_text_does_not_hold_is_told_behind_it() -> None:
+    content = [{"type": "text", "text": "Booked."}]
+    assert as_text(content, {"table": 4, "at": "19:00"}, 8_000) == 'Booked.\n{"table":4,"at":"19:00"}'
+
+
+@given(st.text(max_size=300), st.dictionaries(st.text(max_size=9), st.text(max_size=90), max_size=9))
+def test_text_and_structured_content_share_one_budget(text: str, structured: dict[str, str]) -> None:
+    assert len(as_text([{"type": "text", "text": text}], structured, 120)) <= 120
+
+
 def test_parts_of_a_result_are_joined_others_named() -> None:
     content = [
         {"type": "text", "text": "one"},

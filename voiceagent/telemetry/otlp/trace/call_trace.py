@@ -146,8 +146,8 @@ class CallTrace:
         if command.beside:
             self._begins_beside(command)
             return
-        for response_id in [key for key, response in self._responses.items() if not response.beside]:
-            self._end_late_response(response_id)
+        if not command.preemptive:  # one of those may be made while another response is played
+            self._end_late_responses()
         turn = self._turn_of(command.response_id, command.turn_id)
         request = None if command.say else command.request
         self._responses[command.response_id] = TracedResponse(turn, self._now_us, request, command.preemptive)
@@ -164,6 +164,8 @@ class CallTrace:
         if response is None:  # an apology for a turn that has no words
             turn = self._turn_of(command.response_id, None)
             response = self._responses[command.response_id] = TracedResponse(turn, self._now_us, None, False)
+        elif response.preemptive:
+            self._end_late_responses(command.response_id)
         response.known = True
 
     def _turn_of(self, response_id: str, turn_id: str | None) -> TracedTurn:
@@ -239,6 +241,12 @@ class CallTrace:
         if response.beside:
             self._ended_turns += 1
             self._turn_spans.add_turn(response.turn)
+
+    def _end_late_responses(self, besides: str = "") -> None:
+        """End all of the conversation, except one: only one can be played."""
+        late = [key for key, one in self._responses.items() if not one.beside and key != besides]
+        for response_id in late:
+            self._end_late_response(response_id)
 
     def _end_late_response(self, response_id: str) -> None:
         self._responses[response_id].played = True

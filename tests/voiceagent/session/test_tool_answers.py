@@ -1,0 +1,134 @@
+"""Turns with tools in a call with sound: when the model is asked, and what is heard when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+
+import numpy as np
+from call_services import call_services
+from call_settings import call_settings
+from fake_client import FakeClient
+from scripted_llm import ScriptedLlm
+from structlog.testing import capture_logs
+from typed_call import Deaf
+
+from audio.synthesizers import Speech
+from llmcore.engine import Delta, ToolCall
+from voiceagent.agents import Agent, tool
+from voiceagent.agents.running import RunningAgent
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.config import AgentConfig
+from voiceagent.conversation.history import MessageItem
+from voiceagent.session.session import Session
+
+WORDS = "Let me look that up. "
+
+
+class Clerk(Agent):
+    @tool
+    async def look(self) -> str:
+        """Look it up."""
+        return "found"
+
+
+class Voice(Deaf):
+    """Makes half a second of sound of each fragment, once it may."""
+
+    def __init__(self) -> None:
+        self.may_speak = asyncio.Event()
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        await self.may_speak.wait()
+        yield Speech(np.ones(self.rate_hz // 2, np.int16))
+
+
+class Call:
+    """One call to the clerk, who is asked for something at once."""
+
+    def __init__(self, *scripts: list[object], max_tool_rounds: int = 8) -> None:
+        self.llm, self.client, self.voice = ScriptedLlm(*scripts), FakeClient(), Voice()
+        self._agent = AgentConfig(apology="Sorry.", filler="", max_tool_rounds=max_tool_rounds)
+
+    async def __aenter__(self) -> Call:
+        silent = Voice()
+        silent.may_speak.set()  # the apology is made before the call
+        services = await call_services(Deaf(), self.llm, silent, agent=self._agent)
+        silent.may_speak = self.voice.may_speak
+        settings = call_settings(turn_detection=None, latency_events=True)
+        agent = RunningAgent("call_1", Clerk)
+        self.session = Session("call_1", services, settings, self.client, None, agent)
+        self.session.begin()
+        self.session.handle(ev.ItemCreated(MessageItem("asked", "user", "is there tea")))
+        self.session.handle(ev.ResponseRequested())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.session.close("tested")
+
+    async def asked(self, times: int) -> None:
+        """Wait until the model has been asked so often."""
+        async with asyncio.timeout(20):
+            while len(self.llm.requests) < times:  # noqa: ASYNC110 - no notification tells of it
+                await asyncio.sleep(0.001)
+
+    @property
+    def ended(self) -> list[notify.NotifyResponseEnded]:
+        return self.client.of(notify.NotifyResponseEnded)
+
+
+def calls(number: int = 1) -> Delta:
+    return Delta(tool_calls=(ToolCall(f"call_{number}", "look", "{}"),))
+
+
+async def test_the_model_is_asked_about_a_result_at_once_and_heard_when_the_words_before_are_over() -> None:
+    async with Call([WORDS, calls()], ["There is tea."]) as call:
+        call.voice.may_speak.set()
+        await call.asked(2)
+        assert not call.ended, "the words were played before the model was asked"
+        told = call.llm.requests[1].messages
+        assert [(one.role, one.content, len(one.tool_calls)) for one in told] == [
+            ("user", "is there tea", 0),
+            ("assistant", WORDS.strip(), 1),
+            ("tool", "found", 0),
+        ]
+        await call.client.until(lambda: len(call.client.reports) == 2)
+        order = [response_id for response_id, _ in call.client.frames]
+        words, answer = dict.fromkeys(order)
+        assert order == sorted(order, key=[words, answer].index)
+        assert [one.text for one in call.client.of(notify.NotifyResponseText)] == [WORDS, "There is tea."]
+        counts = call.client.reports[1].counts
+        assert (counts.preemptive_attempts, counts.preemptive_hits) == (1, 1)
+    assert len(call.llm.requests) == 2
+
+
+async def test_the_model_is_asked_before_its_words_have_any_sound() -> None:
+    async with Call([WORDS, calls()], ["There is tea."]) as call:
+        await call.asked(2)
+        assert not call.client.frames
+        call.voice.may_speak.set()
+        await call.client.until(lambda: len(call.ended) == 2)
+    assert len(call.llm.requests) == 2
+
+
+async def test_a_line_break_before_a_call_is_no_message_of_the_client() -> None:
+    async with Call(["\n", calls()], ["There is tea."]) as call:
+        call.voice.may_speak.set()
+        await call.client.until(lambda: len(call.ended) == 2)
+        assert [one.text for one in call.client.of(notify.NotifyResponseText)] == ["There is tea."]
+
+
+async def test_a_model_that_calls_in_circles_ends_in_one_apology_and_one_warning() -> None:
+    with capture_logs() as logs:
+        async with Call([calls()], max_tool_rounds=2) as call:
+            call.voice.may_speak.set()
+            await call.client.until(lambda: any(end.status == "failed" for end in call.ended))
+            async with asyncio.timeout(20):
+                while not call.session.idle:  # noqa: ASYNC110 - no notification tells of it
+                    await asyncio.sleep(0.01)
+    assert [request.tool_choice for request in call.llm.requests] == ["auto", "auto", "none"]
+    assert [one.text.strip() for one in call.client.of(notify.NotifyResponseText)] == ["Sorry."]
+    (warning,) = [line for line in logs if line["log_level"] == "warning"]
+    assert warning["event"] == "response_failed"
+    assert "agent.max_tool_rounds" in warning["reason"]

@@ -1,0 +1,50 @@
+"""Tools that a test answers in place of the agent's methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from voiceagent.agents.agent import Agent
+from voiceagent.agents.running import run_tool_method
+from voiceagent.agents.tools import ToolMethod
+
+
+@dataclass(frozen=True, slots=True)
+class _Mock:
+    """What a tool returns, or raises if that is not None."""
+
+    returns: Any
+    raises: Exception | None
+
+
+class Mocks:
+    """The mocked tools of a call, by the names that the agent gives them."""
+
+    def __init__(self) -> None:
+        self._mocks: dict[str, _Mock] = {}
+
+    def set(self, tool: str, returns: Any, raises: Exception | None) -> None:
+        """Mock a tool, in place of an earlier mock of it. Raises TypeError."""
+        if raises is not None and returns is not None:
+            raise TypeError(f"mock({tool!r}): returns and raises; allowed: one of them")
+        if raises is not None and not isinstance(raises, Exception):
+            raise TypeError(f"mock({tool!r}): raises is {raises!r}; allowed: an exception")
+        self._mocks[tool] = _Mock(returns, raises)
+
+    async def run(self, agent: Agent, tool: ToolMethod, given: Mapping[str, Any]) -> Any:
+        """Run a tool: its mock, or its method where it has none."""
+        mock = self._mocks.get(tool.spec.name)
+        if mock is None:
+            return await run_tool_method(agent, tool, given)
+        if mock.raises is not None:
+            raise mock.raises
+        return mock.returns
+
+    def check(self, tools: Iterable[ToolMethod]) -> None:
+        """Raises AssertionError where a name is mocked that none of these tools has."""
+        names = sorted({tool.spec.name for tool in tools})
+        if wrong := [name for name in self._mocks if name not in names]:
+            there = ", ".join(names) or "none"
+            raise AssertionError(f"mocked {', '.join(wrong)}: no agent of the call has it; tools: {there}")
