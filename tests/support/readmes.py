@@ -7,10 +7,13 @@ import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("voiceagent", "audio", "llmcore", "configs", "tests")
+FOLDERS = ("voiceagent", "audio", "llmcore", "configs", "tests", "examples")
 PATIENCE_S = 300
 """What ends a command that hangs; on a busy machine an import takes most of a minute."""
-READMES = [ROOT / "README.md", *sorted(each for name in FOLDERS for each in (ROOT / name).rglob("README.md"))]
+READMES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(each for name in FOLDERS for each in (ROOT / name).rglob("README.md")),
+]
 
 NOT_RUN = {
     r"voiceagent serve": "does not end; tests/e2e serves",
