@@ -253,10 +253,11 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         if rendering is None:
             return True
         body = request_body(request, probe.shapes)
-        asked = {field: body[field] for field in ("messages", "tools") if field in body}
         try:
             address = self._root + rendering.path
-            fields: dict[str, Any] = {"model": self.model, **asked, **rendering.more}
+            fields: dict[str, Any] = {"model": self.model, "messages": body["messages"], **rendering.more}
+            if "tools" in body:
+                fields["tools"] = body["tools"]
             answer = await self.client.post(address, cast_to=Response, body=fields)
             return probe.is_whole(rendering.prompt_in(answer.json()))
         except (openai.APIError, ValueError, KeyError, TypeError) as error:

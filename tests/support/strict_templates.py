@@ -38,6 +38,7 @@ ALTERNATING = f"""{_HEADER}
 {{%- endif %}}
 {{%- set turns.count = turns.count + 1 %}}<{{{{ m.role }}}}>{{{{ m.content }}}}</{{{{ m.role }}}}>
 {{%- elif m.tool_calls %}}
+{{%- if m.content %}}{{{{ raise_exception("a message has either content or tool calls") }}}}{{% endif %}}
 {{%- for call in m.tool_calls %}}
 {{%- if call.id | length != 9 %}}{{{{ raise_exception("an id of a tool call has length 9") }}}}{{% endif %}}
 {{%- endfor %}}{_CALLS}
@@ -56,7 +57,8 @@ SYSTEM_FIRST = f"""{_HEADER}
 {{%- for m in messages %}}
 {{%- if m.role == "system" and not loop.first %}}
 {{{{- raise_exception("a system message is the first one") }}}}
-{{%- endif %}}<{{{{ m.role }}}}>{{{{ m.content }}}}{{% if m.tool_calls %}}{_CALLS}{{% endif %}}</{{{{ m.role }}}}>
+{{%- endif %}}
+<{{{{ m.role }}}}>{{{{ m.content }}}}{{% if m.tool_calls %}}{_CALLS}{{% endif %}}</{{{{ m.role }}}}>
 {{%- endfor %}}{_OPENED}"""
 
 NO_SYSTEM = f"""
