@@ -29,7 +29,8 @@ from llmcore.engines.hosted_engine import (
 from llmcore.engines.openai_chat import ChunkReader, request_body
 from llmcore.engines.openai_servers import Server, ServerKind, kind_of, rendering_of, server_of, told_at
 from llmcore.text.message_shapes import ANY, Shapes
-from llmcore.text.shape_learning import Probe, is_about_messages, learning, shapes_told
+from llmcore.text.refusal_texts import is_about_messages, shapes_told
+from llmcore.text.shape_learning import Probe, learning
 
 log = logging.getLogger(__name__)
 

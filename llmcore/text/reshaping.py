@@ -42,7 +42,7 @@ def reshape(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
     """Rewrite a history without the refused shapes.
 
     What no server takes is mended in any case: a call without a result right behind it, a result without a
-    call right before it, no message at all. Reshaping twice is reshaping once.
+    call right before it, two calls of one id, no message at all. Reshaping twice is reshaping once.
     """
     shaped = _results_behind_calls(messages)
     if not shaped:
@@ -85,6 +85,7 @@ def _results_behind_calls(messages: Sequence[Message]) -> list[Message]:
     """
     placed: list[Message] = []
     names: dict[str | None, str] = {}
+    used: set[str] = set()
     index = 0
     while index < len(messages):
         message = messages[index]
@@ -93,26 +94,41 @@ def _results_behind_calls(messages: Sequence[Message]) -> list[Message]:
             note = result_note(message.content, names.get(message.tool_call_id, ""))
             placed.append(Message("user", note))
             continue
-        placed.append(message)
         if not message.tool_calls:
+            placed.append(message)
             continue
+        calls = tuple(_with_own_id(call, used) for call in message.tool_calls)
+        placed.append(message if calls == message.tool_calls else replace(message, tool_calls=calls))
         results = list(takewhile(lambda one: one.role == "tool", messages[index:]))
         index += len(results)
-        for call in message.tool_calls:
+        for call, own in zip(message.tool_calls, calls, strict=True):
             names[call.call_id] = call.name
-            placed.append(_take_result(results, call.call_id))
+            placed.append(_take_result(results, call.call_id, own.call_id))
         placed += [
             Message("user", result_note(one.content, names.get(one.tool_call_id, ""))) for one in results
         ]
     return placed
 
 
-def _take_result(results: list[Message], call_id: str) -> Message:
-    """Remove the first result of this call, and return it."""
+def _with_own_id(call: ToolCall, used: set[str]) -> ToolCall:
+    """Return the call with an id that no call before it has, and add that to the used ones. Some servers give
+    all calls one id, and some templates find results by it.
+    """
+    own, number = call.call_id, 1
+    while own in used:
+        number += 1
+        own = nine_signs(f"{call.call_id} {number}")
+    used.add(own)
+    return call if own == call.call_id else replace(call, call_id=own)
+
+
+def _take_result(results: list[Message], call_id: str, own_id: str) -> Message:
+    """Remove the first result of this call, and return it under the call's own id."""
     for place, result in enumerate(results):
         if result.tool_call_id == call_id:
-            return results.pop(place)
-    return Message("tool", NO_RESULT, tool_call_id=call_id)
+            found = results.pop(place)
+            return found if own_id == call_id else replace(found, tool_call_id=own_id)
+    return Message("tool", NO_RESULT, tool_call_id=own_id)
 
 
 def _told_in_words(messages: Iterable[Message]) -> Iterable[Message]:

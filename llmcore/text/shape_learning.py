@@ -6,7 +6,6 @@ be asked at once. A server that takes every shape is asked two.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
@@ -66,6 +65,7 @@ _EVERYTHING = (
     Message("user", "Look."),
     Message("assistant", "", (_call(3, "oakhurst"),)),
     _result(3, "pendrill"),
+    _GUIDANCE,
     _ANSWER,
     Message("user", "Go."),
     _GUIDANCE,
@@ -88,16 +88,12 @@ class Probe:
     def is_whole(self, prompt: str) -> bool:
         """Return whether a prompt made of this probe has all its words, message by message in order.
 
-        Templates leave out what they do not know without a word about it. The system prompt may stand
-        anywhere: some put it before the newest message.
+        Templates leave out what they do not know without a word about it. Some put the system prompt before
+        the newest message of the user, where it changes every prompt, and leave it out where there is none.
         """
         end = 0
-        for index, message in enumerate(self.sent):
+        for message in self.sent:
             marks = _marks_in(message)
-            if message.role == "system" and index == 0:
-                if not all(mark in prompt for mark in marks):
-                    return False
-                continue
             places = [prompt.find(mark, end) for mark in marks]
             if -1 in places:
                 return False
@@ -114,7 +110,7 @@ def learning(objects: bool = False) -> Rounds:
 
     objects: arguments of calls are sent as objects, which a template may refuse; over HTTP they are text.
     """
-    whole = Probe(_EVERYTHING, (TOOL,)), Probe((*_ASKED, _ANSWER), (TOOL,))
+    whole = Probe(_EVERYTHING, (TOOL,)), Probe((_GREETING, _QUESTION, _ANSWER), (TOOL,))
     if all((yield whole)):
         return ANY
     with_system, plain = yield Probe((*_ASKED, _ANSWER, _MORE)), Probe((_QUESTION, _ANSWER, _MORE))
@@ -169,21 +165,26 @@ def _form_of_calls(shapes: Shapes, objects: bool) -> Generator[tuple[Probe, ...]
 
 def _with_tools(shapes: Shapes) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
     both = (*_ASKED, Message("assistant", _WORDS, (_FIRST,)), _FOUND, _ANSWER, _MORE)
+    twice = (*_ASKED, Message("assistant", _WORDS, (_FIRST, _SECOND)), _FOUND, _FOUND_TOO, _ANSWER, _MORE)
+    twice += (Message("assistant", _WORDS, (_call(3, "oakhurst"),)), _result(3, "pendrill"), _ANSWER, _MORE)
     apart = shapes.without("words_with_calls")
     several = (*_ASKED, Message("assistant", "", (_FIRST, _SECOND)), _FOUND, _FOUND_TOO, _ANSWER, _MORE)
     cut_short = (*_ASKED, Message("assistant", "", (_FIRST,)), _FOUND, _MORE, _ANSWER, _MORE)
     tools = (TOOL,)
     asked: dict[Shape, list[Probe]] = {
         "assistant_first": [Probe((_SYSTEM, _GREETING, _QUESTION), tools, shapes)],
+        "later_system": [Probe((*cut_short[:4], _GUIDANCE), tools, shapes)],
+        "tool_messages": [Probe(cut_short[:4], tools, shapes)],
         "words_with_calls": [Probe(both, tools, shapes)],
         "assistant_twice": [Probe(both, tools, apart)],
         "parallel_calls": [Probe(several, tools, shapes)],
         "user_after_tool": [Probe(cut_short, tools, shapes)],
     }
     learned = yield from _ask_each(asked, shapes)
-    if learned.takes("words_with_calls"):  # then no two of the agent's messages meet
-        return Shapes(learned.refused - {"assistant_twice"})
-    return learned
+    (is_taken,) = yield (Probe(twice, tools, learned),)
+    if not learned.takes("words_with_calls") or not is_taken:
+        return learned.without("words_with_calls")
+    return Shapes(learned.refused - {"assistant_twice"})  # no two of the agent's messages meet
 
 
 def _ask_each(
@@ -232,7 +233,7 @@ def template_takes(render: Render, probe: Probe) -> bool:
         asked = render((_QUESTION,), (), ANY, True) != render((_QUESTION,), (), ANY, False)
     except LlmError:
         return False
-    if asked and not opens:
+    if asked and not opens and messages[-1].role != "tool":  # some models go on right behind a result
         return False
     return not any(
         _rendered_alike(render, probe, prompt, index)
@@ -256,44 +257,3 @@ def _rendered_alike(render: Render, probe: Probe, prompt: str, index: int) -> bo
 def _marks_in(message: Message) -> list[str]:
     texts = [message.content, *(call.arguments for call in message.tool_calls)]
     return [mark for text in texts for mark in _MARKS if mark in text]
-
-
-_SIGNS_OF_REFUSAL: tuple[tuple[str, tuple[Shape, ...]], ...] = (
-    (r"enable-auto-tool-choice|requires --jinja|not support (tools|function)", ("tools",)),
-    (r"system (role|message|prompt)s? (is |are )?(not |un)supported", ("system", "later_system")),
-    (r"only user and assistant roles", ("later_system",)),
-    (r"system message.*(begin|first|start)|(begin|start)\w* with.*system", ("later_system",)),
-    (r"tool.?call.?ids?.*(alphanumeric|length|match|a-zA-Z)|string too long", ("odd_ids", "long_ids")),
-    (r"single tool.?call|parallel tool", ("parallel_calls",)),
-    (r"(both|either) content.*tool|content and tool", ("words_with_calls",)),
-    (r"nonetype|content.*(null|none\b|empty)", ("empty_content",)),
-    (r"after role .?tool|role .?user.? after", ("user_after_tool",)),
-    (r"last (message|role)|expected last", ("assistant_last", "later_system")),
-    (r"user query|first message|(start|begin)\w* with .*user", ("assistant_first",)),
-)
-"""Words of servers and templates that tell which shape they refuse."""
-_OF_MESSAGES = re.compile(
-    r"templat|jinja|alternat|\brole|\bmessages?\b|tool.?(call|choice)|\btools\b|user query|system prompt",
-    re.IGNORECASE,
-)
-_OF_LENGTH = re.compile(
-    r"context (length|size|window)|too many tokens|prompt is too long|max\w*[ _]tokens|exceed", re.IGNORECASE
-)
-
-
-def is_about_messages(error: str) -> bool:
-    """Return whether an error's text speaks of the form of messages, and not of their length."""
-    return bool(_OF_MESSAGES.search(error)) and not _OF_LENGTH.search(error)
-
-
-def shapes_told(error: str, known: Shapes) -> Shapes:
-    """Return the shapes that a server refuses, by the text of its refusal of a request: those it names, or,
-    where it names none, all that concern the order of messages.
-    """
-    named = {
-        shape
-        for pattern, shapes in _SIGNS_OF_REFUSAL
-        if re.search(pattern, error, re.IGNORECASE | re.DOTALL)
-        for shape in shapes
-    }
-    return known.without(*(named - known.refused or ORDER))
