@@ -264,8 +264,3 @@ def nine_signs(call_id: str) -> str:
         number, sign = divmod(number, len(_ID_SIGNS))
         signs.append(_ID_SIGNS[sign])
     return "".join(signs)
-
-
-def sendable_id(call_id: str) -> str:
-    """Return the id as every API takes it: as it is where it has at most 40 letters, digits, `_` and `-`."""
-    return call_id if _PLAIN.fullmatch(call_id) else nine_signs(call_id)

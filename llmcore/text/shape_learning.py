@@ -165,8 +165,8 @@ def _form_of_calls(shapes: Shapes, objects: bool) -> Generator[tuple[Probe, ...]
 
 def _with_tools(shapes: Shapes) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
     both = (*_ASKED, Message("assistant", _WORDS, (_FIRST,)), _FOUND, _ANSWER, _MORE)
-    twice = (*_ASKED, Message("assistant", _WORDS, (_FIRST, _SECOND)), _FOUND, _FOUND_TOO, _ANSWER, _MORE)
-    twice += (Message("assistant", _WORDS, (_call(3, "oakhurst"),)), _result(3, "pendrill"), _ANSWER, _MORE)
+    again = Message("assistant", _WORDS, (_call(3, "oakhurst"),)), _result(3, "pendrill"), _ANSWER, _MORE
+    first = Message("assistant", _WORDS, (_FIRST, _SECOND)), _FOUND, _FOUND_TOO, _ANSWER, _MORE
     apart = shapes.without("words_with_calls")
     several = (*_ASKED, Message("assistant", "", (_FIRST, _SECOND)), _FOUND, _FOUND_TOO, _ANSWER, _MORE)
     cut_short = (*_ASKED, Message("assistant", "", (_FIRST,)), _FOUND, _MORE, _ANSWER, _MORE)
@@ -181,7 +181,7 @@ def _with_tools(shapes: Shapes) -> Generator[tuple[Probe, ...], Sequence[bool], 
         "user_after_tool": [Probe(cut_short, tools, shapes)],
     }
     learned = yield from _ask_each(asked, shapes)
-    (is_taken,) = yield (Probe(twice, tools, learned),)
+    (is_taken,) = yield (Probe((*_ASKED, *first, *again), tools, learned),)
     if not learned.takes("words_with_calls") or not is_taken:
         return learned.without("words_with_calls")
     return Shapes(learned.refused - {"assistant_twice"})  # no two of the agent's messages meet

@@ -1,8 +1,8 @@
 """Chat templates of real models, as far as installed packages and given folders have them.
 
-`pip install --no-deps trl axolotl` brings most families (their code is not imported); the source distribution
-of llama-cpp-python has more, in `vendor/llama.cpp/models/templates`. `VOICEAGENT_CHAT_TEMPLATES` names further
-folders, separated as those in PATH.
+`pip install --no-deps trl axolotl` brings most families (their code is not imported); the source
+distribution of llama-cpp-python has more, in `vendor/llama.cpp/models/templates`. `VOICEAGENT_CHAT_TEMPLATES`
+names further folders, separated as those in PATH.
 """
 
 from __future__ import annotations
