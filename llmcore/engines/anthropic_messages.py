@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any, Literal
 
 from anthropic.types import MessageDeltaUsage, RawMessageStreamEvent
@@ -17,16 +16,14 @@ from anthropic.types import Usage as ReportedUsage
 
 from llmcore.engine import Delta, FinishReason, Message, Request, ToolCall, Usage
 from llmcore.engines.hosted_engine import BrokenStream
+from llmcore.text.message_shapes import GO_ON, OPENING, Shapes
+from llmcore.text.reshaping import as_sent
 from llmcore.text.tool_calls import sendable_name
 
 CacheTtl = Literal["5m", "1h"]
 
-OPENING = "(The call begins.)"
-"""The API wants the user to speak first, and there where an agent greets nobody has."""
-_GO_ON = "(Go on.)"
-"""The API does not take a reply as the last message either: this stands behind one."""
-
-_NO_RESULT = "(No result yet.)"
+REFUSED = Shapes(frozenset({"later_system", "assistant_first", "assistant_last", "odd_ids"}))
+"""The shapes of messages that the API refuses, by its documentation."""
 
 _FINISH: dict[str, FinishReason] = {
     "end_turn": "stop",
@@ -79,7 +76,8 @@ def shared_part(body: dict[str, Any]) -> dict[str, Any] | None:
 
 def _messages(history: tuple[Message, ...]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    for message in history:
+    for message in as_sent(history, REFUSED):
+        # results are the user's, right behind the calls and before all words
         role = "assistant" if message.role == "assistant" else "user"
         blocks = _blocks(message)
         if not messages and role == "assistant":
@@ -90,33 +88,14 @@ def _messages(history: tuple[Message, ...]) -> list[dict[str, Any]]:
             messages.append({"role": role, "content": blocks})
     if not messages:
         messages.append({"role": "user", "content": [_text(OPENING)]})
-    if messages[-1]["role"] == "assistant":
-        messages.append({"role": "user", "content": [_text(_GO_ON)]})
-    for asked, answered in pairwise([{"content": []}, *messages]):
-        if answered["role"] == "user":
-            answered["content"] = _answers(asked["content"], answered["content"])
+    if messages[-1]["role"] == "assistant":  # blank words of the user stood behind it
+        messages.append({"role": "user", "content": [_text(GO_ON)]})
     return messages
-
-
-def _answers(asked: list[dict[str, Any]], blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A user's message: the results of the calls right before it first, one each, then all else as words.
-
-    The API takes a history in no other order, and a tool may be slower than the caller.
-    """
-    results = {block["tool_use_id"]: block for block in blocks if block["type"] == "tool_result"}
-    first = [
-        results.pop(block["id"], _result(block["id"], _NO_RESULT))
-        for block in asked
-        if block["type"] == "tool_use"
-    ]
-    late = [_text(f"<tool_result>{block['content']}</tool_result>") for block in results.values()]
-    return first + late + [block for block in blocks if block["type"] != "tool_result"]
 
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [_result(message.tool_call_id, message.content)]
-    text = f"<system>{message.content}</system>" if message.role == "system" else message.content
     calls = [
         {
             "type": "tool_use",
@@ -126,7 +105,7 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
         }
         for call in message.tool_calls
     ]
-    return ([_text(text)] if text.strip() else []) + calls  # an empty text is refused
+    return ([_text(message.content)] if message.content.strip() else []) + calls  # an empty text is refused
 
 
 def _text(text: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from llmcore.engines.ct2_reply import Ct2Reply, Reader
 from llmcore.serving.slots import Busy, PrioritySlots
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
+from llmcore.text.message_shapes import ANY, Shapes
 from llmcore.text.tool_calls import MARKUPS, MarkupName
 
 Result = TypeVar("Result")
@@ -109,6 +110,11 @@ class CTranslate2Llm:
     def kept_tokens(self) -> int:
         """Prompt tokens whose computed state is kept now."""
         return self._reader.model.kept_tokens if self._reader else 0
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shapes of messages that the model's template refuses; none before the start."""
+        return self._reader.chat.shapes if self._reader else ANY
 
     def load(self) -> EngineLoad:
         """Replies and prefills computed and waiting, and the part of `kept_tokens` that is used."""
@@ -212,7 +218,7 @@ def _load(settings: _Settings) -> Reader:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    chat = ChatTokens(template, encode, longest, special)
+    chat = ChatTokens(template, encode, longest, special, template.learn_shapes())
     return Reader(model, tokenizer, chat, MARKUPS[settings.markup], tokens.index(end))
 
 

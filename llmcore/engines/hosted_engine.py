@@ -263,8 +263,17 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
             await self.within(Patience(limit_s), self.list_models())
         except AttemptFailed as failure:
             # some servers have no list of models, but an answer shows that they are there
+            if failure.status in (401, 403):
+                raise AttemptFailed(f"{failure}{self.key_advice}", failure.status) from failure
             if failure.status not in (404, 405):
                 raise
+
+    @property
+    def key_advice(self) -> str:
+        """Words behind an error about the key: where it comes from."""
+        if not self.api_key_env:
+            return "; api_key_env names no environment variable with a key"
+        return f"; the key is the environment variable {self.api_key_env}'s (api_key_env)"
 
     def _error(self, failure: AttemptFailed, tries: str) -> LlmError:
         text = f"{self.base_url}: {failure}{tries}"

@@ -16,6 +16,8 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaTool
 
 from llmcore.engine import Delta, FinishReason, Message, Request, ToolCall, Usage
 from llmcore.engines.hosted_engine import BrokenStream
+from llmcore.text.message_shapes import ANY, Shapes
+from llmcore.text.reshaping import as_sent, sent_tools
 from llmcore.text.tool_calls import new_call_id, sendable_name
 
 END_FIELD = "end_log_probability"
@@ -30,18 +32,18 @@ _FINISH: dict[str, FinishReason] = {
 }
 
 
-def request_body(request: Request) -> dict[str, Any]:
-    """The fields of a streamed request that depend on the conversation: messages, tools, stops,
-    temperature."""
+def request_body(request: Request, shapes: Shapes = ANY) -> dict[str, Any]:
+    """Return the fields of a streamed request that depend on the conversation: messages, tools, stops,
+    temperature. shapes: those that the server refuses."""
     body: dict[str, Any] = {
-        "messages": [_message(message) for message in request.messages],
+        "messages": [_message(message, shapes) for message in as_sent(request.messages, shapes)],
         "temperature": request.temperature,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
     if request.stop:
         body["stop"] = list(request.stop)
-    if request.tools:
+    if tools := sent_tools(request.tools, shapes):
         body["tools"] = [
             {
                 "type": "function",
@@ -51,14 +53,16 @@ def request_body(request: Request) -> dict[str, Any]:
                     "parameters": tool.parameters or {"type": "object", "properties": {}},
                 },
             }
-            for tool in request.tools
+            for tool in tools
         ]
         body["tool_choice"] = _tool_choice(request.tool_choice)
     return body
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: Message, shapes: Shapes) -> dict[str, Any]:
     body: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls and not message.content and not shapes.takes("empty_content"):
+        body["content"] = None
     if message.tool_calls:
         body["tool_calls"] = [
             {

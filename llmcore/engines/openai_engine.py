@@ -3,19 +3,23 @@ gateways."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
+import httpx2
 import openai
 from httpx2 import Response
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
-from llmcore.engine import Request, Usage
+from llmcore.engine import LlmError, Request, Usage
 from llmcore.engines.hosted_engine import (
+    START_S,
     AttemptFailed,
+    BrokenStream,
     EventStream,
     HostedLlm,
     HostedSettings,
@@ -23,7 +27,10 @@ from llmcore.engines.hosted_engine import (
     trace_headers,
 )
 from llmcore.engines.openai_chat import ChunkReader, request_body
-from llmcore.engines.openai_servers import Server, ServerKind, kind_of, server_of, told_at
+from llmcore.engines.openai_servers import Server, ServerKind, kind_of, rendering_of, server_of, told_at
+from llmcore.text.message_shapes import ANY, Shapes
+from llmcore.text.refusal_texts import is_about_messages, shapes_told
+from llmcore.text.shape_learning import Probe, learning
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +42,16 @@ consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY)
 told with --session-key."""
 _NEEDS_FLAG = "requires --jinja"
 """llama.cpp's answer to tools, where its chat template is off: status 500, for a fault of the request."""
+_REFUSALS = frozenset({400, 422, 500})
+"""Statuses with which servers refuse messages of a shape: 500 where a template's exception is not caught."""
+_WAS_ANSWERED = "model produced output"
+"""llama.cpp's error about an answer that is not in its template's format: the messages were taken."""
+_NAMED_MODELS = 20
+"""The most models that an error names."""
+
+
+class _Unanswered(Exception):
+    """A probe was neither accepted nor refused; the text says why."""
 
 
 @dataclass(eq=False)
@@ -62,6 +79,22 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.server = Server()
+        self.shapes = ANY
+        """The shapes of messages that the server is known to refuse."""
+        self.asks_shapes = False
+        """Whether `start` asks the server for the shapes that it takes."""
+        self._has_learned = False
+        self._models: tuple[str, ...] = ()
+
+    async def start(self) -> None:
+        """Find the key, reach the server and, with `asks_shapes`, ask for what it takes. Raises LlmError."""
+        await super().start()
+        await self._learn_shapes()
+
+    async def reach(self) -> None:
+        """Ask the server once, and for the shapes that it takes if it has not said. Raises LlmError."""
+        await super().reach()
+        await self._learn_shapes()
 
     def new_client(self, key: str) -> AsyncOpenAI:
         """A client that repeats nothing by itself."""
@@ -77,7 +110,8 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         """Ask for the list of models, and by that find out which server it is."""
         models = await self.client.models.list()
         listed = getattr(models, "data", None) or ()  # whatever a server answers, the package takes it
-        names = ((getattr(model, "id", ""), getattr(model, "owned_by", "")) for model in listed)
+        names = [(getattr(model, "id", ""), getattr(model, "owned_by", "")) for model in listed]
+        self._models = tuple(name for name, _ in names if name)
         kind = next((kind_of(model, owner) for model, owner in names), None)
         self.server = server_of(kind, await self._told(kind))
         if self.server.kind is not None:
@@ -88,7 +122,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
 
     async def _told(self, kind: ServerKind | None) -> dict[str, Any]:
         """What the server tells of itself; nothing where it does not."""
-        above = self.base_url.removesuffix("/").removesuffix("/v1")
+        above = self._root
         for path in told_at(kind):
             try:
                 answer = await self.client.get(above + path, cast_to=Response)
@@ -98,6 +132,11 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             else:
                 return told if isinstance(told, dict) else {}
         return {}
+
+    @property
+    def _root(self) -> str:
+        """The address above the API, where servers have paths of their own."""
+        return self.base_url.removesuffix("/").removesuffix("/v1")
 
     async def prefill(self, request: Request) -> Usage | None:
         """Have a server with a prefix cache read, which costs one token. Raises LlmError."""
@@ -112,18 +151,126 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return usage
 
     async def open_stream(self, request: Request) -> EventStream:
-        """Ask for a reply."""
-        body = request_body(request) | {self.max_tokens_field: request.max_tokens}
+        """Ask for a reply. What the server refuses for the shape of its messages is sent another way, once,
+        and from then on."""
+        try:
+            return await self._create(request, self.shapes)
+        except openai.APIStatusError as refusal:
+            text = _text_of(refusal)
+            if refusal.status_code not in _REFUSALS or not is_about_messages(text):
+                raise
+            shapes = shapes_told(text, self.shapes)
+            if _is_sent_alike(request, shapes, self.shapes):
+                raise
+            try:
+                stream = await self._create(request, shapes)
+            except openai.APIError:
+                raise refusal from None
+            self._take_shapes(shapes)
+            return stream
+
+    async def _create(self, request: Request, shapes: Shapes) -> AsyncStream[ChatCompletionChunk]:
+        body = request_body(request, shapes) | {self.max_tokens_field: request.max_tokens}
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
         more = {**self.server.always, **(self.extra_body or {}), **unfinished}
         own = {SESSION_HEADER: request.caller} if request.caller else {}
         if request.asks_end:
             own[ENDS_HEADER] = "1"
-        create = self.client.chat.completions.create
-        stream: AsyncStream[ChatCompletionChunk] = await create(
+        stream: AsyncStream[ChatCompletionChunk] = await self.client.chat.completions.create(
             model=self.model, extra_body=more, extra_headers=trace_headers(request) | own, **body
         )
         return stream
+
+    async def _learn_shapes(self) -> None:
+        """Ask the server which shapes of messages it takes, in requests for one token each.
+
+        A server that does not answer in time is left as it is. Raises LlmError for a key or a model that it
+        refuses.
+        """
+        if not self.asks_shapes or self._has_learned:
+            return
+        rounds, answers = learning(), None
+        try:
+            async with asyncio.timeout(START_S):
+                while True:
+                    probes = rounds.send(answers) if answers is not None else next(rounds)
+                    answers = await asyncio.gather(*map(self._takes, probes))
+        except StopIteration as end:
+            self._conclude(end.value)
+        except TimeoutError:
+            log.warning("%s: the shapes of messages that it takes are not known: no answer", self.base_url)
+        except _Unanswered as failure:
+            log.warning("%s: the shapes of messages that it takes are not known: %s", self.base_url, failure)
+
+    def _conclude(self, learned: Shapes | None) -> None:
+        self._has_learned = learned is not None
+        if learned is not None:
+            self._take_shapes(learned)
+        elif self._models and self.model not in self._models:
+            raise LlmError(f"{self.base_url}: it refuses the model {self.model!r}{self._there_are()}")
+        else:  # the turn that warms up meets the same, and says what it was
+            log.warning("%s: it refuses even a plain question", self.base_url)
+
+    def _take_shapes(self, shapes: Shapes) -> None:
+        known = set(self.shapes.in_words())
+        self.shapes = shapes
+        for line in shapes.in_words():
+            if line not in known:
+                log.warning("%s: %s", self.base_url, line)
+
+    async def _takes(self, probe: Probe) -> bool:
+        """Return whether the server takes a probe. Raises LlmError, _Unanswered."""
+        request = Request(probe.messages, probe.tools, max_tokens=1)
+        reader = self.new_reader()
+        try:
+            async with await self._create(request, probe.shapes) as events:
+                async for each in events:
+                    reader.push(each)
+        except openai.APIStatusError as error:
+            if _WAS_ANSWERED not in _text_of(error):
+                self._check_refusal(error)
+                return False
+        except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
+            raise _Unanswered(f"{type(error).__name__} {error}") from error
+        except (openai.APIError, BrokenStream) as error:  # inside the stream
+            if _WAS_ANSWERED not in str(error):
+                return False
+        return await self._shows_all(request, probe)
+
+    def _check_refusal(self, error: openai.APIStatusError) -> None:
+        """Return where an error is a refusal of messages. Raises LlmError, _Unanswered."""
+        status, text = error.status_code, _text_of(error)
+        if status in (401, 403):
+            raise LlmError(f"{self.base_url}: {status}: {text}{self.key_advice}")
+        if status == 404:
+            raise LlmError(f"{self.base_url}: it has no model {self.model!r} ({text}){self._there_are()}")
+        if status not in _REFUSALS:
+            raise _Unanswered(f"{status}: {text}")
+
+    async def _shows_all(self, request: Request, probe: Probe) -> bool:
+        """Return whether the prompt that the server makes of a probe has all its words, where it can be asked
+        for."""
+        rendering = rendering_of(self.server.kind)
+        if rendering is None:
+            return True
+        body = request_body(request, probe.shapes)
+        try:
+            address = self._root + rendering.path
+            fields: dict[str, Any] = {"model": self.model, "messages": body["messages"], **rendering.more}
+            if "tools" in body:
+                fields["tools"] = body["tools"]
+            answer = await self.client.post(address, cast_to=Response, body=fields)
+            return probe.is_whole(rendering.prompt_in(answer.json()))
+        except (openai.APIError, ValueError, KeyError, TypeError) as error:
+            log.debug("%s: its prompts cannot be seen: %s", self.base_url, error)
+            return True
+
+    def _there_are(self) -> str:
+        if not self._models:
+            return "; it lists no models: base_url is to be the address up to and with /v1"
+        more = len(self._models) - _NAMED_MODELS
+        others = f" and {more} more" if more > 0 else ""
+        return f"; there are: {', '.join(self._models[:_NAMED_MODELS])}{others}"
 
     def new_reader(self) -> ChunkReader:
         """What reads the chunks of one reply."""
@@ -133,9 +280,17 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         """What an exception of the openai package means."""
         if isinstance(error, openai.APIStatusError):
             wait_s = retry_after_s(error.response.headers.get("retry-after"))
-            text = error.body if isinstance(error.body, str) else error.message  # TGI's is no object
+            text = _text_of(error)
             status = 400 if _NEEDS_FLAG in text else error.status_code
             return AttemptFailed(f"{error.status_code}: {text}", status, wait_s)
         if isinstance(error, openai.APIError):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None
+
+
+def _text_of(error: openai.APIStatusError) -> str:
+    return error.body if isinstance(error.body, str) else error.message  # TGI's is no object
+
+
+def _is_sent_alike(request: Request, one: Shapes, other: Shapes) -> bool:
+    return request_body(request, one) == request_body(request, other)

@@ -6,7 +6,7 @@ documentation and code: vLLM 0.32, SGLang 0.5, TGI 3.3, TensorRT-LLM 1.2, llama.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -68,6 +68,35 @@ def server_of(kind: ServerKind | None, told: Mapping[str, Any]) -> Server:
             return _llamacpp(told)
         case _:  # a gateway may stand before vLLM: `prefix_cache` says so
             return Server(unfinished=_OPEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """A path at which a server shows the prompt that it makes of messages, and how it is asked there.
+
+    more: fields besides the messages and tools. prompt_in: reads the prompt out of the answer; raises
+    KeyError, TypeError.
+    """
+
+    path: str
+    more: Mapping[str, Any]
+    prompt_in: Callable[[Any], str]
+
+
+def rendering_of(kind: ServerKind | None) -> Rendering | None:
+    """Return how such a server shows its prompts; None for one that does not."""
+    return _RENDERINGS.get(kind)
+
+
+_RENDERINGS: dict[ServerKind | None, Rendering] = {
+    "llamacpp": Rendering("/apply-template", {}, lambda answer: str(answer["prompt"])),
+    "vllm": Rendering(
+        "/tokenize",
+        {"return_token_strs": True, "add_generation_prompt": True},
+        # tokens show a space before a word by a sign of their own
+        lambda answer: "".join(answer["token_strs"]).replace("\u0120", " ").replace("\u2581", " "),
+    ),
+}
 
 
 def _sglang(told: Mapping[str, Any]) -> Server:

@@ -27,6 +27,7 @@ from llmcore.engines.vllm_load import read_load, with_report
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_process import RunningVllm, VllmProcess
 from llmcore.engines.vllm_settings import VllmSettings
+from llmcore.text.message_shapes import Shapes
 from llmcore.text.reply import ReplyParser, forces_a_call
 from llmcore.text.tool_calls import BARE_JSON, MARKUPS, call_schema
 
@@ -58,6 +59,11 @@ class VllmLlm(VllmSettings):
     def has_draft(self) -> bool:
         """Whether there is a draft that can be told for whom to propose: vLLM's own schedulers cannot."""
         return self.speculative is not None and self.scheduling_policy == "priority"
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shapes of messages that the model's template refuses; none while there is no engine."""
+        return self.process.shapes
 
     def load(self) -> EngineLoad:
         """What vLLM's own metrics and our scheduler say; all zero while there is no engine."""

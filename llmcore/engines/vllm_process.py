@@ -42,6 +42,7 @@ from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.hang_detection import HangDetector, HangLimits
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
+from llmcore.text.message_shapes import ANY, Shapes
 
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _MONITOR_S = 0.25
@@ -86,6 +87,11 @@ class VllmProcess:
         if self._running is None or self._running.engine.errored:
             raise LlmError(f"vLLM ({self._settings.model}): {self._trouble}")
         return self._running
+
+    @property
+    def shapes(self) -> Shapes:
+        """The shapes of messages that the template refuses; none while there is no engine."""
+        return self._running.chat.shapes if self._running is not None else ANY
 
     @property
     def metrics(self) -> CollectorRegistry:
@@ -269,7 +275,7 @@ def _chat_tokens(engine: Any) -> ChatTokens:
         *tokenizer.all_special_tokens,
         *tokens_between_messages(tokenizer.added_tokens_decoder, template),
     ]
-    return ChatTokens(template, encode, context, dict.fromkeys(special))
+    return ChatTokens(template, encode, context, dict.fromkeys(special), template.learn_shapes())
 
 
 def _reason(error: Exception) -> str:

@@ -178,7 +178,7 @@ def _message(message: dict[str, Any]) -> Message:
         ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
         for call in message.get("tool_calls", ())
     )
-    return Message(message["role"], message["content"], calls, message.get("tool_call_id"))
+    return Message(message["role"], message["content"] or "", calls, message.get("tool_call_id"))
 
 
 def _error(status: int, message: str, headers: dict[str, str] | None = None) -> Response:

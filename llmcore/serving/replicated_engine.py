@@ -87,6 +87,11 @@ class ReplicatedLlm:
         self._probes: dict[str, asyncio.Task[None]] = {}
 
     @property
+    def replicas(self) -> Mapping[str, Replica]:
+        """The replicas by name."""
+        return self._replicas
+
+    @property
     def names(self) -> tuple[str, ...]:
         """All of them."""
         return tuple(self._replicas)

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import datetime
 import json
+import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,7 +21,11 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from llmcore.engine import LlmError, Message, RequestError, Tool, ToolCall
+from llmcore.text.message_shapes import ANY, Shapes
+from llmcore.text.shape_learning import learn_from_template
 from llmcore.text.trained_for import TrainedFor
+
+log = logging.getLogger(__name__)
 
 # Stands where the words of an unfinished message end; private-use characters, which no template touches.
 _CUT = "\ue0f0\ue0f1\ue0f2"
@@ -94,13 +100,20 @@ class ChatTemplate:
         return cls(source, tokens, TrainedFor.from_config(config))
 
     def render(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), generation_prompt: bool = True
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        generation_prompt: bool = True,
+        shapes: Shapes = ANY,
     ) -> str:
-        """The text of a conversation; `generation_prompt` opens the assistant's next message. Raises
-        LlmError."""
+        """Return the text of a conversation. Raises LlmError.
+
+        generation_prompt: open the assistant's next message. shapes: the forms of calls to avoid; the order
+        of messages is rendered as it is.
+        """
         try:
             return self._template.render(
-                messages=_as_chat(messages),
+                messages=_as_chat(messages, shapes),
                 tools=[_as_function(tool) for tool in tools] or None,
                 add_generation_prompt=generation_prompt,
                 **self.special_tokens,
@@ -113,18 +126,33 @@ class ChatTemplate:
         LlmError."""
         return self._around_words([Message("user", "")])[1]
 
-    def render_unfinished(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> str:
+    def render_unfinished(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY
+    ) -> str:
         """The text up to the last word of the last message, whose closing mark is left out. Raises
         LlmError."""
-        return self._around_words(messages, tools)[0]
+        return self._around_words(messages, tools, shapes)[0]
 
-    def _around_words(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[str, str]:
+    def learn_shapes(self) -> Shapes:
+        """Return the shapes of messages that this template refuses or leaves out."""
+        learned = learn_from_template(
+            lambda messages, tools, shapes, opened: self.render(messages, tools, opened, shapes)
+        )
+        if learned is None:
+            log.warning("the chat template does not render a plain question and its answer whole")
+            return ANY
+        for line in learned.in_words():
+            log.info("the chat template: %s", line)
+        return learned
+
+    def _around_words(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY
+    ) -> tuple[str, str]:
         """The text up to the last word of the last message, and from there on."""
         *before, last = messages
         growing = Message(last.role, last.content + _CUT, last.tool_calls, last.tool_call_id)
-        text, found, closing = self.render([*before, growing], tools, generation_prompt=False).rpartition(
-            _CUT
-        )
+        whole = self.render([*before, growing], tools, generation_prompt=False, shapes=shapes)
+        text, found, closing = whole.rpartition(_CUT)
         if not found:
             raise RequestError(f"the chat template does not render the last message, of role {last.role!r}")
         return text, closing
@@ -135,15 +163,18 @@ def _token_text(token: str | Mapping[str, Any]) -> str:
     return token if isinstance(token, str) else str(token["content"])
 
 
-def _as_chat(messages: Sequence[Message]) -> list[dict[str, Any]]:
+def _as_chat(messages: Sequence[Message], shapes: Shapes) -> list[dict[str, Any]]:
     """Messages in the form templates are written for: OpenAI's, but with the arguments as an object."""
+    null_for_empty, as_objects = not shapes.takes("empty_content"), shapes.takes("object_arguments")
     names: dict[str, str] = {}
     chat: list[dict[str, Any]] = []
     for message in messages:
         entry: dict[str, Any] = {"role": message.role, "content": message.content}
         if message.tool_calls:
             names |= {call.call_id: call.name for call in message.tool_calls}
-            entry["tool_calls"] = [_as_template_call(call) for call in message.tool_calls]
+            entry["tool_calls"] = [_as_template_call(call, as_objects) for call in message.tool_calls]
+            if null_for_empty and not message.content:
+                entry["content"] = None
         if message.tool_call_id is not None:
             entry["tool_call_id"] = message.tool_call_id
             entry["name"] = names.get(message.tool_call_id, "")
@@ -151,11 +182,11 @@ def _as_chat(messages: Sequence[Message]) -> list[dict[str, Any]]:
     return chat
 
 
-def _as_template_call(call: ToolCall) -> dict[str, Any]:
-    try:
-        arguments = json.loads(call.arguments or "{}")
-    except ValueError:
-        arguments = call.arguments  # the model wrote no JSON: it is shown what it wrote
+def _as_template_call(call: ToolCall, as_object: bool) -> dict[str, Any]:
+    arguments = call.arguments or "{}"
+    if as_object:
+        with suppress(ValueError):  # the model wrote no JSON: it is shown what it wrote
+            arguments = json.loads(arguments)
     return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 

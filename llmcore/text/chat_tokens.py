@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from llmcore.engine import LlmError, Message, Request, RequestError
+from llmcore.engine import LlmError, Message, Request, RequestError, Tool
 from llmcore.text.chat_template import ChatTemplate
+from llmcore.text.message_shapes import ANY, Shapes
 from llmcore.text.piecewise_encoding import Encode, PiecewiseEncoder
 from llmcore.text.prompt import PromptTooLong, common_prefix, fit_to_budget, split_turns
+from llmcore.text.reshaping import as_sent, sent_tools
 
 
 class AddedToken(Protocol):
@@ -39,7 +41,7 @@ class ChatTokens:
     encode: text to token ids, adding no special token. context_tokens: the most that prompt and reply have
     together. special_tokens: texts that are one token each, between which messages stand. Where somebody
     says or types one of these (but for the system prompt), a space parts it: no words end their message and
-    begin another's.
+    begin another's. shapes: those of messages that the template refuses.
     """
 
     def __init__(
@@ -48,9 +50,11 @@ class ChatTokens:
         encode: Encode,
         context_tokens: int,
         special_tokens: Iterable[str] = (),
+        shapes: Shapes = ANY,
     ) -> None:
         special = [token for token in special_tokens if token]
         self.template = template
+        self.shapes = shapes
         self.encode = PiecewiseEncoder(encode, special)
         said = [token for token in special if len(token) > 1]
         marks = "|".join(map(re.escape, said))
@@ -73,15 +77,18 @@ class ChatTokens:
         def render(messages: tuple[Message, ...]) -> str:
             if given_up():
                 raise LlmError("the request was given up")
-            return self.template.render(messages, request.tools)
+            return self._render(messages, request.tools)
 
         return self._fitted(request, render)
 
     def unfinished(self, request: Request) -> list[int]:
         """The prompt up to the last word of the last message, as `prompt` will begin. Raises LlmError."""
-        return self._fitted(
-            request, lambda messages: self.template.render_unfinished(messages, request.tools)
-        )
+
+        def render(messages: tuple[Message, ...]) -> str:
+            sent, tools = as_sent(messages, self.shapes), sent_tools(request.tools, self.shapes)
+            return self.template.render_unfinished(sent, tools, self.shapes)
+
+        return self._fitted(request, render)
 
     def static(self, request: Request, prompt: list[int]) -> list[int]:
         """The beginning of `prompt` that every prompt with these system messages and tools has."""
@@ -89,10 +96,16 @@ class ChatTokens:
         if not system:
             return []
         try:
-            text = self.template.render(system, request.tools, generation_prompt=False)
+            text = self._render(system, request.tools, generation_prompt=False)
         except LlmError:  # a template may insist on a user message
             return []
         return prompt[: common_prefix(self.encode(text), prompt)]
+
+    def _render(
+        self, messages: tuple[Message, ...], tools: tuple[Tool, ...], generation_prompt: bool = True
+    ) -> str:
+        sent, offered = as_sent(messages, self.shapes), sent_tools(tools, self.shapes)
+        return self.template.render(sent, offered, generation_prompt, self.shapes)
 
     def _fitted(self, request: Request, render: Callable[[tuple[Message, ...]], str]) -> list[int]:
         latest: list[int] = []

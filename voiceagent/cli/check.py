@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 
+from prometheus_client import CollectorRegistry
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -13,9 +14,11 @@ from audio.recognizers import RecognizerError
 from audio.synthesizers import SynthesizerError
 from llmcore.engine import LlmError
 from voiceagent.config.tables import Config
+from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.readiness.findings import Finding, find
 from voiceagent.server.readiness.machine import GIB, available_memory, this_machine
 from voiceagent.server.startup import build_engines
+from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 
@@ -36,10 +39,11 @@ def check(config: Config, *, start: bool) -> None:
 
 
 async def _start(config: Config) -> None:
-    engines, before = build_engines(config), available_memory()
+    monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
+    engines, before = build_engines(config, monitor), available_memory()
     try:
         took = await engines.start()
-        after = available_memory()
+        after, refused = available_memory(), monitor.refused_shapes()
     except (RecognizerError, LlmError, SynthesizerError) as error:
         raise CommandFailed(f"cannot start: {error}") from error
     finally:
@@ -47,6 +51,9 @@ async def _start(config: Config) -> None:
     loaded = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in took.items())
     taken = f"; {(before - after) / GIB:.1f} GiB taken" if before is not None and after is not None else ""
     Console().print(f"loaded at once: {loaded}{taken}")
+    for name, lines in refused.items():
+        for line in lines:
+            Console().print(escape(f"[{name}] {line}"), soft_wrap=True)
 
 
 def _print(findings: list[Finding]) -> None:

@@ -19,6 +19,7 @@ from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.replicated_engine import ReplicatedLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
+from llmcore.text.message_shapes import AsksShapes, KnowsShapes
 from llmcore.text.prompt import PromptLayout
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.engines.config import EngineConfig
@@ -47,6 +48,7 @@ class LlmMonitor:
         self._gate: PriorityLlm | None = None
         self._resilient: FallbackLlm | None = None
         self._replicated: dict[str, ReplicatedLlm] = {}
+        self._shaped: dict[str, KnowsShapes] = {}
         self._budget_s = 0.0
         self._cache: CachedLlm | None = None
         self.shedder = LoadShedder()
@@ -74,6 +76,18 @@ class LlmMonitor:
     def monitor_resilience(self, llm: FallbackLlm) -> None:
         """What leaves the engine of `[llm]` alone while it keeps failing."""
         self._resilient = llm
+
+    def monitor_shapes(self, name: str, engine: object) -> None:
+        """Keep the engine `name` for `refused_shapes`, and have it ask its server at the start."""
+        if isinstance(engine, AsksShapes):
+            engine.asks_shapes = True
+        if isinstance(engine, KnowsShapes):
+            self._shaped[name] = engine
+
+    def refused_shapes(self) -> dict[str, list[str]]:
+        """Return, by engine, a line for each shape of messages that it refuses, with how it is sent."""
+        found = {name: engine.shapes.in_words() for name, engine in self._shaped.items()}
+        return {name: lines for name, lines in found.items() if lines}
 
     def monitor_replicas(self, name: str, llm: ReplicatedLlm) -> None:
         """The replicas of the table `name`."""

@@ -38,8 +38,11 @@ def build_llm(
             count = partial(monitor.metrics.replica_chosen, name)
             replicated = build_replicas(name, table, source, tables.priority, tables.resilience, count)
             monitor.monitor_replicas(name, replicated)
+            for replica, one in replicated.replicas.items():
+                monitor.monitor_shapes(f"{name} {replica}", one)
             return monitor.metered(name, table, replicated)
         engine = cast("Llm", build_engine("llm", table, source, name))
+        monitor.monitor_shapes(name, engine)
         if isinstance(engine, SupportsHurry):
             queues.append(engine)
         if isinstance(engine, SupportsSpeculation) and engine.has_draft:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 import tiny_llama
 from chat_server import serve
+from strict_templates import STRICT
 
-from llmcore.engine import Delta, LlmError, Message, Request, Tool
+from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall
 from llmcore.engines.openai_engine import OpenAILlm
 from llmcore.engines.vllm_engine import VllmLlm
 
@@ -24,6 +25,15 @@ DOOR = Tool("open_door", "Opens a door.", {"type": "object", "properties": {"roo
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def llm(vllm: VllmLlm, scripted_model: Path) -> AsyncIterator[OpenAILlm]:
+    async with engine_of(vllm, scripted_model) as engine:
+        yield engine
+
+
+@asynccontextmanager
+async def engine_of(
+    vllm: VllmLlm, model: Path, *more: str, name: str = "tiny", asks_shapes: bool = False
+) -> AsyncIterator[OpenAILlm]:
+    """An engine that asks vLLM's server, which has these options besides its usual ones."""
     from vllm.entrypoints.launchers.api_server.app_state import init_app_state  # noqa: PLC0415 - optional
     from vllm.entrypoints.launchers.app import build_app  # noqa: PLC0415
     from vllm.entrypoints.launchers.cli_args import make_arg_parser  # noqa: PLC0415
@@ -31,22 +41,25 @@ async def llm(vllm: VllmLlm, scripted_model: Path) -> AsyncIterator[OpenAILlm]:
 
     options = [
         "--model",
-        str(scripted_model),
+        str(model),
         "--served-model-name",
         "tiny",
         "--enable-prompt-tokens-details",
     ]
-    options += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes"]
+    options += ["--enable-auto-tool-choice", "--tool-call-parser", "hermes", *more]
     arguments = make_arg_parser(FlexibleArgumentParser()).parse_args(options)
     engine = vllm.process.current.engine
     tasks = await engine.get_supported_tasks()
     app = build_app(arguments, tasks)
     await init_app_state(engine, app.state, arguments, tasks)
     async with serve(app) as base_url:
-        client = OpenAILlm("tiny", base_url, api_key_env="")
-        await client.start()
-        yield client
-        await client.close()
+        client = OpenAILlm(name, base_url, api_key_env="")
+        client.asks_shapes = asks_shapes
+        try:
+            await client.start()
+            yield client
+        finally:
+            await client.close()
 
 
 def ask(word: str, **options: object) -> Request:
@@ -102,3 +115,41 @@ async def test_closing_in_mid_reply_aborts_it_in_the_engine(llm: OpenAILlm, vllm
 async def test_a_refusal_carries_the_servers_words(llm: OpenAILlm) -> None:
     with pytest.raises(LlmError, match=r"400.*maximum context length"):
         await read(llm, ask("word " * 3000))
+
+
+LOOK = ToolCall("call_0123456789", "open_door", '{"room": "seven"}')
+CALL = (
+    SYSTEM,
+    Message("assistant", "Hello, this is the inn."),
+    Message("user", "Open seven."),
+    Message("assistant", "Right.", (LOOK,)),
+    Message("tool", "It is open.", tool_call_id=LOOK.call_id),
+    Message("user", "And now?"),
+    Message("system", "Say that it is late."),
+)
+
+
+@pytest.mark.parametrize("name", ["alternating", "system_first", "no_system", "one_call"])
+async def test_the_start_finds_out_what_a_template_refuses_or_leaves_out(
+    vllm: VllmLlm, scripted_model: Path, tmp_path: Path, name: str
+) -> None:
+    template = tmp_path / "strict.jinja"
+    template.write_text(STRICT[name].source)
+    given = "--chat-template", str(template)
+    async with engine_of(vllm, scripted_model, *given, asks_shapes=True) as llm:
+        assert llm.shapes.refused == STRICT[name].refused
+        assert (await read(llm, Request(CALL, (DOOR,), max_tokens=2)))[-1].finish_reason is not None
+
+
+async def test_a_refusal_in_a_call_is_learned(vllm: VllmLlm, scripted_model: Path, tmp_path: Path) -> None:
+    template = tmp_path / "strict.jinja"
+    template.write_text(STRICT["alternating"].source)
+    async with engine_of(vllm, scripted_model, "--chat-template", str(template)) as llm:
+        assert (await read(llm, Request(CALL, (DOOR,), max_tokens=2)))[-1].finish_reason is not None
+        assert llm.shapes.refused
+
+
+async def test_a_wrong_model_names_those_that_there_are(vllm: VllmLlm, scripted_model: Path) -> None:
+    with pytest.raises(LlmError, match=r"no model 'tyni'.*there are: tiny"):
+        async with engine_of(vllm, scripted_model, name="tyni", asks_shapes=True):
+            pass

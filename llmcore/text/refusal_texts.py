@@ -1,0 +1,51 @@
+"""Errors of servers that refuse messages: which shapes of messages their texts speak of. Pure.
+
+The texts are those of vLLM, llama.cpp, Mistral's and OpenAI's APIs, and of the templates of models that both
+servers pass on.
+"""
+
+from __future__ import annotations
+
+import re
+
+from llmcore.text.message_shapes import ORDER, Shape, Shapes
+
+_SIGNS_OF_REFUSAL: tuple[tuple[str, tuple[Shape, ...]], ...] = (
+    (r"enable-auto-tool-choice|requires --jinja|not support (tools|function)", ("tools",)),
+    (r"system (role|message|prompt)s? (is |are )?(not |un)supported", ("system", "later_system")),
+    (r"only user and assistant roles", ("later_system",)),
+    (r"system message.*(begin|first|start)|(begin|start)\w* with.*system", ("later_system",)),
+    (r"tool.?call.?ids?.*(alphanumeric|length|match|a-zA-Z)|string too long", ("odd_ids", "long_ids")),
+    (r"single tool.?call|parallel tool", ("parallel_calls",)),
+    (r"(both|either) content.*tool|content and tool", ("words_with_calls",)),
+    (r"nonetype|content.*(null|none\b|empty)", ("empty_content",)),
+    (r"after role .?tool|role .?user.? after", ("user_after_tool",)),
+    (r"last (message|role)|expected last", ("assistant_last", "later_system")),
+    (r"user query|first message|(start|begin)\w* with .*user", ("assistant_first",)),
+)
+"""Words of servers and templates that tell which shape they refuse."""
+_OF_MESSAGES = re.compile(
+    r"templat|jinja|alternat|\brole|\bmessages?\b|tool.?(call|choice)|\btools\b|user query|system prompt",
+    re.IGNORECASE,
+)
+_OF_LENGTH = re.compile(
+    r"context (length|size|window)|too many tokens|prompt is too long|max\w*[ _]tokens|exceed", re.IGNORECASE
+)
+
+
+def is_about_messages(error: str) -> bool:
+    """Return whether an error's text speaks of the form of messages, and not of their length."""
+    return bool(_OF_MESSAGES.search(error)) and not _OF_LENGTH.search(error)
+
+
+def shapes_told(error: str, known: Shapes) -> Shapes:
+    """Return the shapes that a server refuses, by the text of its refusal of a request: those it names, or,
+    where it names none, all that concern the order of messages.
+    """
+    named = {
+        shape
+        for pattern, shapes in _SIGNS_OF_REFUSAL
+        if re.search(pattern, error, re.IGNORECASE | re.DOTALL)
+        for shape in shapes
+    }
+    return known.without(*(named - known.refused or ORDER))

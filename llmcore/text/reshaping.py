@@ -1,0 +1,266 @@
+"""A history without the shapes of messages that a server or a template refuses. Pure.
+
+It is rewritten so that it loses nothing that the model must know, and so that its beginning stays as it is
+while it grows: each message becomes the same whatever follows, except that neighbours of one role are joined
+and that a message may be added at the end. Prefix caches depend on that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import takewhile
+
+from llmcore.engine import Message, Tool, ToolCall
+from llmcore.text.message_shapes import GO_ON, NO_RESULT, OPENING, SILENCE, Shapes
+
+_NOTE_MARKS = re.compile(r"<(/?)(system|tool_result)>", re.IGNORECASE)
+_NINE = re.compile(r"[a-zA-Z0-9]{9}")
+_PLAIN = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+_ID_SIGNS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+def as_sent(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
+    """Return the messages as a server that refuses these shapes gets them.
+
+    Where notes of the system or of tools stand in user messages, nobody else can write one: in the words of
+    callers and in results, a space parts their marks.
+    """
+    if shapes.refused & {"system", "later_system", "tool_messages"}:
+        messages = [_without_note_marks(message) for message in messages]
+    return reshape(messages, shapes)
+
+
+def sent_tools(tools: tuple[Tool, ...], shapes: Shapes) -> tuple[Tool, ...]:
+    """Return the tools that are offered to such a server."""
+    return tools if shapes.takes("tools") else ()
+
+
+def reshape(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
+    """Rewrite a history without the refused shapes.
+
+    What no server takes is mended in any case: a call without a result right behind it, a result without a
+    call right before it, two calls of one id, no message at all. Reshaping twice is reshaping once.
+    """
+    shaped = _results_behind_calls(messages)
+    if not shaped:
+        return (Message("user", OPENING),)
+    if not shapes.refused:
+        return tuple(shaped)
+    if not shapes.takes("tool_messages"):
+        shaped = list(_told_in_words(shaped))
+    if not shapes.takes("system") or not shapes.takes("later_system"):
+        shaped = _single_system(shaped, shapes.takes("system"))
+    shaped = list(_split(shaped, shapes))
+    shaped = _joined(shaped, shapes)
+    shaped = list(_with_fillers(shaped, shapes))
+    shaped = _with_ends(shaped, shapes)
+    return tuple(_with_ids(shaped, shapes))
+
+
+def system_note(text: str) -> str:
+    """Return a system message's text as a part of a user message."""
+    return f"<system>{text}</system>"
+
+
+def result_note(text: str, name: str = "", arguments: str = "") -> str:
+    """Return a tool's result as a part of a user message."""
+    of = f"{name}({arguments}): " if arguments else f"{name}: " if name else ""
+    return f"<tool_result>{of}{text}</tool_result>"
+
+
+def _without_note_marks(message: Message) -> Message:
+    if message.role == "system" or "<" not in message.content:
+        return message
+    content = _NOTE_MARKS.sub(lambda mark: f"< {mark[1]}{mark[2]}>", message.content)
+    return replace(message, content=content) if content != message.content else message
+
+
+def _results_behind_calls(messages: Sequence[Message]) -> list[Message]:
+    """Return the history with one result behind each call, in the calls' order.
+
+    A result that comes later stands at its place, as words: there it does not change the prompt before it.
+    """
+    placed: list[Message] = []
+    names: dict[str | None, str] = {}
+    used: set[str] = set()
+    index = 0
+    while index < len(messages):
+        message = messages[index]
+        index += 1
+        if message.role == "tool":
+            note = result_note(message.content, names.get(message.tool_call_id, ""))
+            placed.append(Message("user", note))
+            continue
+        if not message.tool_calls:
+            placed.append(message)
+            continue
+        calls = tuple(_with_own_id(call, used) for call in message.tool_calls)
+        placed.append(message if calls == message.tool_calls else replace(message, tool_calls=calls))
+        results = list(takewhile(lambda one: one.role == "tool", messages[index:]))
+        index += len(results)
+        for call, own in zip(message.tool_calls, calls, strict=True):
+            names[call.call_id] = call.name
+            placed.append(_take_result(results, call.call_id, own.call_id))
+        placed += [
+            Message("user", result_note(one.content, names.get(one.tool_call_id, ""))) for one in results
+        ]
+    return placed
+
+
+def _with_own_id(call: ToolCall, used: set[str]) -> ToolCall:
+    """Return the call with an id that no call before it has, and add that to the used ones. Some servers give
+    all calls one id, and some templates find results by it.
+    """
+    own, number = call.call_id, 1
+    while own in used:
+        number += 1
+        own = nine_signs(f"{call.call_id} {number}")
+    used.add(own)
+    return call if own == call.call_id else replace(call, call_id=own)
+
+
+def _take_result(results: list[Message], call_id: str, own_id: str) -> Message:
+    """Remove the first result of this call, and return it under the call's own id."""
+    for place, result in enumerate(results):
+        if result.tool_call_id == call_id:
+            found = results.pop(place)
+            return found if own_id == call_id else replace(found, tool_call_id=own_id)
+    return Message("tool", NO_RESULT, tool_call_id=own_id)
+
+
+def _told_in_words(messages: Iterable[Message]) -> Iterable[Message]:
+    """Yield the history with calls and results as the user's words.
+
+    Not as the agent's: a model that reads calls in its own words writes such words, and they would be spoken.
+    """
+    calls: list[ToolCall] = []
+    for message in messages:
+        if message.role == "tool":
+            call = calls.pop(0)  # in the calls' order
+            yield Message("user", result_note(message.content, call.name, call.arguments))
+        elif message.tool_calls:
+            calls = list(message.tool_calls)
+            if message.content.strip():
+                yield replace(message, tool_calls=())
+        else:
+            yield message
+
+
+def _single_system(messages: Sequence[Message], allowed: bool) -> list[Message]:
+    """Return the history with all leading system messages as one, and none behind it."""
+    leading = list(takewhile(lambda message: message.role == "system", messages))
+    later = [
+        Message("user", system_note(message.content)) if message.role == "system" else message
+        for message in messages[len(leading) :]
+    ]
+    if not leading:
+        return later
+    text = "\n\n".join(message.content for message in leading)
+    return [Message("system" if allowed else "user", text), *later]
+
+
+def _split(messages: Sequence[Message], shapes: Shapes) -> Iterable[Message]:
+    """Yield the history with words and calls apart, and with calls one by one, where that is wanted."""
+    for index, message in enumerate(messages):
+        if message.role == "tool" and not shapes.takes("parallel_calls"):
+            continue  # it has come with its call
+        if not message.tool_calls:
+            yield message
+            continue
+        if message.content.strip() and not shapes.takes("words_with_calls"):
+            yield Message("assistant", message.content)
+            calling = replace(message, content="")
+        else:
+            calling = message
+        if shapes.takes("parallel_calls"):
+            yield calling
+            continue
+        for place, call in enumerate(calling.tool_calls):
+            alone = replace(calling, tool_calls=(call,))
+            yield alone if place == 0 else Message("assistant", "", (call,))
+            yield messages[index + 1 + place]
+
+
+def _joined(messages: Sequence[Message], shapes: Shapes) -> list[Message]:
+    """Return the history with neighbours of one role as one message."""
+    joined: list[Message] = []
+    for message in messages:
+        last = joined[-1] if joined else None
+        if last is None or last.role != message.role or not _may_join(last, message, shapes):
+            joined.append(message)
+        else:
+            joined[-1] = replace(last, content=_both(last, message), tool_calls=message.tool_calls)
+    return joined
+
+
+def _both(one: Message, other: Message) -> str:
+    """Return the words of two messages of one role. Those of a user may go on, so that the blank line before
+    them stands there before they do.
+    """
+    if one.role == "user":
+        return f"{one.content}\n\n{other.content}" if one.content else other.content
+    return " ".join(filter(None, (one.content, other.content)))
+
+
+def _may_join(one: Message, other: Message, shapes: Shapes) -> bool:
+    if one.role == "user":
+        return True
+    if one.role != "assistant" or one.tool_calls:
+        return False
+    return not other.tool_calls or shapes.takes("words_with_calls")
+
+
+def _with_fillers(messages: Sequence[Message], shapes: Shapes) -> Iterable[Message]:
+    """Yield the history with a message between two that may not be neighbours."""
+    before = ""
+    for message in messages:
+        if before == "tool" and message.role == "user" and not shapes.takes("user_after_tool"):
+            yield Message("assistant", SILENCE)
+        elif before == "assistant" == message.role and not shapes.takes("assistant_twice"):
+            yield Message("user", GO_ON)
+        yield message
+        before = message.role
+
+
+def _with_ends(messages: list[Message], shapes: Shapes) -> list[Message]:
+    """Return the history with a user message at either end, where one must stand there."""
+    start = sum(1 for _ in takewhile(lambda message: message.role == "system", messages))
+    if not shapes.takes("assistant_first") and (start == len(messages) or messages[start].role != "user"):
+        messages = [*messages[:start], Message("user", OPENING), *messages[start:]]
+    if not shapes.takes("assistant_last") and messages[-1].role == "assistant":
+        messages = [*messages, Message("user", GO_ON)]
+    return messages
+
+
+def _with_ids(messages: Iterable[Message], shapes: Shapes) -> Iterable[Message]:
+    """Yield the history with ids of calls that are accepted."""
+    form = _NINE if not shapes.takes("long_ids") else _PLAIN if not shapes.takes("odd_ids") else None
+    if form is None:
+        yield from messages
+        return
+    sendable = _sendable_ids(form)
+    for message in messages:
+        if message.tool_calls:
+            calls = tuple(replace(call, call_id=sendable(call.call_id)) for call in message.tool_calls)
+            yield replace(message, tool_calls=calls)
+        elif message.tool_call_id is not None:
+            yield replace(message, tool_call_id=sendable(message.tool_call_id))
+        else:
+            yield message
+
+
+def _sendable_ids(form: re.Pattern[str]) -> Callable[[str], str]:
+    return lambda call_id: call_id if form.fullmatch(call_id) else nine_signs(call_id)
+
+
+def nine_signs(call_id: str) -> str:
+    """Return nine letters and digits that stand for this id, always the same ones."""
+    number = int.from_bytes(blake2b(call_id.encode(errors="replace"), digest_size=8).digest())
+    signs = []
+    for _ in range(9):
+        number, sign = divmod(number, len(_ID_SIGNS))
+        signs.append(_ID_SIGNS[sign])
+    return "".join(signs)

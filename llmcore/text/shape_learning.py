@@ -1,0 +1,259 @@
+"""Learns which shapes of messages a server or a template takes, by asking it small ones.
+
+The questions are data: `learning` yields them in rounds, and is sent the answers. Questions of one round can
+be asked at once. A server that takes every shape is asked two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+from llmcore.engine import LlmError, Message, Tool, ToolCall
+from llmcore.text.message_shapes import ANY, FORMS_OF_CALLS, ORDER, Shape, Shapes
+from llmcore.text.reshaping import as_sent, sent_tools
+
+_SYSTEM = Message("system", "You are briskol.")
+_GREETING = Message("assistant", "Hello, morvane here.")
+_QUESTION = Message("user", "Is there a tarnby?")
+_GUIDANCE = Message("system", "Say quillon next.")
+_ANSWER = Message("assistant", "Yes, a felspar.")
+_MORE = Message("user", "And a dunmore?")
+_WORDS = "One wexley."
+_MARKS = (
+    "briskol",
+    "morvane",
+    "tarnby",
+    "quillon",
+    "felspar",
+    "dunmore",
+    "wexley",
+    "oakhurst",
+    "pendrill",
+    "rusholm",
+    "stanmer",
+)
+"""Words that stand in no template, by which messages are found in a prompt."""
+TOOL = Tool(
+    "look_up",
+    "Looks up a word.",
+    {"type": "object", "properties": {"word": {"type": "string", "description": "The word."}}},
+)
+
+
+def _call(number: int, word: str) -> ToolCall:
+    return ToolCall(f"call_{number:024d}", TOOL.name, f'{{"word": "{word}"}}')
+
+
+def _result(number: int, word: str) -> Message:
+    return Message("tool", f"It is {word}.", tool_call_id=f"call_{number:024d}")
+
+
+_FIRST, _SECOND = _call(1, "oakhurst"), _call(2, "rusholm")
+_FOUND, _FOUND_TOO = _result(1, "pendrill"), _result(2, "stanmer")
+_ASKED = (_SYSTEM, _QUESTION)
+_EVERYTHING = (
+    _SYSTEM,
+    _GREETING,
+    _QUESTION,
+    Message("assistant", _WORDS, (_FIRST, _SECOND)),
+    _FOUND,
+    _FOUND_TOO,
+    _MORE,
+    _GUIDANCE,
+    _ANSWER,
+    Message("user", "Look."),
+    Message("assistant", "", (_call(3, "oakhurst"),)),
+    _result(3, "pendrill"),
+    _GUIDANCE,
+    _ANSWER,
+    Message("user", "Go."),
+    _GUIDANCE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Messages that are sent as by a server that refuses `shapes`, to find out whether they are accepted."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    shapes: Shapes = ANY
+
+    @property
+    def sent(self) -> tuple[Message, ...]:
+        """The messages in the form in which they are sent."""
+        return as_sent(self.messages, self.shapes)
+
+    def is_whole(self, prompt: str) -> bool:
+        """Return whether a prompt made of this probe has all its words, message by message in order.
+
+        Templates leave out what they do not know without a word about it. Some put the system prompt before
+        the newest message of the user, where it changes every prompt, and leave it out where there is none.
+        """
+        end = 0
+        for message in self.sent:
+            marks = _marks_in(message)
+            places = [prompt.find(mark, end) for mark in marks]
+            if -1 in places:
+                return False
+            end = max((place + len(mark) for place, mark in zip(places, marks, strict=True)), default=end)
+        return True
+
+
+Rounds = Generator[tuple[Probe, ...], Sequence[bool], Shapes | None]
+"""Rounds of probes. It is sent, for each, whether it was accepted, and returns what was learned."""
+
+
+def learning(objects: bool = False) -> Rounds:
+    """Find out which shapes are accepted. Returns None where not even a plain question is.
+
+    objects: arguments of calls are sent as objects, which a template may refuse; over HTTP they are text.
+    """
+    whole = Probe(_EVERYTHING, (TOOL,)), Probe((_GREETING, _QUESTION, _ANSWER), (TOOL,))
+    if all((yield whole)):
+        return ANY
+    with_system, plain = yield Probe((*_ASKED, _ANSWER, _MORE)), Probe((_QUESTION, _ANSWER, _MORE))
+    if not (with_system or plain):
+        return None
+    shapes = ANY if with_system else ANY.without("system", "later_system")
+    shapes = yield from _without_tools(shapes)
+    shapes = yield from _form_of_calls(shapes, objects)
+    shapes = yield from _with_tools(shapes)
+    in_words = shapes.without("tool_messages")
+    candidates = (shapes, in_words, shapes.without(*ORDER), in_words.without(*ORDER))
+    taken = yield tuple(Probe(_EVERYTHING, (TOOL,), candidate) for candidate in candidates)
+    found = (one for one, is_taken in zip(candidates, taken, strict=True) if is_taken)
+    return _relevant(next(found, shapes))
+
+
+def _relevant(shapes: Shapes) -> Shapes:
+    """Leave out what makes no difference where calls are told in words."""
+    return shapes if shapes.takes("tool_messages") else Shapes(shapes.refused - FORMS_OF_CALLS)
+
+
+def _without_tools(shapes: Shapes) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
+    asked: dict[Shape, list[Probe]] = {
+        "later_system": [
+            Probe((*_ASKED, _GUIDANCE, _ANSWER, _MORE), (), shapes),
+            Probe((*_ASKED, _GUIDANCE), (), shapes),
+            Probe((*_ASKED, _ANSWER, _GUIDANCE), (), shapes),
+        ],
+        "assistant_first": [
+            Probe((_SYSTEM, _GREETING, _QUESTION), (), shapes),
+            Probe((_GREETING, _QUESTION), (), shapes),
+            Probe((_SYSTEM,), (), shapes),
+        ],
+        "assistant_last": [Probe((*_ASKED, _ANSWER), (), shapes)],
+        "tools": [Probe(_ASKED, (TOOL,), shapes)],
+    }
+    return (yield from _ask_each(asked, shapes))
+
+
+def _form_of_calls(shapes: Shapes, objects: bool) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
+    """Find the form of calls and results that is nearest to the usual one."""
+    history = (*_ASKED, Message("assistant", "", (_FIRST,)), _FOUND, _ANSWER, _MORE)
+    forms: list[tuple[Shape, ...]] = [(), ("odd_ids", "long_ids"), ("empty_content",)]
+    forms.append(("odd_ids", "long_ids", "empty_content"))
+    if objects:
+        forms += [("object_arguments", *form) for form in forms]
+    candidates = [shapes.without(*form) for form in forms]
+    taken = yield tuple(Probe(history, (TOOL,), candidate) for candidate in candidates)
+    found = (candidate for candidate, is_taken in zip(candidates, taken, strict=True) if is_taken)
+    return next(found, shapes.without("tool_messages"))
+
+
+def _with_tools(shapes: Shapes) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
+    both = (*_ASKED, Message("assistant", _WORDS, (_FIRST,)), _FOUND, _ANSWER, _MORE)
+    again = Message("assistant", _WORDS, (_call(3, "oakhurst"),)), _result(3, "pendrill"), _ANSWER, _MORE
+    first = Message("assistant", _WORDS, (_FIRST, _SECOND)), _FOUND, _FOUND_TOO, _ANSWER, _MORE
+    apart = shapes.without("words_with_calls")
+    several = (*_ASKED, Message("assistant", "", (_FIRST, _SECOND)), _FOUND, _FOUND_TOO, _ANSWER, _MORE)
+    cut_short = (*_ASKED, Message("assistant", "", (_FIRST,)), _FOUND, _MORE, _ANSWER, _MORE)
+    tools = (TOOL,)
+    asked: dict[Shape, list[Probe]] = {
+        "assistant_first": [Probe((_SYSTEM, _GREETING, _QUESTION), tools, shapes)],
+        "later_system": [Probe((*cut_short[:4], _GUIDANCE), tools, shapes)],
+        "tool_messages": [Probe(cut_short[:4], tools, shapes)],
+        "words_with_calls": [Probe(both, tools, shapes)],
+        "assistant_twice": [Probe(both, tools, apart)],
+        "parallel_calls": [Probe(several, tools, shapes)],
+        "user_after_tool": [Probe(cut_short, tools, shapes)],
+    }
+    learned = yield from _ask_each(asked, shapes)
+    (is_taken,) = yield (Probe((*_ASKED, *first, *again), tools, learned),)
+    if not learned.takes("words_with_calls") or not is_taken:
+        return learned.without("words_with_calls")
+    return Shapes(learned.refused - {"assistant_twice"})  # no two of the agent's messages meet
+
+
+def _ask_each(
+    asked: dict[Shape, list[Probe]], shapes: Shapes
+) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
+    """Ask all at once. Return the shapes with those refused of which a probe was not accepted."""
+    owners = [shape for shape, probes in asked.items() for _ in probes]
+    taken = yield tuple(probe for probes in asked.values() for probe in probes)
+    refused = {shape for shape, is_taken in zip(owners, taken, strict=True) if not is_taken}
+    return shapes.without(*refused)
+
+
+def learn_at_once(takes: Callable[[Probe], bool], objects: bool = False) -> Shapes | None:
+    """Return the shapes, with an answer for each probe that needs no waiting."""
+    rounds, answers = learning(objects), None
+    while True:
+        try:
+            probes = rounds.send(answers) if answers is not None else next(rounds)
+        except StopIteration as end:
+            learned: Shapes | None = end.value
+            return learned
+        answers = [takes(probe) for probe in probes]
+
+
+Render = Callable[[Sequence[Message], Sequence[Tool], Shapes, bool], str]
+"""Renders messages and tools, with the forms of calls that these shapes leave, and with or without the
+beginning of the agent's answer. Raises LlmError.
+"""
+
+
+def learn_from_template(render: Render) -> Shapes | None:
+    """Return the shapes that a template takes; None where it does not render a plain question whole."""
+    return learn_at_once(lambda probe: template_takes(render, probe), objects=True)
+
+
+def template_takes(render: Render, probe: Probe) -> bool:
+    """Return whether a template renders a probe, with all its words, each under its role, and an answer after
+    them.
+    """
+    messages, tools = probe.sent, sent_tools(probe.tools, probe.shapes)
+    try:
+        prompt = render(messages, tools, probe.shapes, True)
+        if not probe.is_whole(prompt):
+            return False
+        opens = render(messages, tools, probe.shapes, False) != prompt
+        asked = render((_QUESTION,), (), ANY, True) != render((_QUESTION,), (), ANY, False)
+    except LlmError:
+        return False
+    if asked and not opens and messages[-1].role != "tool":  # some models go on right behind a result
+        return False
+    return not any(
+        _rendered_alike(render, probe, prompt, index)
+        for index, message in enumerate(messages)
+        if not message.tool_calls and (message.role == "assistant" or (message.role == "system" and index))
+    )
+
+
+def _rendered_alike(render: Render, probe: Probe, prompt: str, index: int) -> bool:
+    """Return whether a message would look the same as the user's. Some templates render the first message
+    behind the system prompt as the user's, of whatever role it is.
+    """
+    messages = list(probe.sent)
+    messages[index] = Message("user", messages[index].content)
+    try:
+        return render(messages, sent_tools(probe.tools, probe.shapes), probe.shapes, True) == prompt
+    except LlmError:
+        return False
+
+
+def _marks_in(message: Message) -> list[str]:
+    texts = [message.content, *(call.arguments for call in message.tool_calls)]
+    return [mark for text in texts for mark in _MARKS if mark in text]
