@@ -4,6 +4,7 @@ gateways."""
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
@@ -22,7 +23,7 @@ from llmcore.engines.hosted_engine import (
     retry_after_s,
     trace_headers,
 )
-from llmcore.engines.openai_chat import ChunkReader, request_body
+from llmcore.engines.openai_chat import STREAM_ENDED, ChunkReader, request_body, stream_error
 from llmcore.engines.openai_servers import Server, ServerKind, kind_of, server_of, told_at
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY)
 told with --session-key."""
 _NEEDS_FLAG = "requires --jinja"
 """llama.cpp's answer to tools, where its chat template is off: status 500, for a fault of the request."""
+_TAIL_BYTES = 64
 
 
 @dataclass(eq=False)
@@ -113,7 +115,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
 
     async def open_stream(self, request: Request) -> EventStream:
         """Ask for a reply."""
-        body = request_body(request) | {self.max_tokens_field: request.max_tokens}
+        body = request_body(request, self._origin) | {self.max_tokens_field: request.max_tokens}
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
         more = {**self.server.always, **(self.extra_body or {}), **unfinished}
         own = {SESSION_HEADER: request.caller} if request.caller else {}
@@ -123,11 +125,16 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         stream: AsyncStream[ChatCompletionChunk] = await create(
             model=self.model, extra_body=more, extra_headers=trace_headers(request) | own, **body
         )
-        return stream
+        return _Chunks(stream)
 
     def new_reader(self) -> ChunkReader:
         """What reads the chunks of one reply."""
-        return ChunkReader()
+        return ChunkReader(self._origin)
+
+    @property
+    def _origin(self) -> str:
+        """Whose opaque fields and finish words these are: another model may not know them."""
+        return f"{self.base_url} {self.model}"
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
         """What an exception of the openai package means."""
@@ -135,7 +142,53 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             wait_s = retry_after_s(error.response.headers.get("retry-after"))
             text = error.body if isinstance(error.body, str) else error.message  # TGI's is no object
             status = 400 if _NEEDS_FLAG in text else error.status_code
-            return AttemptFailed(f"{error.status_code}: {text}", status, wait_s)
+            return AttemptFailed(f"{error.status_code}: {text}", status, wait_s, body=error.body)
+        if type(error) is openai.APIError:  # the package's way to tell of an error in a stream
+            return stream_error(error.body or error.message)
         if isinstance(error, openai.APIError):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None
+
+
+class _Chunks:
+    """The chunks of a stream, and behind them `STREAM_ENDED` where it ended in order.
+
+    A connection that breaks raises, unless the end of the connection is the only mark of the end (HTTP/1.0,
+    or neither chunked nor of a told length): then `[DONE]` must have come, which the package keeps to itself.
+    """
+
+    def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
+        self._stream = stream
+        self._told = False
+        self._tail = b""
+        self._bytes = stream.response.aiter_bytes
+        stream.response.aiter_bytes = self._watched  # type: ignore[method-assign, assignment]
+
+    async def __aenter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stream.close()
+
+    def __aiter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
+        return self
+
+    async def __anext__(self) -> ChatCompletionChunk | str:
+        try:
+            return await anext(self._stream)
+        except StopAsyncIteration:
+            if self._told or not self._ended_in_order():
+                raise
+            self._told = True
+            return STREAM_ENDED
+
+    async def _watched(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        async for data in self._bytes(chunk_size):
+            self._tail = (self._tail + data)[-_TAIL_BYTES:]
+            yield data
+
+    def _ended_in_order(self) -> bool:
+        response = self._stream.response
+        headers = response.headers
+        framed = "chunked" in headers.get("transfer-encoding", "").lower() or "content-length" in headers
+        return framed or response.http_version == "HTTP/2" or b"[DONE]" in self._tail

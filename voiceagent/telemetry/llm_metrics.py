@@ -51,7 +51,7 @@ class LlmMetrics:
         )
         self._fallbacks = Counter(
             "voiceagent_llm_primary_failures",
-            "Requests that the LLM did not answer to the end: error, timeout, busy or circuit_open.",
+            "Requests that the LLM did not answer: error, timeout, busy, circuit_open, setup, reply.",
             ("reason",),
             registry=registry,
         )
@@ -141,7 +141,7 @@ class _Requests:
         self._queue = histogram("queue_seconds", "Wait inside the engine.", TTFT_BUCKETS_S)
         cached = "Prompt tokens a request that the prefix cache saved."
         self._cached = histogram("request_cached_tokens", cached, CACHED_BUCKETS)
-        self._requests = counter("requests", "Requests: finished, failed or cancelled.", "ending")
+        self._requests = counter("requests", "Requests: finished, failed, refused or cancelled.", "ending")
         self._prompt_tokens = counter("prompt_tokens", "Tokens of prompts.")
         self._cached_tokens = counter("cached_tokens", "Those of them that the prefix cache saved.")
         self._written_tokens = counter(
