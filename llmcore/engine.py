@@ -16,6 +16,9 @@ PriorityClass = Literal["turn", "long", "preemptive", "prefill", "summary"]
 may be dropped, prefill while speaking, or a summary of old turns.
 """
 
+LOGGED_IF_SET = {"logged": "if_set"}
+"""Marks a field that logs of calls leave out while it is empty."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
@@ -28,7 +31,7 @@ class ToolCall:
     call_id: str
     name: str
     arguments: str
-    opaque: str = ""
+    opaque: str = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Message:
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
-    opaque: str = ""
+    opaque: str = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,8 +111,9 @@ class CommandExecutor:
             case do.ConfigureSpeaking(settings):
                 self._reports = settings.latency_events
                 self._speaker.configure(settings)
-            case do.Apologise(response_id):
-                self._say(response_id, self._speaking.apology)
+            case do.Apologise(response_id, refused):
+                speaking = self._speaking
+                self._say(response_id, (refused and speaking.refusal) or speaking.apology)
                 self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
             case do.Fill(response_id):
                 if self._speaking.filler is not None:

@@ -148,6 +148,9 @@ class _Requests:
             "cache_written_tokens", "Those that were written to a cache at a price."
         )
         self._output_tokens = counter("output_tokens", "Tokens of responses; their rate is tokens/s.")
+        self._thought_tokens = counter(
+            "thought_tokens", "Those of them that are thoughts, which nobody hears."
+        )
 
     def count(self, engine: str, model: str, figures: RequestFigures) -> None:
         """Count a request that is over; of a prefill, what it had written to a cache that is paid for."""
@@ -170,6 +173,7 @@ class _Requests:
         self._prompt_tokens.labels(engine, model).inc(usage.prompt_tokens)
         self._cached_tokens.labels(engine, model).inc(usage.cached_tokens)
         self._output_tokens.labels(engine, model).inc(usage.completion_tokens)
+        self._thought_tokens.labels(engine, model).inc(usage.thought_tokens)
 
 
 class _Speculation:
