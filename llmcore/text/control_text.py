@@ -52,7 +52,8 @@ class _Said:
 
     def __init__(self, doubtful: bool) -> None:
         self._parts: list[Part] = []
-        self._last = ""  # the last character that was said
+        self.last = ""
+        """The last character that was said."""
         self._blank = False  # since a region ended
         self.behind = False
         """A region has ended, and no words came since: blank text there is at most one space."""
@@ -71,20 +72,13 @@ class _Said:
             if not words:
                 return False
             self.behind = False
-            text = f" {words}" if self._blank and self._last and not self._last.isspace() else words
+            text = f" {words}" if self._blank and self.last and not self.last.isspace() else words
         if text and self.doubted is None:
             self._parts.append(Part(text))
         elif text and self.doubted is not None:
             self.doubted.append(text)
-        self._last = text[-1:] or self._last
+        self.last = text[-1:] or self.last
         return bool(text)
-
-    def say_plain(self, text: str) -> list[Part]:
-        """Words that pass as they are."""
-        if not text:
-            return []
-        self._last = text[-1]
-        return [Part(text)]
 
     def add(self, part: Part) -> None:
         """A thought, or calls."""
@@ -97,7 +91,7 @@ class _Said:
         held, self.doubted = self.doubted, None
         if held:
             self._parts.append(Part(thought="".join(held)))
-            self._last = ""
+            self.last = ""
 
     def release(self) -> list[Part]:
         """The words that were held back."""
@@ -147,20 +141,30 @@ class ControlText:
         self._called = False  # in a region of calls, one of which has come
         self._begun = False
         self._out = _Said(doubtful)
-        self._plain = False  # what has no mark may pass as it is
+        self._plain = self._thinking = False  # what has no mark passes as it is, or is thought
         self.unopened = False
         """Whether a thought ended that had no beginning."""
 
     def push(self, text: str) -> list[Part]:
         """Take the next piece. Raises MalformedToolCall."""
-        if self._plain and not TRIGGERS.search(text):
-            return self._out.say_plain(text)
+        if self.passes(text):
+            return [Part(text)]
+        if self._thinking and TRIGGERS.search(text) is None:
+            return [Part(thought=text)] if text else []
         self._pending += text
         while self._step():
             pass
         held_back = self._pending or self._out.behind or self.doubted is not None
         self._plain = self._begun and self._region is None and not held_back
+        self._thinking = self._region is not None and self._region.kind == "thought" and not self._pending
         return self._out.take()
+
+    def passes(self, text: str) -> bool:
+        """Take the next piece if it is words that pass as they are, as nearly all are; whether it was."""
+        if not self._plain or not text or TRIGGERS.search(text) is not None:
+            return False
+        self._out.last = text[-1]
+        return True
 
     @property
     def doubted(self) -> list[str] | None:

@@ -40,6 +40,8 @@ class ReplyParser:
 
     def push(self, text: str) -> list[Delta]:
         """Return the deltas that this text makes, none where nothing is certain yet. Raises ReplyError."""
+        if self.text.passes(text):
+            return [Delta(text)]
         return self._deltas(lambda: self.text.push(text))
 
     def read(self, delta: Delta) -> list[Delta]:
@@ -47,6 +49,9 @@ class ReplyParser:
 
         Raises ReplyError.
         """
+        apart = delta.thought or delta.tool_calls or delta.finish_reason is not None
+        if not apart and self.text.passes(delta.text):
+            return [delta]
         if delta.finish_reason is not None:
             held = self._deltas(lambda: self.text.finish(delta.finish_reason == "length"))
             return [*held, self._last(delta)]
