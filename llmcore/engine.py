@@ -16,24 +16,36 @@ PriorityClass = Literal["turn", "long", "preemptive", "prefill", "summary"]
 may be dropped, prefill while speaking, or a summary of old turns.
 """
 
+LOGGED_IF_SET = {"logged": "if_set"}
+"""Marks a field that logs of calls leave out while it is empty."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A function the model asks for; `arguments` is JSON text as the model wrote it."""
+    """A function the model asks for; `arguments` is JSON text as the model wrote it.
+
+    opaque: what the server put with the call, and with the message and the reasoning that it is of: it goes
+    back to that server as it is. JSON text, which only the server's engine reads; "" for nothing.
+    """
 
     call_id: str
     name: str
     arguments: str
+    opaque: str = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a chat. `tool_call_id` is set on role "tool" only, `tool_calls` on "assistant" only."""
+    """One message of a chat. `tool_call_id` is set on role "tool" only, `tool_calls` on "assistant" only.
+
+    opaque: as in `ToolCall`, of a message without calls.
+    """
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    opaque: str = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +119,8 @@ class Usage:
 
     queue_s: how long the engine let the request wait, where it tells. gate_s: how long it waited
     before it was let in to the engine. written_tokens: those of the prompt that were written to a cache whose
-    owner asks for money for it, and tells. end_log_probability: of a prefill that asks for it, the natural
+    owner asks for money for it, and tells. thought_tokens: those of the completion that are thoughts; their
+    pieces, where the server does not tell. end_log_probability: of a prefill that asks for it, the natural
     logarithm of the probability that the mark which closes a message follows its words; None where the engine
     does not tell.
     """
@@ -118,6 +131,7 @@ class Usage:
     queue_s: float | None = None
     gate_s: float = 0.0
     written_tokens: int = 0
+    thought_tokens: int = 0
     end_log_probability: float | None = None
 
 
@@ -125,7 +139,8 @@ class Usage:
 class Delta:
     """The next piece of a reply: text, finished tool calls, or (last) the reason it ended and the usage.
 
-    pieces: how many the engine made it in; more than one where several were joined on their way.
+    pieces: how many the engine made it in; more than one where several were joined on their way. thought:
+    what the model thinks before it speaks, which is never said. opaque: with the last, as in `Message`.
     """
 
     text: str = ""
@@ -133,6 +148,8 @@ class Delta:
     finish_reason: FinishReason | None = None
     usage: Usage | None = None
     pieces: int = 1
+    thought: str = ""
+    opaque: str = ""
 
 
 STEP_BUCKETS_S = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0)
@@ -190,7 +207,21 @@ class EngineLoad:
 
 
 class LlmError(Exception):
-    """The engine could not start or failed in mid-reply; the text says which and why."""
+    """The engine did not answer; the text says why. Failures are of three sorts, each with a type below: of
+    the server, of one request, of this side. An `LlmError` of no other type counts as the server's.
+    """
+
+
+class ServerError(LlmError):
+    """The server failed: no connection, status 5xx, a broken stream, silence."""
+
+
+class SetupError(LlmError):
+    """This side is at fault: an engine that is not started, a wrong key, a model that is not there."""
+
+
+class BusyError(LlmError):
+    """The engine is well, but has no room for this request now."""
 
 
 class RequestError(LlmError):
@@ -201,8 +232,19 @@ class LimitError(RequestError):
     """The request is more than one may be; the text names the limit, and may be told to whoever asked."""
 
 
-class BusyError(LlmError):
-    """The engine is well, but has no room for this request now."""
+class RefusedError(RequestError):
+    """A filter or a moderation refused the request, or the reply to it: no other engine is asked."""
+
+
+class ReplyError(RequestError):
+    """The reply to this request is of no use: an error inside it, a call that cannot be read, no words at
+    all. Another try, or another engine, may do better.
+    """
+
+
+def is_server_failure(error: LlmError) -> bool:
+    """Return whether an error counts against the engine, and is not of one request or of this side."""
+    return not isinstance(error, RequestError | BusyError | SetupError)
 
 
 class Llm(Protocol):

@@ -9,6 +9,7 @@ export const STAGES = {
   tools: { label: "Tools", help: "to the last tool's result" },
   request: { label: "Request", help: "to the LLM's request" },
   llm_ttft: { label: "LLM", help: "to its first token" },
+  thinking: { label: "Thinking", help: "from its first thought to its first word, of a model that thinks first" },
   fragmenting: { label: "First phrase", help: "to words enough to speak" },
   synthesis: { label: "Voice", help: "to the synthesizer's first sound" },
   playout: { label: "Send", help: "to the first frame on the wire" },

@@ -25,10 +25,12 @@ from llmcore.engines.anthropic_messages import (
     usage_of,
 )
 from llmcore.engines.hosted_engine import (
+    BUSY_STATUSES,
     AttemptFailed,
     EventStream,
     HostedLlm,
     HostedSettings,
+    error_in_stream,
     retry_after_s,
     trace_headers,
 )
@@ -100,7 +102,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         Nothing, where it should still be there from an earlier request: what the caller adds while speaking
         lies after that. Raises LlmError.
         """
-        body = request_body(request, self.cache_ttl)
+        body = request_body(request, self.cache_ttl, self._origin)
         if self._warm_until_s.get(cached_part(body), 0.0) > self.clock():
             return Usage()
         message = await self._write(body, trace_headers(request))
@@ -109,7 +111,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
 
     async def open_stream(self, request: Request) -> EventStream:
         """Ask for a reply."""
-        body = request_body(request, self.cache_ttl)
+        body = request_body(request, self.cache_ttl, self._origin)
         stream: AsyncStream[RawMessageStreamEvent] = await self.client.messages.create(
             model=self.model,
             max_tokens=request.max_tokens,
@@ -123,14 +125,22 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
 
     def new_reader(self) -> EventReader:
         """What reads the events of one reply."""
-        return EventReader()
+        return EventReader(self._origin)
+
+    @property
+    def _origin(self) -> str:
+        """Whose thoughts these are: they are signed for one model."""
+        return f"{self.base_url} {self.model}"
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
         """What an exception of the anthropic package means."""
         if isinstance(error, anthropic.APIStatusError):
             status = _STATUS_OF.get(error.type or "", error.status_code)
+            text = f"{status}: {error.message}"
+            if error.status_code == 200 and status not in BUSY_STATUSES:  # it began to answer
+                return error_in_stream(text)
             wait_s = retry_after_s(error.response.headers.get("retry-after"))
-            return AttemptFailed(f"{status}: {error.message}", status, wait_s)
+            return AttemptFailed(text, status, wait_s)
         if isinstance(error, anthropic.APIError):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None

@@ -14,28 +14,21 @@ from typing import Any, Literal
 from anthropic.types import MessageDeltaUsage, RawMessageStreamEvent
 from anthropic.types import Usage as ReportedUsage
 
-from llmcore.engine import Delta, FinishReason, Message, Request, ToolCall, Usage
+from llmcore.engine import Delta, Message, Request, ToolCall, Usage
 from llmcore.engines.hosted_engine import BrokenStream
+from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import GO_ON, OPENING, Shapes
 from llmcore.text.reshaping import as_sent
-from llmcore.text.tool_calls import sendable_name
+from llmcore.text.tool_calls import join_opaque, opaque_of, sendable_name
 
 CacheTtl = Literal["5m", "1h"]
 
 REFUSED = Shapes(frozenset({"later_system", "assistant_first", "assistant_last", "odd_ids"}))
 """The shapes of messages that the API refuses, by its documentation."""
 
-_FINISH: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-}
 
-
-def request_body(request: Request, ttl: CacheTtl) -> dict[str, Any]:
-    """The fields of a request that depend on the conversation.
+def request_body(request: Request, ttl: CacheTtl, server: str = "") -> dict[str, Any]:
+    """The fields of a request that depend on the conversation. server: whose thoughts go back with calls.
 
     Two breakpoints: what all calls share ends with the system prompt (and the tools, which the API puts
     before it), and what this call has for certain ends before the newest message. That one may still change,
@@ -44,7 +37,7 @@ def request_body(request: Request, ttl: CacheTtl) -> dict[str, Any]:
     marked = {"cache_control": {"type": "ephemeral", "ttl": ttl}}
     split = next((n for n, message in enumerate(request.messages) if message.role != "system"), None)
     system = [_text(message.content) for message in request.messages[:split]]
-    messages = _messages(request.messages[split:] if split is not None else ())
+    messages = _messages(request.messages[split:] if split is not None else (), server)
     tools = _tools(request)
     if system:
         system[-1] |= marked
@@ -74,12 +67,12 @@ def shared_part(body: dict[str, Any]) -> dict[str, Any] | None:
     return shared | {"messages": [{"role": "user", "content": [_text(OPENING)]}]} if shared else None
 
 
-def _messages(history: tuple[Message, ...]) -> list[dict[str, Any]]:
+def _messages(history: tuple[Message, ...], server: str) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for message in as_sent(history, REFUSED):
         # results are the user's, right behind the calls and before all words
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message)
+        blocks = _blocks(message, server)
         if not messages and role == "assistant":
             messages.append({"role": "user", "content": [_text(OPENING)]})
         if messages and messages[-1]["role"] == role:
@@ -93,7 +86,7 @@ def _messages(history: tuple[Message, ...]) -> list[dict[str, Any]]:
     return messages
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _blocks(message: Message, server: str) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [_result(message.tool_call_id, message.content)]
     calls = [
@@ -105,7 +98,11 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
         }
         for call in message.tool_calls
     ]
-    return ([_text(message.content)] if message.content.strip() else []) + calls  # an empty text is refused
+    thoughts = [
+        block for call in message.tool_calls for block in opaque_of(call.opaque, server).get("thoughts", ())
+    ]
+    words = [_text(message.content)] if message.content.strip() else []  # an empty text is refused
+    return thoughts + words + calls
 
 
 def _text(text: str) -> dict[str, Any]:
@@ -157,11 +154,16 @@ class _GrowingCall:
 
 
 class EventReader:
-    """Takes the events of one reply and makes deltas: text at once, tool calls when they are complete."""
+    """Takes the events of one reply and makes deltas: text and thoughts at once, tool calls when they are
+    complete. server: what it is called in the log, and whose the thoughts are.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, server: str = "") -> None:
+        self._server = server
         self._calls: dict[int, _GrowingCall] = {}
+        self._thoughts: dict[int, dict[str, Any]] = {}
         self._finish: str | None = None
+        self._ended = False
         self._usage = Usage()
         self.started = False
         """Whether the model has written anything."""
@@ -174,6 +176,15 @@ class EventReader:
             case "content_block_start" if event.content_block.type == "tool_use":
                 self.started = True
                 self._calls[event.index] = _GrowingCall(event.content_block.id, event.content_block.name)
+            case "content_block_start" if event.content_block.type in ("thinking", "redacted_thinking"):
+                self.started = True
+                self._thoughts[event.index] = event.content_block.model_dump(exclude_none=True)
+            case "content_block_delta" if event.delta.type == "thinking_delta":
+                self.started = True
+                self._thoughts[event.index]["thinking"] += event.delta.thinking
+                return Delta(thought=event.delta.thinking)
+            case "content_block_delta" if event.delta.type == "signature_delta":
+                self._thoughts[event.index]["signature"] = event.delta.signature
             case "content_block_delta" if event.delta.type == "text_delta" and event.delta.text:
                 self.started = True
                 return Delta(event.delta.text)
@@ -182,19 +193,23 @@ class EventReader:
             case "message_delta":
                 self._finish = event.delta.stop_reason or self._finish
                 self._usage = usage_of(event.usage, self._usage)
+            case "message_stop":
+                self._ended = True
         return None
 
     def finish(self) -> list[Delta]:
-        """The calls, and the last delta. Raises BrokenStream when the reply ended early or was refused."""
-        if self._finish is None:
+        """The calls, and the last delta. Raises BrokenStream where the stream broke off, RefusedError where
+        the model or a filter refused to answer."""
+        if self._finish is None and not self._ended:
             raise BrokenStream("the stream ended before the reply did")
-        if self._finish not in _FINISH:
-            raise BrokenStream(f"the server ended the reply: {self._finish}")
+        reason = finish_reason(self._finish, self._server)
+        # with the first call: the API wants the thoughts back that led to it, as they were
+        thoughts = join_opaque(self._server, thoughts=[block for _, block in sorted(self._thoughts.items())])
         calls = tuple(
-            ToolCall(call.call_id, call.name, call.arguments or "{}")
-            for _, call in sorted(self._calls.items())
+            ToolCall(call.call_id, call.name, call.arguments or "{}", "" if number else thoughts)
+            for number, (_, call) in enumerate(sorted(self._calls.items()))
         )
-        last = Delta(finish_reason=_FINISH[self._finish], usage=self._usage)
+        last = Delta(finish_reason="tool_calls" if calls else reason, usage=self._usage)
         return [Delta(tool_calls=calls), last] if calls else [last]
 
 

@@ -11,12 +11,15 @@ from tokenizers.decoders import DecodeStream
 from llmcore.engine import Delta, LlmError, Request, Usage
 from llmcore.engines.ct2_model import PrefixKeepingModel
 from llmcore.text.chat_tokens import ChatTokens
+from llmcore.text.control_marks import are_special_tokens
 from llmcore.text.reply import ReplyParser, forced_opening
 from llmcore.text.stop_strings import StopStrings
 from llmcore.text.tool_calls import Markup
 
 WORTH_KEEPING_TOKENS = 192
 """Reading this many tokens delays a reply by about 50 ms (5 M parameters, one core)."""
+_MAX_PIECES = 4
+"""Of one token: words, a thought, calls, words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +63,15 @@ class Reader:
 class Ct2Reply:
     """Pieces go from the thread that runs `run` to the task that awaits `next_piece`.
 
-    The queue between them is bounded by the request: a token makes one piece at most.
+    The queue between them is bounded by the request: a token makes a few pieces at most.
     """
 
     def __init__(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
         self._request = request
         self._loop = loop
-        self._pieces: asyncio.Queue[Delta | Exception | None] = asyncio.Queue(request.max_tokens + 5)
+        self._pieces: asyncio.Queue[Delta | Exception | None] = asyncio.Queue(
+            _MAX_PIECES * (request.max_tokens + 2)
+        )
         self._abandoned = False
         self._error: Exception | None = None
 
@@ -116,11 +121,11 @@ class Ct2Reply:
 
     def _take(self, text: _ReplyText, token_id: int) -> bool:
         try:
-            delta = text.push(token_id)
+            deltas = text.push(token_id)
         except Exception as error:  # must not pass through the native caller
             self._error = error
             return True
-        if delta is not None:
+        for delta in deltas:
             self._emit(delta)
         return text.ended
 
@@ -139,30 +144,31 @@ class _ReplyText:
         self.ended = False
         self._tokenizer = reader.tokenizer
         self._end_id = reader.end_id
-        special = {
+        special = frozenset(
             token.content for token in reader.tokenizer.get_added_tokens_decoder().values() if token.special
-        }
-        # A mark that is a special token must come through, or a call would not be seen.
-        self._stream = DecodeStream(skip_special_tokens=reader.markup.opening not in special)
+        )
+        # a mark that is a special token must come through, or what it marks would be read as words
+        self._stream = DecodeStream(skip_special_tokens=not are_special_tokens(special))
         trained = reader.chat.template.trained_for
         self._ends_with_call = trained is not None and not trained.parallel_tool_calls
         self._stops = StopStrings(request.stop)
-        self._parser = ReplyParser(request, reader.markup)
+        self._parser = ReplyParser(
+            request, reader.markup, in_thought=reader.chat.template.opens_thought and not self.opening
+        )
         self._parser.push(self.opening)
 
-    def push(self, token_id: int) -> Delta | None:
+    def push(self, token_id: int) -> list[Delta]:
         """Take a token; sets `ended` when the reply is complete. Raises LlmError."""
         if token_id == self._end_id:
             self.ended = True
-            return None
+            return []
         text = self._stops.push(self._stream.step(self._tokenizer, token_id) or "")
-        delta = self._parser.push(text)
-        called = self._ends_with_call and delta is not None and bool(delta.tool_calls)
+        deltas = self._parser.push(text)
+        called = self._ends_with_call and any(delta.tool_calls for delta in deltas)
         self.ended = self._stops.stopped or called
-        return delta
+        return deltas
 
     def finish(self, usage: Usage) -> list[Delta]:
         """The last deltas. Raises LlmError for an unreadable tool call."""
         held = self._parser.push(self._stops.finish())
-        last = self._parser.finish("stop" if self.ended else "length", usage)
-        return [held, *last] if held else last
+        return [*held, *self._parser.finish("stop" if self.ended else "length", usage)]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, aclosing
@@ -15,10 +17,26 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import httpx2
 
-from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, RequestError, Usage
+from llmcore.engine import (
+    BusyError,
+    Delta,
+    EngineLoad,
+    LlmError,
+    RefusedError,
+    ReplyError,
+    Request,
+    RequestError,
+    ServerError,
+    SetupError,
+    Usage,
+)
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.serving.patience import Patience
+from llmcore.text.reply import ReplyParser
+from llmcore.text.unopened_thoughts import ThoughtHabit
 from llmcore.text.whole_characters import WholeCharacters
+
+log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 EventStream = AbstractAsyncContextManager[AsyncIterator[Any]]
@@ -27,25 +45,61 @@ EventStream = AbstractAsyncContextManager[AsyncIterator[Any]]
 RETRIED_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 BUSY_STATUSES = frozenset({429, 529})
 REFUSED_STATUSES = frozenset({400, 413, 422})
+SETUP_STATUSES = frozenset({401, 402, 403, 404, 405})
+"""A key, a plan, an address or a model is wrong."""
+MODERATED_STATUSES = frozenset({400, 403, 422, 451})
+_MODERATION = re.compile(
+    r"moderat|content.?filter|content.?policy|flagged|safety|responsible.?ai|guardrail|data_inspection"
+    r"|content exists risk|prohibited.?content|sensitive.?(content|words)|harmful|inappropriate",
+    re.IGNORECASE,
+)
+"""What servers say of a request that a filter refused: OpenAI and Azure, OpenRouter, Alibaba, DeepSeek,
+Zhipu, Bedrock."""
 
 
 class BrokenStream(ValueError):
-    """The stream ended with an error, or before its end; the text says how."""
+    """The stream broke, or cannot be read; the text says how."""
 
 
 class AttemptFailed(Exception):
     """One try failed. status: of HTTP, None where there was no answer. retry_after_s: what the server asked
-    for."""
+    for. kind: of the error that it comes to; None where the status tells, and `body`, the whole answer.
+    """
 
-    def __init__(self, text: str, status: int | None = None, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        kind: type[LlmError] | None = None,
+        body: object = "",
+    ) -> None:
         super().__init__(text)
         self.status = status
         self.retry_after_s = retry_after_s
+        self.kind = kind or _kind_of(status, f"{text} {body}")
 
     @property
     def retryable(self) -> bool:
         """Whether another try may do better."""
-        return self.status is None or self.status in RETRIED_STATUSES
+        return self.kind is not RefusedError and (self.status is None or self.status in RETRIED_STATUSES)
+
+
+def _kind_of(status: int | None, text: str) -> type[LlmError]:
+    """The sort of failure that an answer of this status is."""
+    if status in MODERATED_STATUSES and _MODERATION.search(text):
+        return RefusedError
+    if status in REFUSED_STATUSES:
+        return RequestError
+    if status in BUSY_STATUSES:
+        return BusyError
+    return SetupError if status in SETUP_STATUSES else ServerError
+
+
+def error_in_stream(text: str, body: object = "") -> AttemptFailed:
+    """Return the failure that a server tells in a stream that it began: of this request alone."""
+    refused = _MODERATION.search(f"{text} {body}")
+    return AttemptFailed(text, kind=RefusedError if refused else ReplyError)
 
 
 class StreamReader(Protocol):
@@ -108,6 +162,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         self._client: Client | None = None
         self._backoff = Backoff(self.backoff_s, self.max_backoff_s)
         self._running = 0
+        self._habit = ThoughtHabit()
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self.jitter: Callable[[], float] = random.random
 
@@ -124,7 +179,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         """Find the key and reach the server. Raises LlmError."""
         key = os.environ.get(self.api_key_env, "") if self.api_key_env else "none"
         if not key:
-            raise LlmError(
+            raise SetupError(
                 f"{self.base_url}: the environment variable {self.api_key_env} (api_key_env) is not set"
             )
         self._client = self.new_client(key)
@@ -147,7 +202,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
     def client(self) -> Client:
         """The client. Raises LlmError before the start."""
         if self._client is None:
-            raise LlmError(f"{self.base_url}: the engine is not started")
+            raise SetupError(f"{self.base_url}: the engine is not started")
         return self._client
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
@@ -155,12 +210,14 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         deltas, first = await self.persist(lambda: self._begin(request))
         async with aclosing(deltas):
             # from here on no second try: what was said cannot be taken back
-            yield first
+            if first is not _HELD_BACK:
+                yield first
             try:
                 async for delta in deltas:
-                    yield delta
+                    if delta is not _HELD_BACK:
+                        yield delta
             except AttemptFailed as failure:
-                raise LlmError(f"{self.base_url}: {failure}") from failure
+                raise self._error(failure, "") from failure
 
     async def prefill(self, request: Request) -> Usage | None:
         """Nothing: most endpoints' caches cannot be filled without paying for a reply."""
@@ -243,19 +300,31 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
     async def _deltas(self, request: Request) -> AsyncGenerator[Delta, None]:
         """One try. Raises AttemptFailed, BrokenStream."""
         first = Patience(self.first_token_timeout_s)
-        reader, characters = self.new_reader(), WholeCharacters()
+        reader, reply = self.new_reader(), _Reply(request, self._habit, self.base_url)
         async with await self.within(first, self.open_stream(request)) as events:
             while True:
                 # one limit for all before the first token: role and keep-alive events must not extend it
                 patience = Patience(self.timeout_s) if reader.started else first
-                event = await self.within(patience, anext(events, None))
+                if reply.holds_back:
+                    arrival = asyncio.ensure_future(anext(events, None))
+                    try:
+                        if not await reply.in_doubt(arrival):
+                            for each in reply.release():
+                                yield each
+                        event = await self.within(patience, arrival)
+                    finally:
+                        await _stopped(arrival)
+                else:
+                    event = await self.within(patience, anext(events, None))
                 if event is None:
                     break
                 delta = _read(reader, event)
                 if delta is not None:
-                    yield characters.push(delta)
+                    for each in reply.read(delta):
+                        yield each
         for delta in reader.finish():
-            yield characters.push(delta)
+            for each in reply.read(delta):
+                yield each
 
     async def _reach(self, limit_s: float) -> None:
         """A server without a list of models is reached as well."""
@@ -276,10 +345,75 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         return f"; the key is the environment variable {self.api_key_env}'s (api_key_env)"
 
     def _error(self, failure: AttemptFailed, tries: str) -> LlmError:
-        text = f"{self.base_url}: {failure}{tries}"
-        if failure.status in REFUSED_STATUSES:
-            return RequestError(text)
-        return BusyError(text) if failure.status in BUSY_STATUSES else LlmError(text)
+        return failure.kind(f"{self.base_url}: {failure}{tries}")
+
+
+_HELD_BACK = Delta()
+"""Words have come, and are held back in doubt: the reply has begun."""
+
+
+class _Reply:
+    """The deltas of one reply, without control text. server: for the log."""
+
+    def __init__(self, request: Request, habit: ThoughtHabit, server: str) -> None:
+        self._parser = ReplyParser(request, doubtful=True)
+        self._characters = WholeCharacters()
+        self._habit = habit
+        self._server = server
+        self._held_since_s: float | None = None
+        self._observed = False
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether words are held back, though not for the whole reply."""
+        return bool(self._parser.text.doubted) and self._habit.limit_s is not None
+
+    async def in_doubt(self, arrival: asyncio.Future[Any]) -> bool:
+        """Wait for what comes next, for as long as words may be held back; whether it came."""
+        now_s = asyncio.get_running_loop().time()
+        if self._held_since_s is None:
+            self._held_since_s = now_s
+        left_s = max(0.0, self._held_since_s + (self._habit.limit_s or 0.0) - now_s)
+        return bool((await asyncio.wait({arrival}, timeout=left_s))[0])
+
+    def release(self) -> list[Delta]:
+        """The words that were held back."""
+        return self._parser.release()
+
+    def read(self, delta: Delta) -> list[Delta]:
+        """Those that a delta of the server's makes; `_HELD_BACK` for words in doubt. Raises ReplyError."""
+        text, passed = self._parser.text, self._parser.text.doubted is None
+        deltas = self._parser.read(self._characters.push(delta))
+        if not self._observed:
+            self._observe(delta, deltas, passed)
+        if text.doubted and not self._habit.doubts("".join(text.doubted)):
+            deltas += self.release()
+        return deltas or ([_HELD_BACK] if text.doubted else [])
+
+    def _observe(self, delta: Delta, deltas: list[Delta], passed: bool) -> None:
+        """Learn of the model's habit, once a reply."""
+        if self._parser.text.unopened:
+            self._observed = True
+            self._habit.observe(unopened=True)
+            if passed:
+                log.warning(
+                    "%s: a thought was taken for words, as its end alone is marked; from now on words are "
+                    "held back until that. A reasoning parser of the server tells thoughts at once",
+                    self._server,
+                )
+        # of a reply that was cut, or only called, nothing is known
+        elif any(each.thought for each in deltas) or (
+            delta.finish_reason == "stop" and (passed or deltas[1:])
+        ):
+            self._observed = True
+            self._habit.observe(unopened=False)
+
+
+async def _stopped(arrival: asyncio.Future[Any]) -> None:
+    """Nobody waits for it any more."""
+    if not arrival.done():
+        arrival.cancel()
+        await asyncio.wait({arrival})
 
 
 def _read(reader: StreamReader, event: Any) -> Delta | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
@@ -15,7 +16,7 @@ from httpx2 import Response
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
-from llmcore.engine import LlmError, Request, Usage
+from llmcore.engine import Request, SetupError, Usage
 from llmcore.engines.hosted_engine import (
     START_S,
     AttemptFailed,
@@ -26,7 +27,7 @@ from llmcore.engines.hosted_engine import (
     retry_after_s,
     trace_headers,
 )
-from llmcore.engines.openai_chat import ChunkReader, request_body
+from llmcore.engines.openai_chat import STREAM_ENDED, ChunkReader, request_body, stream_error
 from llmcore.engines.openai_servers import Server, ServerKind, kind_of, rendering_of, server_of, told_at
 from llmcore.text.message_shapes import ANY, Shapes
 from llmcore.text.refusal_texts import is_about_messages, shapes_told
@@ -42,6 +43,7 @@ consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY)
 told with --session-key."""
 _NEEDS_FLAG = "requires --jinja"
 """llama.cpp's answer to tools, where its chat template is off: status 500, for a fault of the request."""
+_TAIL_BYTES = 64
 _REFUSALS = frozenset({400, 422, 500})
 """Statuses with which servers refuse messages of a shape: 500 where a template's exception is not caught."""
 _WAS_ANSWERED = "model produced output"
@@ -169,8 +171,8 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             self._take_shapes(shapes)
             return stream
 
-    async def _create(self, request: Request, shapes: Shapes) -> AsyncStream[ChatCompletionChunk]:
-        body = request_body(request, shapes) | {self.max_tokens_field: request.max_tokens}
+    async def _create(self, request: Request, shapes: Shapes) -> _Chunks:
+        body = request_body(request, shapes, self._origin) | {self.max_tokens_field: request.max_tokens}
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
         more = {**self.server.always, **(self.extra_body or {}), **unfinished}
         own = {SESSION_HEADER: request.caller} if request.caller else {}
@@ -179,13 +181,13 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         stream: AsyncStream[ChatCompletionChunk] = await self.client.chat.completions.create(
             model=self.model, extra_body=more, extra_headers=trace_headers(request) | own, **body
         )
-        return stream
+        return _Chunks(stream)
 
     async def _learn_shapes(self) -> None:
         """Ask the server which shapes of messages it takes, in requests for one token each.
 
-        A server that does not answer in time is left as it is. Raises LlmError for a key or a model that it
-        refuses.
+        A server that does not answer in time is left as it is. Raises SetupError for a key or a model that
+        it refuses.
         """
         if not self.asks_shapes or self._has_learned:
             return
@@ -207,7 +209,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         if learned is not None:
             self._take_shapes(learned)
         elif self._models and self.model not in self._models:
-            raise LlmError(f"{self.base_url}: it refuses the model {self.model!r}{self._there_are()}")
+            raise SetupError(f"{self.base_url}: it refuses the model {self.model!r}{self._there_are()}")
         else:  # the turn that warms up meets the same, and says what it was
             log.warning("%s: it refuses even a plain question", self.base_url)
 
@@ -219,7 +221,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
                 log.warning("%s: %s", self.base_url, line)
 
     async def _takes(self, probe: Probe) -> bool:
-        """Return whether the server takes a probe. Raises LlmError, _Unanswered."""
+        """Return whether the server takes a probe. Raises SetupError, _Unanswered."""
         request = Request(probe.messages, probe.tools, max_tokens=1)
         reader = self.new_reader()
         try:
@@ -232,18 +234,18 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
                 return False
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
             raise _Unanswered(f"{type(error).__name__} {error}") from error
-        except (openai.APIError, BrokenStream) as error:  # inside the stream
+        except (openai.APIError, AttemptFailed, BrokenStream) as error:  # inside the stream
             if _WAS_ANSWERED not in str(error):
                 return False
         return await self._shows_all(request, probe)
 
     def _check_refusal(self, error: openai.APIStatusError) -> None:
-        """Return where an error is a refusal of messages. Raises LlmError, _Unanswered."""
+        """Return where an error is a refusal of messages. Raises SetupError, _Unanswered."""
         status, text = error.status_code, _text_of(error)
         if status in (401, 403):
-            raise LlmError(f"{self.base_url}: {status}: {text}{self.key_advice}")
+            raise SetupError(f"{self.base_url}: {status}: {text}{self.key_advice}")
         if status == 404:
-            raise LlmError(f"{self.base_url}: it has no model {self.model!r} ({text}){self._there_are()}")
+            raise SetupError(f"{self.base_url}: it has no model {self.model!r} ({text}){self._there_are()}")
         if status not in _REFUSALS:
             raise _Unanswered(f"{status}: {text}")
 
@@ -274,7 +276,12 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
 
     def new_reader(self) -> ChunkReader:
         """What reads the chunks of one reply."""
-        return ChunkReader()
+        return ChunkReader(self._origin)
+
+    @property
+    def _origin(self) -> str:
+        """Whose opaque fields and finish words these are: another model may not know them."""
+        return f"{self.base_url} {self.model}"
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
         """What an exception of the openai package means."""
@@ -282,7 +289,9 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             wait_s = retry_after_s(error.response.headers.get("retry-after"))
             text = _text_of(error)
             status = 400 if _NEEDS_FLAG in text else error.status_code
-            return AttemptFailed(f"{error.status_code}: {text}", status, wait_s)
+            return AttemptFailed(f"{error.status_code}: {text}", status, wait_s, body=error.body)
+        if type(error) is openai.APIError:  # the package's way to tell of an error in a stream
+            return stream_error(error.body or error.message)
         if isinstance(error, openai.APIError):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None
@@ -294,3 +303,47 @@ def _text_of(error: openai.APIStatusError) -> str:
 
 def _is_sent_alike(request: Request, one: Shapes, other: Shapes) -> bool:
     return request_body(request, one) == request_body(request, other)
+
+
+class _Chunks:
+    """The chunks of a stream, and behind them `STREAM_ENDED` where it ended in order.
+
+    A connection that breaks raises, unless the end of the connection is the only mark of the end (HTTP/1.0,
+    or neither chunked nor of a told length): then `[DONE]` must have come, which the package keeps to itself.
+    """
+
+    def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
+        self._stream = stream
+        self._told = False
+        self._tail = b""
+        self._bytes = stream.response.aiter_bytes
+        stream.response.aiter_bytes = self._watched  # type: ignore[method-assign, assignment]
+
+    async def __aenter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stream.close()
+
+    def __aiter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
+        return self
+
+    async def __anext__(self) -> ChatCompletionChunk | str:
+        try:
+            return await anext(self._stream)
+        except StopAsyncIteration:
+            if self._told or not self._ended_in_order():
+                raise
+            self._told = True
+            return STREAM_ENDED
+
+    async def _watched(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        async for data in self._bytes(chunk_size):
+            self._tail = (self._tail + data)[-_TAIL_BYTES:]
+            yield data
+
+    def _ended_in_order(self) -> bool:
+        response = self._stream.response
+        headers = response.headers
+        framed = "chunked" in headers.get("transfer-encoding", "").lower() or "content-length" in headers
+        return framed or response.http_version == "HTTP/2" or b"[DONE]" in self._tail

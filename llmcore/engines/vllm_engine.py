@@ -18,15 +18,16 @@ from llmcore.engine import (
     Delta,
     DraftUse,
     EngineLoad,
-    FinishReason,
-    LlmError,
     Request,
+    ServerError,
     Usage,
 )
 from llmcore.engines.vllm_load import read_load, with_report
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_process import RunningVllm, VllmProcess
 from llmcore.engines.vllm_settings import VllmSettings
+from llmcore.text.control_marks import are_special_tokens
+from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import Shapes
 from llmcore.text.reply import ReplyParser, forces_a_call
 from llmcore.text.tool_calls import BARE_JSON, MARKUPS, call_schema
@@ -34,8 +35,6 @@ from llmcore.text.tool_calls import BARE_JSON, MARKUPS, call_schema
 if TYPE_CHECKING:
     from vllm.outputs import RequestOutput
     from vllm.sampling_params import SamplingParams
-
-_FINISH: dict[str | None, FinishReason] = {"stop": "stop", "length": "length"}
 
 
 @dataclass(eq=False)
@@ -81,12 +80,13 @@ class VllmLlm(VllmSettings):
         """Generate a reply; closing it aborts the request in vLLM and frees its cache. Raises LlmError."""
         forced = forces_a_call(request)
         markup = BARE_JSON if forced else MARKUPS[self.tool_markup]
-        parser = ReplyParser(request, markup)
         vllm = self.process.current
+        in_thought = vllm.chat.template.opens_thought and not forced
+        parser = ReplyParser(request, markup, in_thought=in_thought)
         # Jinja and the tokenizer take milliseconds for a long history: other calls' sound must not wait
         prompt = await asyncio.to_thread(vllm.chat.prompt, request)
-        # A mark that is a special token must come through, or a call would not be seen.
-        shown = markup.opening in vllm.special_tokens
+        # a mark that is a special token must come through, or what it marks would be read as words
+        shown = are_special_tokens(vllm.special_tokens)
         params = _sampling(request, forced, marks_of(request, draft), skip_special_tokens=not shown)
         cached = written = 0
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
@@ -94,12 +94,12 @@ class VllmLlm(VllmSettings):
                 completion = output.outputs[0]
                 cached = max(cached, output.num_cached_tokens or 0)
                 written += len(completion.token_ids)
-                delta = parser.push(completion.text)
-                if delta is not None:
+                for delta in parser.push(completion.text):
                     yield delta
                 if output.finished:
                     usage = Usage(len(prompt), cached, written, _queued_s(output))
-                    for delta in parser.finish(self._finish(completion.finish_reason), usage):
+                    reason = finish_reason(completion.finish_reason, f"vLLM ({self.model})")
+                    for delta in parser.finish(reason, usage):
                         yield delta
 
     async def prefill(self, request: Request, draft: DraftUse = FREE_DRAFT) -> Usage | None:
@@ -137,12 +137,7 @@ class VllmLlm(VllmSettings):
                     yield output
             except Exception as error:  # vLLM's exceptions differ between versions
                 died = "died in mid-reply" if vllm.engine.errored else "failed"
-                raise LlmError(f"vLLM ({self.model}) {died}: {error}") from error
-
-    def _finish(self, reason: str | None) -> FinishReason:
-        if reason not in _FINISH:
-            raise LlmError(f"vLLM ({self.model}) ended the reply: {reason}")
-        return _FINISH[reason]
+                raise ServerError(f"vLLM ({self.model}) {died}: {error}") from error
 
 
 def _queued_s(output: RequestOutput) -> float | None:

@@ -23,11 +23,14 @@ from llmcore.engine import (
     Llm,
     LlmError,
     Message,
+    RefusedError,
+    ReplyError,
     Request,
     RequestError,
     Tool,
     ToolCall,
     Usage,
+    is_server_failure,
 )
 
 SESSION_HEADER = "x-session-id"
@@ -35,6 +38,10 @@ SESSION_HEADER = "x-session-id"
 ENDS_HEADER, END_FIELD = "x-asks-end", "end_log_probability"
 """Asks whether the last message ends, as `openai_engine` does; and the field of the usage that answers."""
 BUSY_RETRY_S = "1"
+ENGINE_FAILED, REFUSED = "engine_failed", "moderation"
+"""Types of errors in a stream, as `openai_chat` reads them."""
+OPAQUE_FIELD = "opaque"
+"""What the engine's own server put with a call or a message: a field of it, which clients send back."""
 
 
 def chat_app(llm: Llm, model: str = "") -> Starlette:
@@ -80,6 +87,10 @@ async def _complete(llm: Llm, http: HttpRequest) -> Response:
         first = await anext(deltas)
     except StopAsyncIteration:
         first = Delta(finish_reason="stop")
+    except RefusedError as error:
+        return _error(403, str(error), code=REFUSED)
+    except ReplyError as error:  # as in the midst of a stream: another try may do better
+        return StreamingResponse(iter([event(_error_of(error))]), media_type="text/event-stream")
     except RequestError as error:
         return _error(400, str(error))
     except BusyError as error:
@@ -108,7 +119,13 @@ async def _events(first: Delta, deltas: AsyncGenerator[Delta, None]) -> AsyncGen
                     yield event(each)
             yield "data: [DONE]\n\n"
         except LlmError as error:
-            yield event({"error": {"message": str(error)}})
+            yield event(_error_of(error))
+
+
+def _error_of(error: LlmError) -> dict[str, Any]:
+    """An error in a stream, which says whether the engine failed or this reply alone."""
+    kind = REFUSED if isinstance(error, RefusedError) else "reply_failed"
+    return {"error": {"message": str(error), "type": ENGINE_FAILED if is_server_failure(error) else kind}}
 
 
 def event(data: Any) -> str:
@@ -141,17 +158,23 @@ def usage_chunk(prompt: int, cached: int, completion: int) -> dict[str, Any]:
 def chunks(delta: Delta) -> list[dict[str, Any]]:
     """What is sent for a delta."""
     sent = []
+    if delta.thought:
+        sent.append(chunk({"reasoning_content": delta.thought}))
     if delta.text:
         sent.append(chunk({"content": delta.text}))
     for index, call in enumerate(delta.tool_calls):
         function = {"name": call.name, "arguments": call.arguments}
-        calls = [{"index": index, "id": call.call_id, "type": "function", "function": function}]
-        sent.append(chunk({"tool_calls": calls}))
+        made = {"index": index, "id": call.call_id, "type": "function", "function": function}
+        sent.append(chunk({"tool_calls": [made | _opaque(call.opaque)]}))
+    if delta.opaque:
+        sent.append(chunk(_opaque(delta.opaque)))
     if delta.finish_reason is not None:
         sent.append(chunk({}, delta.finish_reason))
     if delta.usage is not None:
         usage = delta.usage
         last = usage_chunk(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
+        if usage.thought_tokens:
+            last["usage"]["completion_tokens_details"] = {"reasoning_tokens": usage.thought_tokens}
         if usage.end_log_probability is not None:
             last["usage"][END_FIELD] = usage.end_log_probability
         sent.append(last)
@@ -175,11 +198,20 @@ def read_body(body: dict[str, Any], caller: str = "", asks_end: bool = False) ->
 
 def _message(message: dict[str, Any]) -> Message:
     calls = tuple(
-        ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
+        ToolCall(
+            call["id"], call["function"]["name"], call["function"]["arguments"], call.get(OPAQUE_FIELD, "")
+        )
         for call in message.get("tool_calls", ())
     )
-    return Message(message["role"], message["content"] or "", calls, message.get("tool_call_id"))
+    opaque = message.get(OPAQUE_FIELD, "")
+    return Message(message["role"], message["content"] or "", calls, message.get("tool_call_id"), opaque)
 
 
-def _error(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
-    return JSONResponse({"error": {"message": message, "code": status}}, status, headers)
+def _opaque(text: str) -> dict[str, str]:
+    return {OPAQUE_FIELD: text} if text else {}
+
+
+def _error(
+    status: int, message: str, headers: dict[str, str] | None = None, code: int | str = ""
+) -> Response:
+    return JSONResponse({"error": {"message": message, "code": code or status}}, status, headers)

@@ -10,11 +10,23 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal
 
-from llmcore.engine import BusyError, Delta, Llm, LlmError, Request, RequestError, Usage
+from llmcore.engine import (
+    BusyError,
+    Delta,
+    Llm,
+    LlmError,
+    ReplyError,
+    Request,
+    RequestError,
+    ServerError,
+    SetupError,
+    Usage,
+    is_server_failure,
+)
 from llmcore.policies.circuit_breaker import CircuitBreaker
 from llmcore.serving.patience import Patience
 
-FallbackReason = Literal["error", "timeout", "busy", "circuit_open"]
+FallbackReason = Literal["error", "timeout", "busy", "circuit_open", "setup", "reply"]
 
 log = logging.getLogger(__name__)
 
@@ -29,19 +41,24 @@ class TimeOuts:
     stall_s: float
 
 
-class _TimedOut(LlmError):
+class _TimedOut(ServerError):
     """The engine is silent for longer than it may be."""
 
 
-class _CircuitOpen(LlmError):
+class _CircuitOpen(ServerError):
     """The engine failed too often and is not asked now."""
+
+
+class _EmptyReply(ReplyError):
+    """The engine said nothing and called nothing."""
 
 
 class FallbackLlm:
     """Asks `primary`; where it fails before its first piece, asks `fallback`, if there is one.
 
-    A failure after that is raised: what was said cannot be unsaid by another model. Requests that no engine
-    could answer (RequestError) are no failure of the engine. observe: called
+    A failure after that is raised: what was said cannot be unsaid by another model. A reply without words or
+    calls is asked for once more before that. Requests that no engine could answer (RequestError) are no
+    failure of the engine; of these only a reply of no use (ReplyError) goes to the fallback. observe: called
     with the reason why the primary did not answer.
     """
 
@@ -90,19 +107,19 @@ class FallbackLlm:
         """Generate a reply with whichever engine can. Raises LlmError."""
         started = False
         try:
-            async with aclosing(self._monitored(request)) as deltas:
+            async with aclosing(self._asked_twice(request)) as deltas:
                 async for delta in deltas:
-                    started = True
+                    started = started or bool(delta.text or delta.tool_calls)
                     yield delta
             return
-        except RequestError:
-            raise
         except LlmError as error:
+            if isinstance(error, RequestError) and not isinstance(error, ReplyError):
+                raise
             self._observe(_reason(error))
             if started or self._fallback is None:
                 raise
             log.warning("the fallback engine answers: %s", error)
-        async with aclosing(self._fallback.generate(request)) as deltas:
+        async with aclosing(_with_words(self._fallback.generate(request))) as deltas:
             async for delta in deltas:
                 yield delta
 
@@ -111,6 +128,19 @@ class FallbackLlm:
         if self._breaker.state != "closed":
             raise _CircuitOpen("the engine fails, and reads nothing ahead now")
         return await self._primary.prefill(request)
+
+    async def _asked_twice(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """The primary's reply, or its second where the first has no words. Raises LlmError."""
+        try:
+            async with aclosing(_with_words(self._monitored(request))) as deltas:
+                async for delta in deltas:
+                    yield delta
+            return
+        except _EmptyReply as error:
+            log.warning("%s; it is asked once more", error)
+        async with aclosing(_with_words(self._monitored(request))) as deltas:
+            async for delta in deltas:
+                yield delta
 
     async def _monitored(self, request: Request) -> AsyncGenerator[Delta, None]:
         """The primary's reply, with what it tells about the engine. Raises LlmError."""
@@ -133,8 +163,9 @@ class FallbackLlm:
             settle = self._succeeded
             raise
         except LlmError as error:
-            self._last_failure = str(error)
-            settle = self._failed
+            if is_server_failure(error):
+                self._last_failure = str(error)
+                settle = self._failed
             raise
         finally:
             settle()
@@ -167,8 +198,41 @@ class FallbackLlm:
             log.error("the engine is left alone for %.1f s: it keeps failing: %s", left_s, self._last_failure)
 
 
+async def _with_words(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
+    """`deltas`, which are held back until there is a word or a call. Raises LlmError, where neither comes."""
+    held: list[Delta] | None = []
+    async with aclosing(deltas):
+        async for delta in deltas:
+            if held is None or (delta.thought and not delta.text):
+                yield delta
+                continue
+            if delta.finish_reason is not None and not (delta.tool_calls or _has_words(delta)):
+                raise _EmptyReply(_empty(held, delta))
+            held.append(delta)
+            if delta.tool_calls or _has_words(delta):
+                for each in held:
+                    yield each
+                held = None
+
+
+def _has_words(delta: Delta) -> bool:
+    return any(map(str.isalnum, delta.text))
+
+
+def _empty(held: list[Delta], last: Delta) -> str:
+    """An empty reply in words for the log."""
+    written, usage = "".join(delta.text for delta in held), last.usage or Usage()
+    thoughts = f", all {usage.thought_tokens} tokens of it thoughts" if usage.thought_tokens else ""
+    longer = " up to the limit (agent.max_output_tokens)" if last.finish_reason == "length" else ""
+    return f"the engine's reply has no words: {written!r}{thoughts}{longer}"
+
+
 def _reason(error: LlmError) -> FallbackReason:
     match error:
+        case ReplyError():
+            return "reply"
+        case SetupError():
+            return "setup"
         case _TimedOut():
             return "timeout"
         case _CircuitOpen():

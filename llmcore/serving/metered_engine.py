@@ -8,9 +8,21 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Literal
 
-from llmcore.engine import Delta, EngineLoad, Llm, LlmError, PriorityClass, ReportsLoad, Request, Usage
+from llmcore.engine import (
+    BusyError,
+    Delta,
+    EngineLoad,
+    Llm,
+    LlmError,
+    PriorityClass,
+    ReportsLoad,
+    Request,
+    RequestError,
+    Usage,
+)
 
-Ending = Literal["finished", "failed", "cancelled"]
+Ending = Literal["finished", "failed", "refused", "cancelled"]
+"""failed: the engine did. refused: it is well, and did not answer this request, or has no room for it."""
 
 
 @dataclass(slots=True)
@@ -74,8 +86,9 @@ class MeteredLlm:
                     # anew after each piece: what the reader of the reply takes is not the engine's time
                     asked_s = self._clock()
             figures.ending = "finished"
-        except LlmError:
-            figures.ending = "failed"
+        except LlmError as error:
+            well = isinstance(error, RequestError | BusyError)
+            figures.ending = "refused" if well else "failed"
             raise
         finally:
             self._running -= 1
@@ -94,5 +107,5 @@ class MeteredLlm:
         if figures.ttft_s is None:
             figures.ttft_s = waited_s
         # the last delta may bring counts alone: no token was waited for
-        elif delta.text or delta.tool_calls:
+        elif delta.text or delta.thought or delta.tool_calls:
             figures.itl_s.append(waited_s)

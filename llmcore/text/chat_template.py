@@ -12,6 +12,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -21,6 +22,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from llmcore.engine import LlmError, Message, RequestError, Tool, ToolCall
+from llmcore.text.control_marks import leaves_thought_open
 from llmcore.text.message_shapes import ANY, Shapes
 from llmcore.text.shape_learning import learn_from_template
 from llmcore.text.trained_for import TrainedFor
@@ -120,6 +122,14 @@ class ChatTemplate:
             )
         except (TemplateError, TypeError, ValueError, KeyError) as error:
             raise RequestError(f"the chat template refuses these messages: {error}") from error
+
+    @cached_property
+    def opens_thought(self) -> bool:
+        """Whether a reply begins inside a thought, whose opening mark the prompt ends with."""
+        try:
+            return leaves_thought_open(self.render([Message("user", "Hello.")]))
+        except LlmError:  # a template may insist on a system message
+            return False
 
     def closing_of_user(self) -> str:
         """What stands behind the words of a user's message that is the last, "" for nothing. Raises

@@ -4,47 +4,92 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
-from llmcore.engine import Delta, FinishReason, Request, RequestError, Usage
-from llmcore.text.tool_calls import MalformedToolCall, Markup, Parsed, ToolCallParser
+from llmcore.engine import Delta, FinishReason, ReplyError, Request, RequestError, Usage
+from llmcore.text.control_text import ControlText, Part
+from llmcore.text.tool_calls import BARE_JSON, MalformedToolCall, Markup
 
 
 class ReplyParser:
-    """Turns the text of one reply into deltas: words to say, calls the request allows, and the last one.
+    """Turns the text of one reply into deltas: words to say, thoughts, calls that the request allows, the
+    end.
 
-    Markup is never said: calls that the request does not allow (no tools, tool_choice "none") are dropped.
+    Control text is never said: calls that the request does not allow (no tools, tool_choice "none") are
+    dropped. markup: how the model is configured to call; all other forms are read as well. in_thought,
+    doubtful: see `ControlText`.
     """
 
-    def __init__(self, request: Request, markup: Markup) -> None:
-        self._allowed = bool(request.tools) and request.tool_choice != "none"
-        # A reply that is JSON and stands for itself is a call only where tools are offered.
-        parsed = self._allowed or bool(markup.opening)
-        self._parser = ToolCallParser(markup, wanted=self._allowed) if parsed else None
+    def __init__(
+        self,
+        request: Request,
+        markup: Markup | None = None,
+        *,
+        in_thought: bool = False,
+        doubtful: bool = False,
+    ) -> None:
+        self.text = ControlText(
+            (tool.name for tool in request.tools),
+            wanted=bool(request.tools) and request.tool_choice != "none",
+            any_name=markup == BARE_JSON,
+            in_thought=in_thought,
+            doubtful=doubtful,
+        )
         self._called = False
+        self._thoughts = 0
 
-    def push(self, text: str) -> Delta | None:
-        """The delta that this text makes, None where nothing is certain yet. Raises LlmError."""
-        return self._delta(lambda parser: parser.push(text)) if self._parser else _said(text)
+    def push(self, text: str) -> list[Delta]:
+        """Return the deltas that this text makes, none where nothing is certain yet. Raises ReplyError."""
+        if self.text.passes(text):
+            return [Delta(text)]
+        return self._deltas(lambda: self.text.push(text))
+
+    def read(self, delta: Delta) -> list[Delta]:
+        """Return the deltas that one of a server makes, whose calls and thoughts may be told apart already.
+
+        Raises ReplyError.
+        """
+        apart = delta.thought or delta.tool_calls or delta.finish_reason is not None
+        if not apart and self.text.passes(delta.text):
+            return [delta]
+        if delta.finish_reason is not None:
+            held = self._deltas(lambda: self.text.finish(delta.finish_reason == "length"))
+            return [*held, self._last(delta)]
+        self._called = self._called or bool(delta.tool_calls)
+        self._thoughts += delta.pieces if delta.thought else 0
+        others = [replace(delta, text="")] if delta.thought or delta.tool_calls else []
+        if others:  # words before these are no thought whose beginning is missing
+            others = [*self.release(), *others]
+        return [*others, *self.push(delta.text)] if delta.text else others
+
+    def release(self) -> list[Delta]:
+        """Return the words that were held back as doubtful."""
+        return self._deltas(self.text.release)
 
     def finish(self, reason: FinishReason, usage: Usage) -> list[Delta]:
-        """What was held back, and the last delta. Raises LlmError for an unreadable call."""
-        rest = self._delta(lambda parser: parser.finish(cut=reason == "length"))
-        last = Delta(finish_reason="tool_calls" if self._called else reason, usage=usage)
-        return [rest, last] if rest else [last]
+        """Return what was held back, and the last delta. Raises ReplyError for an unreadable call."""
+        return self.read(Delta(finish_reason=reason, usage=usage))
 
-    def _delta(self, parse: Callable[[ToolCallParser], Parsed]) -> Delta | None:
-        if self._parser is None:
-            return None
+    def _last(self, delta: Delta) -> Delta:
+        """The last delta, with the count of thoughts where the server does not tell it."""
+        usage = delta.usage
+        if usage is not None and self._thoughts and not usage.thought_tokens:
+            usage = replace(usage, thought_tokens=self._thoughts)
+        return replace(
+            delta, usage=usage, finish_reason="tool_calls" if self._called else delta.finish_reason
+        )
+
+    def _deltas(self, parse: Callable[[], list[Part]]) -> list[Delta]:
         try:
-            parsed = parse(self._parser)
+            parts = parse()
         except MalformedToolCall as error:
-            raise RequestError(f"the model wrote a tool call that cannot be read: {error}") from error
-        self._called = self._called or bool(parsed.calls)
-        return Delta(parsed.text, parsed.calls) if parsed.text or parsed.calls else None
+            raise ReplyError(f"the model wrote a tool call that cannot be read: {error}") from error
+        return [self._delta(part) for part in parts]
 
-
-def _said(text: str) -> Delta | None:
-    return Delta(text) if text else None
+    def _delta(self, part: Part) -> Delta:
+        self._called = self._called or bool(part.calls)
+        self._thoughts += bool(part.thought)
+        return Delta(part.words, part.calls, thought=part.thought)
 
 
 def forced_opening(request: Request, markup: Markup) -> str:

@@ -1,21 +1,19 @@
-"""Finds the tool calls that a model writes into its text, so that they are carried out and never spoken.
+"""Tool calls as text: how a model is configured to mark them, their ids and names, the schema of a forced
+call.
 
-The markups are those of the models' own chat templates: Hermes and Qwen write
-`<tool_call>{json}</tool_call>`, Llama 3 writes the whole reply as one JSON object, Mistral writes
-`[TOOL_CALLS][{json}, ...]`.
+Calls are read out of replies by `control_text`, in any of the forms that models have.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import uuid4
 
-from llmcore.engine import Request, ToolCall
-from llmcore.text.stop_strings import held_back
+from llmcore.engine import Request
+from llmcore.text.whole_characters import joined
 
 MarkupName = Literal["hermes", "llama3_json", "mistral"]
 
@@ -42,16 +40,9 @@ MARKUPS: dict[MarkupName, Markup] = {
     "mistral": Markup("[TOOL_CALLS]", ""),
 }
 BARE_JSON = Markup("", "")
+_SERVER = "server"
 _UNSENDABLE = re.compile(r"[^a-zA-Z0-9_-]")
 """OpenAI's names of functions have nothing else; Anthropic's are the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """What a piece of a reply turned out to be: words to say, and calls that are complete."""
-
-    text: str = ""
-    calls: tuple[ToolCall, ...] = ()
 
 
 def new_call_id() -> str:
@@ -66,115 +57,25 @@ def sendable_name(name: str) -> str:
     return _UNSENDABLE.sub("_", name)[:64] or "unnamed"
 
 
-class ToolCallParser:
-    """Takes a reply piece by piece; holds back only what may be the beginning of a mark.
+def join_opaque(server: str, **parts: Any) -> str:
+    """Return these parts as one text, which is given back to `server` alone; "" where all are empty.
 
-    wanted: whether calls are told; else they are left out of the text, whatever stands in them.
+    Gemini signs its calls (`extra_content`), DeepSeek and others want the thoughts back that led to a call
+    (`reasoning_content`), Claude its thinking blocks. Another server would refuse such fields.
     """
+    given = {name: part for name, part in parts.items() if part}
+    return joined(json.dumps({_SERVER: server, **given}, ensure_ascii=False, default=str)) if given else ""
 
-    def __init__(
-        self, markup: Markup, new_id: Callable[[], str] = new_call_id, *, wanted: bool = True
-    ) -> None:
-        self._markup = markup
-        self._new_id = new_id
-        self._wanted = wanted
-        self._pending = ""
-        self._state: Literal["start", "text", "call", "closing", "after"] = "start"
 
-    def push(self, text: str) -> Parsed:
-        """Take the next piece. Raises MalformedToolCall."""
-        self._pending += text
-        said: list[str] = []
-        calls: list[ToolCall] = []
-        while True:
-            state, length = self._state, len(self._pending)
-            if state == "call":
-                calls += self._take_call()
-            elif state == "closing":
-                self._take_closing()
-            else:
-                said.append(self._take_text())
-            if (self._state, len(self._pending)) == (state, length):
-                return Parsed("".join(said), tuple(calls))
-
-    def finish(self, cut: bool = False) -> Parsed:
-        """The reply is over; `cut` says that it ran into the token limit, and forgives an unfinished call.
-
-        Raises MalformedToolCall for an unfinished call otherwise.
-        """
-        pending, self._pending = self._pending, ""
-        if self._state == "closing":
-            return Parsed()
-        if self._state != "call":
-            return Parsed(pending)
-        try:
-            return Parsed("", self._calls(json.loads(pending, strict=False)))
-        except json.JSONDecodeError:
-            if cut or not self._wanted:
-                return Parsed()
-            raise MalformedToolCall(f"the reply ends inside this, which is not JSON: {pending!r}") from None
-
-    def _take_text(self) -> str:
-        """Move on to the next call; returns the text that is certainly before it."""
-        bare = not self._markup.opening
-        if self._state == "after" or (bare and self._state == "start"):
-            self._pending = self._pending.lstrip(" \n\t;")
-            if not self._pending:
-                return ""
-        if bare:
-            return self._take_bare_text()
-        before, mark, rest = self._pending.partition(self._markup.opening)
-        if mark:
-            self._state, self._pending = "call", rest
-            return before
-        certain = len(before) - held_back(before, (self._markup.opening,))
-        if certain:
-            self._state = "text"
-        self._pending = before[certain:]
-        return before[:certain]
-
-    def _take_bare_text(self) -> str:
-        if self._state != "text" and self._pending.startswith("{"):
-            self._state = "call"
-            return ""
-        self._state = "text"
-        text, self._pending = self._pending, ""
-        return text
-
-    def _take_call(self) -> tuple[ToolCall, ...]:
-        """Take a complete call from the front of what is pending; () while it is incomplete.
-
-        Its JSON is complete without the mark that follows, so that a tool does not wait for that.
-        """
-        body = self._pending.lstrip()
-        try:
-            value, end = json.JSONDecoder(strict=False).raw_decode(body)
-        except json.JSONDecodeError:  # incomplete, or nonsense, which only the end of the reply shows
-            return ()
-        if not isinstance(value, dict | list) and end == len(body):  # a number may have more digits
-            return ()
-        self._state, self._pending = "closing", body[end:]
-        return self._calls(value)
-
-    def _take_closing(self) -> None:
-        """Leave out the mark behind a call, if there is one."""
-        rest = self._pending.lstrip()
-        closing = self._markup.closing
-        if rest == closing or not closing.startswith(rest):
-            self._state, self._pending = "after", rest.removeprefix(closing)
-
-    def _calls(self, value: Any) -> tuple[ToolCall, ...]:
-        if not self._wanted:
-            return ()
-        return tuple(self._call(item) for item in (value if isinstance(value, list) else [value]))
-
-    def _call(self, value: Any) -> ToolCall:
-        if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-            raise MalformedToolCall(f'no "name" in {value!r}')
-        arguments = value.get("arguments", value.get("parameters", {}))
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        return ToolCall(self._new_id(), value["name"], arguments)
+def opaque_of(text: str, server: str) -> dict[str, Any]:
+    """Return the parts of such a text; none where it is another server's, or was not kept as it was."""
+    if not text:
+        return {}
+    try:
+        parts = json.loads(text)
+    except ValueError:  # a log that leaves words out
+        return {}
+    return parts if isinstance(parts, dict) and parts.get(_SERVER) == server else {}
 
 
 def call_schema(request: Request) -> dict[str, Any]:

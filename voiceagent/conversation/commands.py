@@ -4,10 +4,10 @@ out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from audio.synthesizers import Speech
-from llmcore.engine import Generation, Message, Tool, ToolCall
+from llmcore.engine import LOGGED_IF_SET, Generation, Message, Tool, ToolCall
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.notifications import Notification
@@ -182,9 +182,12 @@ class RestorePlayout:
 
 @dataclass(frozen=True, slots=True)
 class Apologise:
-    """Say the apology that was synthesised at start: as fragment and sound of this response, then its end."""
+    """Say the apology that was synthesised at start: as fragment and sound of this response, then its end.
+    refused: the one for an answer that a filter refused.
+    """
 
     response_id: str
+    refused: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

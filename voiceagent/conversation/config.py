@@ -14,7 +14,7 @@ from llmcore.compression.history_budget import HistoryBudget
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
 from voiceagent.conversation.history import HistoryLimits
-from voiceagent.conversation.latency import STAGES, TOOL_STAGES, LatencyBudget
+from voiceagent.conversation.latency import STAGES, UNBUDGETED_STAGES, LatencyBudget
 from voiceagent.conversation.set_phrases import ENGLISH, SET_PHRASES, SetPhrases
 from voiceagent.conversation.settings import Eagerness, TurnDetection
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -56,6 +56,8 @@ class AgentConfig(Section):
     apology: str = Field(default_factory=_said(attrgetter("apology")))
     """What the caller hears when a stage fails in mid-turn. The default of this and the other set phrases is
     the language's, if there is one (`SET_PHRASES`)."""
+    refusal: str = Field(default_factory=_said(attrgetter("refusal")))
+    """What the caller hears where a filter or a moderation of the LLM's server refused the answer."""
     filler: str = Field(default_factory=_said(attrgetter("filler")))
     """What the caller hears when the answer takes long."""
     filler_after_s: float = Field(default=1.5, gt=0)
@@ -287,6 +289,6 @@ class BudgetConfig(Section):
 
     def to_budget(self) -> LatencyBudget:
         """The same for the latency ledger."""
-        budgeted = [stage for stage in STAGES if stage not in TOOL_STAGES]
+        budgeted = [stage for stage in STAGES if stage not in UNBUDGETED_STAGES]
         stages = {stage: getattr(self, f"{stage}_ms") / 1000 for stage in budgeted}
         return LatencyBudget(stages, self.total_ms / 1000)

@@ -23,7 +23,7 @@ from audio.speech_events import VoiceFaded as VoiceFaded
 from audio.speech_events import VoiceLouder as VoiceLouder
 from audio.speech_events import VoiceNoticed as VoiceNoticed
 from audio.synthesizers import Speech
-from llmcore.engine import FinishReason, ToolCall, Usage
+from llmcore.engine import LOGGED_IF_SET, FinishReason, ToolCall, Usage
 from voiceagent.conversation.agent_events import AgentChanged as AgentChanged
 from voiceagent.conversation.agent_events import AgentEvent as AgentEvent
 from voiceagent.conversation.agent_events import DictationBegan as DictationBegan
@@ -51,7 +51,8 @@ from voiceagent.conversation.client_requests import ResponseRequested as Respons
 from voiceagent.conversation.client_requests import SettingsChanged as SettingsChanged
 from voiceagent.conversation.fragments import Fragment
 
-Stage = Literal["recognizer", "llm", "synthesizer", "limits"]
+Stage = Literal["recognizer", "llm", "synthesizer", "limits", "refusal"]
+"""What failed. limits: a request is more than one may be. refusal: a filter of the LLM's server."""
 
 # ---- Events: the caller's voice (starts, pauses and ends are audio.speech_events') ----
 
@@ -155,11 +156,14 @@ class ResponseWritten:
 
 @dataclass(frozen=True, slots=True)
 class ResponseGenerated:
-    """Everything of the response has been generated and synthesised."""
+    """Everything of the response has been generated and synthesised. opaque: what goes back to the LLM's
+    server with its words.
+    """
 
     response_id: str
     finish_reason: FinishReason
     usage: Usage
+    opaque: str = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

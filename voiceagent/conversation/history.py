@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
-from llmcore.engine import Message, ToolCall
+from llmcore.engine import LOGGED_IF_SET, Message, ToolCall
 from voiceagent.conversation.mcp import (
     McpApprovalRequest,
     McpApprovalResponse,
@@ -28,7 +28,8 @@ CANCELLED = "cancelled: the caller went on"
 class MessageItem:
     """Words of one side. `spoken`: they came or went as sound; `text` is what was understood or played.
 
-    by_line: a phone line has the model know it of the call; nobody said it.
+    by_line: a phone line has the model know it of the call; nobody said it. opaque: what the LLM's server put
+    with the words, and is given back with them.
     """
 
     item_id: str
@@ -37,6 +38,7 @@ class MessageItem:
     spoken: bool = False
     status: ItemStatus = "completed"
     by_line: bool = False
+    opaque: str = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +279,8 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
 
 def _message(item: Item) -> Message | None:
     match item:
-        case MessageItem(role=role, text=text):
-            return Message(role, text) if text.strip() else None
+        case MessageItem(role=role, text=text, opaque=opaque):
+            return Message(role, text, opaque=opaque) if text.strip() else None
         case ToolCallItem(call=call):
             return Message("assistant", "", tool_calls=(call,))
         case ToolOutputItem(output=output, late_for=name) if name:

@@ -20,6 +20,7 @@ Stamp = Literal[
     "tools_done",
     "llm_request",
     "first_token",
+    "thoughts_end",
     "first_fragment",
     "first_sound",
     "first_frame",
@@ -30,7 +31,8 @@ Stamp = Literal[
 speech_end: the caller's last voiced sample. turn_decided: the turn is over.
 transcript_final: its words are settled.
 tool_called, tools_done: of a response that speaks of what tools gave, the first call and the last result.
-llm_request, first_token, first_fragment: the response is asked for, begins, can be spoken. first_sound: the
+llm_request, first_token, first_fragment: the response is asked for, begins, can be spoken. thoughts_end: of a
+model that thinks first, whose first token is of a thought, the first word or call. first_sound: the
 synthesizer gave sound. first_frame: the transport took it. played: the client played it, where that is known.
 """
 Moment = Stamp | Literal["text_complete"]
@@ -42,6 +44,7 @@ StageName = Literal[
     "tools",
     "request",
     "llm_ttft",
+    "thinking",
     "fragmenting",
     "synthesis",
     "playout",
@@ -58,7 +61,9 @@ STAGES: tuple[StageName, ...] = get_args(StageName)
 _STAGE_UNTIL: dict[Stamp, StageName] = dict(zip(STAMPS[1:], STAGES, strict=True))
 TOOL_STAGES: frozenset[StageName] = frozenset(("tool_call", "tools"))
 """Only in turns with tools. They have no budget, and what tools take is left out of that of the whole."""
-_AHEAD: frozenset[StageName] = frozenset(("llm_ttft", "fragmenting", "synthesis"))
+UNBUDGETED_STAGES = TOOL_STAGES | frozenset[StageName](("thinking",))
+"""Stages that have no budget. What a model's thoughts take is part of the whole, which has one."""
+_AHEAD: frozenset[StageName] = frozenset(("llm_ttft", "thinking", "fragmenting", "synthesis"))
 """Stages that a preemptive response goes through before the turn is decided; in the others it waits."""
 _US = 1_000_000
 
@@ -102,6 +107,7 @@ class TurnCounts:
     tokens_wasted: tokens of preemptive responses that were dropped.
     prompt_tokens, cached_tokens: the prompt of the response, and the part of it that the prefix cache saved.
     prefilled_tokens: prompt tokens that the LLM still had to read after the turn's end.
+    thought_tokens: tokens of the response that the model thought before it spoke.
     """
 
     preemptive_attempts: int = 0
@@ -110,6 +116,7 @@ class TurnCounts:
     prompt_tokens: int = 0
     cached_tokens: int = 0
     prefilled_tokens: int = 0
+    thought_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SetPhrases:
-    """apology: when a stage fails in mid-turn. filler: when an answer takes long. idle_prompts: what a silent
-    caller is asked, one after the other. goodbye: to one who stays silent.
+    """apology: when a stage fails in mid-turn. refusal: when a filter refused the answer. filler: when an
+    answer takes long. idle_prompts: what a silent caller is asked, one after the other. goodbye: to one who
+    stays silent.
     """
 
     apology: str
+    refusal: str
     filler: str
     idle_prompts: tuple[str, ...]
     goodbye: str
@@ -19,6 +21,7 @@ class SetPhrases:
 
 ENGLISH = SetPhrases(
     apology="Sorry, something went wrong on my side. Could you say that again?",
+    refusal="I'm sorry, I can't help with that. Is there anything else I can do?",
     filler="One moment.",
     idle_prompts=("Are you still there?",),
     goodbye="Goodbye.",
@@ -27,12 +30,14 @@ SET_PHRASES = {
     "en": ENGLISH,
     "de": SetPhrases(
         apology="Entschuldigung, bei mir ist etwas schiefgegangen. Können Sie das bitte noch einmal sagen?",
+        refusal="Dabei kann ich Ihnen leider nicht helfen. Kann ich sonst etwas für Sie tun?",
         filler="Einen Moment bitte.",
         idle_prompts=("Sind Sie noch da?",),
         goodbye="Auf Wiederhören.",
     ),
     "es": SetPhrases(
         apology="Perdone, algo ha fallado por mi parte. ¿Puede repetirlo, por favor?",
+        refusal="Lo siento, con eso no puedo ayudarle. ¿Puedo hacer algo más por usted?",
         filler="Un momento, por favor.",
         idle_prompts=("¿Sigue ahí?",),
         goodbye="Adiós.",

@@ -24,8 +24,12 @@ from llmcore.engine import (
     FinishReason,
     LlmError,
     Message,
+    RefusedError,
+    ReplyError,
     Request,
     RequestError,
+    ServerError,
+    SetupError,
     Tool,
     ToolCall,
     Usage,
@@ -48,9 +52,13 @@ __all__ = [
     "Piece",
     "RecognizerEngine",
     "RecognizerError",
+    "RefusedError",
+    "ReplyError",
     "Request",
     "RequestError",
     "Samples",
+    "ServerError",
+    "SetupError",
     "Speech",
     "SynthesizerEngine",
     "SynthesizerError",
@@ -93,7 +101,10 @@ class RecognizerEngine(Engine):
 
 
 class LlmEngine(Engine):
-    """A chat model. Raises LlmError: the fallback answers, or the apology is said."""
+    """A chat model. Raises ServerError where it failed, so that it is left alone for a while: the fallback
+    answers, or the apology is said. RefusedError is for a filter, and the caller hears `agent.refusal`. What
+    a model writes around its words (thoughts, calls of tools) is the engine's to leave out.
+    """
 
     @abstractmethod
     def generate(self, request: Request) -> AsyncGenerator[Delta, None]:

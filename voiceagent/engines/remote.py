@@ -18,8 +18,12 @@ from llmcore.engine import (
     Delta,
     LimitError,
     LlmError,
+    RefusedError,
+    ReplyError,
     Request,
     RequestError,
+    ServerError,
+    SetupError,
     SupportsHurry,
     Usage,
 )
@@ -30,7 +34,10 @@ from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, Unhurried
 from voiceagent.text_normalization import Alignment
 
-ENGINE_ERRORS = (RecognizerError, SynthesizerError, LlmError, RequestError, LimitError, BusyError)
+ENGINE_ERRORS = (
+    *(RecognizerError, SynthesizerError, LlmError, RequestError, LimitError, BusyError),
+    *(RefusedError, ReplyError, ServerError, SetupError),
+)
 """What engines raise, and workers see as it is."""
 
 
@@ -132,16 +139,18 @@ async def hurried_at_first(
 ) -> AsyncGenerator[Delta | Unhurried, None]:
     """`deltas`; those that nobody waits for are given as `Unhurried`.
 
-    The first one goes at once, and all that end a fragment that the caller waits for: the worker cuts them
+    The first one goes at once, that with the first words behind thoughts, and all that end a fragment that
+    the caller waits for: the worker cuts them
     as `fragmenter` does, which is a new one. So do tool calls and the end of the response, and with each
     whatever came before it.
     """
-    first, awaited = True, HURRIED_FRAGMENTS
+    first, worded, awaited = True, False, HURRIED_FRAGMENTS
     async with aclosing(deltas):
         async for delta in deltas:
             ended = len(fragmenter.push(delta.text)) if awaited > 0 else 0
             awaited -= ended
-            if first or ended or delta.tool_calls or delta.finish_reason is not None:
+            begins, worded = bool(delta.text) and not worded, worded or bool(delta.text)
+            if first or begins or ended or delta.tool_calls or delta.finish_reason is not None:
                 yield delta
             else:
                 yield Unhurried(delta, one_delta)
@@ -150,7 +159,12 @@ async def hurried_at_first(
 
 def one_delta(first: Delta, second: Delta) -> Delta:
     """Two deltas of a response as one: a worker has as much to do for a word as for ten."""
-    return replace(second, text=first.text + second.text, pieces=first.pieces + second.pieces)
+    return replace(
+        second,
+        text=first.text + second.text,
+        thought=first.thought + second.thought,
+        pieces=first.pieces + second.pieces,
+    )
 
 
 class RemoteLlm:

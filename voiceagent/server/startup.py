@@ -184,6 +184,7 @@ async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:
 async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> Speaking:
     agent = config.agent
     apology = await make_phrase(agent.apology, agent.language, synthesizer)
+    refusal = await make_phrase(agent.refusal, agent.language, synthesizer)
     filler = await make_phrase(agent.filler, agent.language, synthesizer) if agent.filler else None
     return Speaking(
         synthesizer,
@@ -194,6 +195,7 @@ async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> S
         apology=apology,
         filler=filler,
         filler_after_s=agent.filler_after_s,
+        refusal=refusal,
     )
 
 

@@ -62,6 +62,10 @@ class CallMonitor:
         self._repeated.inc()
         self._log.warning("response_repeats", response=response_id, ended=True)
 
+    def refused(self, response_id: str, reason: str) -> None:
+        """A filter of the LLM's server refused the answer."""
+        self._log.warning("response_refused", response=response_id, reason=reason)
+
     def fault(self, where: str, error: BaseException) -> None:
         """Something raised what nobody expected: it is counted, and told once."""
         self._faults.labels(where.replace(" ", "_")).inc()

@@ -113,8 +113,9 @@ class CommandExecutor:
                 self._reports = settings.latency_events
                 self._speaker.configure(settings)
                 self.log_renamed(settings)
-            case do.Apologise(response_id):
-                self._say(response_id, self._speaking.apology)
+            case do.Apologise(response_id, refused):
+                speaking = self._speaking
+                self._say(response_id, (refused and speaking.refusal) or speaking.apology)
                 self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
             case do.Fill(response_id):
                 if self._speaking.filler is not None:

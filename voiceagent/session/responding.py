@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from audio.synthesizers import Synthesizer, SynthesizerError
-from llmcore.engine import Delta, LimitError, LlmError, Usage
+from llmcore.engine import Delta, LimitError, LlmError, RefusedError, Usage
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     Event,
@@ -30,7 +30,9 @@ from voiceagent.session.call_monitor import CallMonitor
 FRAGMENTS_AHEAD = 8
 """Fragments written but not yet spoken; the LLM waits when there are more."""
 
-Milestone = Literal["llm_request", "first_token", "first_fragment", "first_sound", "text_complete"]
+Milestone = Literal[
+    "llm_request", "first_token", "thoughts_end", "first_fragment", "first_sound", "text_complete"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class ResponseWork:
         self._repetition = RepetitionGuard()
         self._text = ""
         self._called_tools = False
+        self._thinks = False
         self._released = asyncio.Event()
         if held_tokens is None:
             self._released.set()
@@ -94,6 +97,9 @@ class ResponseWork:
             await _together(self._write(), self._speak() if self._start.modality == "audio" else self._show())
         except LimitError as error:
             self._post(ResponseFailed(self._id, "limits", str(error)))
+        except RefusedError as error:
+            self._monitor.refused(self._id, str(error))
+            self._post(ResponseFailed(self._id, "refusal", str(error)))
         except LlmError as error:
             self._post(ResponseFailed(self._id, "llm", str(error)))
         except SynthesizerError as error:
@@ -130,6 +136,12 @@ class ResponseWork:
         await self._fragments.put(None)
 
     async def _take(self, delta: Delta) -> None:
+        if delta.thought:
+            self._thinks = True
+            self._stamp(self._id, "first_token")
+        if self._thinks and (delta.text or delta.tool_calls):
+            self._thinks = False
+            self._stamp(self._id, "thoughts_end")
         if delta.text:
             if self.pieces == 0:
                 self._stamp(self._id, "first_token")
@@ -178,7 +190,7 @@ class ResponseWork:
 
     def _generated(self) -> None:
         reason = self._last.finish_reason or "stop"
-        self._post(ResponseGenerated(self._id, reason, self._last.usage or Usage()))
+        self._post(ResponseGenerated(self._id, reason, self._last.usage or Usage(), self._last.opaque))
 
 
 async def _together(*works: Coroutine[Any, Any, None]) -> None:

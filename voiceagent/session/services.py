@@ -67,6 +67,7 @@ class Speaking:
     language: by which text is cut into fragments. lead_s: how far ahead of real time sound is sent.
     pacer: wakes whoever has sound to send.
     greeting: "" where the caller speaks first. apology: what the caller hears when a stage fails.
+    refusal: the same where a filter refused the answer; None for the apology.
     filler: what the caller hears where there is no sound `filler_after_s` after the turn's end, if anything.
     """
 
@@ -78,6 +79,7 @@ class Speaking:
     apology: SetPhrase
     filler: SetPhrase | None
     filler_after_s: float
+    refusal: SetPhrase | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,12 @@ class _Response:
         prompt, cached = self.usage.prompt_tokens, self.usage.cached_tokens
         # What a preemptive response had read was read before the turn was over.
         prefilled = 0 if self.released else prompt - cached
-        self.turn.count(prompt_tokens=prompt, cached_tokens=cached, prefilled_tokens=prefilled)
+        self.turn.count(
+            prompt_tokens=prompt,
+            cached_tokens=cached,
+            prefilled_tokens=prefilled,
+            thought_tokens=self.usage.thought_tokens,
+        )
 
 
 @dataclass(slots=True)
@@ -110,7 +115,7 @@ class TurnStamps:
             case ev.ResponseGenerated(response_id, usage=usage):
                 if response := self._responses.get(response_id):
                     response.usage = usage
-            case ev.ResponseFailed(stage=stage):
+            case ev.ResponseFailed(stage=stage) if stage != "refusal":
                 self._metrics.engine_errors.labels(stage).inc()
             case ev.RecognitionFailed():
                 self._metrics.engine_errors.labels("recognizer").inc()

@@ -51,7 +51,7 @@ class LlmMetrics:
         )
         self._fallbacks = Counter(
             "voiceagent_llm_primary_failures",
-            "Requests that the LLM did not answer to the end: error, timeout, busy or circuit_open.",
+            "Requests that the LLM did not answer: error, timeout, busy, circuit_open, setup, reply.",
             ("reason",),
             registry=registry,
         )
@@ -141,13 +141,16 @@ class _Requests:
         self._queue = histogram("queue_seconds", "Wait inside the engine.", TTFT_BUCKETS_S)
         cached = "Prompt tokens a request that the prefix cache saved."
         self._cached = histogram("request_cached_tokens", cached, CACHED_BUCKETS)
-        self._requests = counter("requests", "Requests: finished, failed or cancelled.", "ending")
+        self._requests = counter("requests", "Requests: finished, failed, refused or cancelled.", "ending")
         self._prompt_tokens = counter("prompt_tokens", "Tokens of prompts.")
         self._cached_tokens = counter("cached_tokens", "Prompt tokens that were found in the prefix cache.")
         self._written_tokens = counter(
             "cache_written_tokens", "Those that were written to a cache at a price."
         )
         self._output_tokens = counter("output_tokens", "Tokens of responses; their rate is tokens/s.")
+        self._thought_tokens = counter(
+            "thought_tokens", "Those of them that are thoughts, which nobody hears."
+        )
 
     def count(self, engine: str, model: str, figures: RequestFigures) -> None:
         """Count a request that is over; of a prefill, what it had written to a cache that is paid for."""
@@ -170,6 +173,7 @@ class _Requests:
         self._prompt_tokens.labels(engine, model).inc(usage.prompt_tokens)
         self._cached_tokens.labels(engine, model).inc(usage.cached_tokens)
         self._output_tokens.labels(engine, model).inc(usage.completion_tokens)
+        self._thought_tokens.labels(engine, model).inc(usage.thought_tokens)
 
 
 class _Speculation:

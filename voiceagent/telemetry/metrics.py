@@ -108,7 +108,7 @@ class Metrics:
         for stage in turn.stages:
             self._stage_seconds.labels(stage.name).observe(stage.duration_s)
         # Where a response calls tools alone, the next one measures the turn.
-        asked_alone = bool(turn.stages) and turn.stages[-1].name == "request"
+        asked_alone = bool(turn.stages) and turn.stages[-1].name in ("request", "thinking")
         if turn.stages and turn.stages[0].name == "endpointing" and not asked_alone:
             self._turn_seconds.observe(turn.total_s)
         for name in turn.over_budget:
@@ -157,6 +157,7 @@ def _log_turn(turn: TurnReport, call_id: str) -> None:
         prompt_tokens=counts.prompt_tokens,
         cached_tokens=counts.cached_tokens,
         prefilled_tokens=counts.prefilled_tokens,
+        thought_tokens=counts.thought_tokens,
         **decided,
     )
 

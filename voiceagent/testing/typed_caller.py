@@ -173,9 +173,13 @@ async def _services(llm: Llm, language: str, clock: Callable[[], float]) -> Serv
     agent, history, turn = AgentConfig(language=language), HistoryConfig(), TurnConfig()
     silent = SilentSynthesizer()
     apology = await make_phrase(agent.apology, agent.language, silent)
+    refusal = await make_phrase(agent.refusal, agent.language, silent)
     return Services(
         Hearing(FrontEnd(), SilentRecognizer(), None, turn.to_endpointing(), EchoConfig(), 10.0),
-        Speaking(silent, agent.language, 0.06, Pacer(clock), "", apology, None, agent.filler_after_s),
+        Speaking(
+            *(silent, agent.language, 0.06, Pacer(clock), "", apology, None, agent.filler_after_s),
+            refusal=refusal,
+        ),
         Answering(llm, turn.to_policy(agent, history), 0, history),
         Measuring(Metrics(), BudgetConfig().to_budget(), clock),
         CallSettings("", agent.temperature, None, output_modality="text"),

@@ -8,7 +8,18 @@ from dataclasses import replace
 import pytest
 from scripted_llm import HANG, ScriptedLlm
 
-from llmcore.engine import BusyError, LlmError, Message, Request, RequestError
+from llmcore.engine import (
+    BusyError,
+    Delta,
+    LlmError,
+    Message,
+    RefusedError,
+    ReplyError,
+    Request,
+    RequestError,
+    SetupError,
+    ToolCall,
+)
 from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 
@@ -158,3 +169,71 @@ async def test_both_are_started_and_closed():
     await both.llm.start()
     await both.llm.close()
     assert [(engine.started, engine.closed) for engine in (both.primary, both.fallback)] == [(1, 1), (1, 1)]
+
+
+THOUGHT = Delta(thought="Hm.")
+END = Delta(finish_reason="stop")
+
+
+@pytest.mark.parametrize(
+    "empty", [[], ["\n"], [" ", "..."], ["\N{THUMBS UP SIGN}"], [THOUGHT, "?!"], [THOUGHT]]
+)
+async def test_a_reply_without_words_is_asked_for_once_more(empty, caplog):
+    both = world(empty, ["hello"])
+    assert await both.ask() == "hello"
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "has no words" in caplog.text
+    assert (len(both.primary.requests), both.fallback.requests, both.reasons) == (2, [], [])
+
+
+async def test_the_fallback_answers_where_the_second_reply_has_no_words_either():
+    both = world([])
+    assert await both.ask() == "from the other"
+    assert (len(both.primary.requests), both.reasons) == (2, ["reply"])
+
+
+async def test_where_no_engine_has_words_that_is_an_error():
+    both = World(ScriptedLlm(["..."]), ScriptedLlm([" "]))
+    with pytest.raises(ReplyError, match="has no words"):
+        await both.ask()
+
+
+async def test_words_may_come_behind_blanks_and_thoughts():
+    assert await world([THOUGHT, "\n", "¿", "Sí?"]).ask() == "\n¿Sí?"
+
+
+async def test_a_call_is_a_reply_without_words():
+    call = ToolCall("c1", "look", "{}")
+    both = world(["\n", Delta(tool_calls=(call,)), END])
+    async with aclosing(both.llm.generate(ASK)) as deltas:
+        assert [call for delta in [delta async for delta in deltas] for call in delta.tool_calls] == [call]
+
+
+async def test_thoughts_are_signs_of_life():
+    thinking = [THOUGHT, asyncio.Event(), "hello"]
+    both = world(thinking)
+    deltas = both.llm.generate(ASK)
+    assert (await anext(deltas)).thought == "Hm."
+    thinking[1].set()
+    assert (await anext(deltas)).text == "hello"
+    await deltas.aclose()
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [(ReplyError("an error in the stream"), "reply"), (SetupError("wrong key"), "setup")],
+)
+async def test_what_is_no_failure_of_the_server_goes_to_the_fallback_and_leaves_it_in_use(failure, reason):
+    both = world([failure])
+    assert [await both.ask() for _ in range(4)] == ["from the other"] * 4
+    assert (len(both.primary.requests), both.reasons) == (4, [reason] * 4)
+    assert both.llm.trouble == ""
+
+
+async def test_one_callers_filter_is_nothing_to_another_caller():
+    both = world(*[[RefusedError("filtered")]] * 5, ["hello"])
+    for _ in range(5):
+        with pytest.raises(RefusedError):
+            await both.ask()
+    assert await both.ask() == "hello"
+    assert (both.fallback.requests, both.llm.trouble) == ([], "")

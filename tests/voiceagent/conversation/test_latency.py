@@ -143,6 +143,12 @@ def test_a_serial_turn_takes_from_its_first_stamp_to_its_last(times_us: list[int
     assert tuple(stage.name for stage in turn.stages) == STAGES
 
 
+def test_the_time_from_a_first_thought_to_the_first_word_is_named():
+    turn = report(SERIAL | {"thoughts_end": 10.36})
+    stages = {"llm_ttft": 100_000, "thinking": 9_000, "fragmenting": 11_000}
+    assert stages.items() <= durations_us(turn).items()
+
+
 def test_a_report_names_what_broke_the_budget():
     budget = LatencyBudget({"endpointing": 0.2, "recognition": 0.049, "llm_ttft": 0.099}, total_s=0.4)
     turn = report(SERIAL, budget)

@@ -124,10 +124,17 @@ _WRITERS: dict[type[Any], Writer] = {}
 def _writer_of(kind: type[Any]) -> Writer:
     """The function that writes the fields of a dataclass."""
     if kind not in _WRITERS:
-        writers = [(name, _writer(hint, name in PLAIN_FIELDS)) for name, (hint, _) in _fields(kind).items()]
+        writers = [
+            (name, _writer(hint, name in PLAIN_FIELDS), field.metadata.get("logged") == "if_set")
+            for name, (hint, field) in _fields(kind).items()
+        ]
 
         def write(value: Any, texts: Texts) -> Json:
-            return {name: writer(getattr(value, name), texts) for name, writer in writers}
+            return {
+                name: writer(getattr(value, name), texts)
+                for name, writer, if_set in writers
+                if not if_set or getattr(value, name)
+            }
 
         _WRITERS[kind] = write
     return _WRITERS[kind]
@@ -260,7 +267,9 @@ _FIELDS: dict[type[Any], dict[str, tuple[Any, Field[Any]]]] = {}
 
 
 def _fields(kind: type[Any]) -> dict[str, tuple[Any, Field[Any]]]:
-    """The fields of a dataclass, each with its type, but for those marked as not to be logged: secrets."""
+    """The fields of a dataclass, each with its type, but for those marked as not to be logged: secrets. Some
+    are marked as logged only where they are set, as nearly all values have none ("if_set").
+    """
     if kind not in _FIELDS:
         hints = get_type_hints(kind)
         logged = [field for field in fields(kind) if field.metadata.get("logged", True)]

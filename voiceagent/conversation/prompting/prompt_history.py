@@ -129,7 +129,9 @@ class PromptHistory:
             if isinstance(item, MessageItem) and item.role == "user":
                 question = item.text
             elif isinstance(item, ToolOutputItem):
-                shown[index] = replace(item, output=self._cut_output(item, question))
+                output = self._cut_output(item, question)
+                if output != item.output:
+                    shown[index] = replace(item, output=output)
         return shown
 
     def _cut_output(self, item: ToolOutputItem, question: str) -> str:

@@ -200,7 +200,8 @@ class CurrentResponse:
         match event:
             case ev.ResponseFailed(stage=stage, reason=reason):
                 cancel = do.CancelResponse(response.response_id)
-                return [cancel, *self._fail(response, f"{stage}: {reason}")]
+                refused = stage == "refusal"
+                return [cancel, *self._fail(response, f"{stage}: {reason}", refused)]
             case ev.ResponseLate():
                 # something was said: the caller knows that he is heard
                 late = response.spoken and not response.played.text
@@ -250,23 +251,23 @@ class CurrentResponse:
         return not (self._history.as_logged or response.joined or fragment.text.strip())
 
     def _generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
-        failure = response.phase.result.failure if isinstance(response.phase, Generating) else ""
-        if response.refused_calls and not response.played.text and not failure:
+        made = response.phase.result if isinstance(response.phase, Generating) else Result()
+        if response.refused_calls and not response.played.text and not made.failure:
             return self._fail(response, "llm: it calls tools without end (agent.max_tool_rounds)")
-        result = Result(event.finish_reason, event.usage, failure)
+        result = replace(made, finish_reason=event.finish_reason, usage=event.usage, opaque=event.opaque)
         if not response.spoken:
             return self._end(response, result, response.played.text)
         response.phase = Playing(result)
         return [do.FinishPlayout(response.response_id)]
 
-    def _fail(self, response: Response, failure: str) -> list[Command]:
+    def _fail(self, response: Response, failure: str, refused: bool = False) -> list[Command]:
         # a failure before the end: what was made so far is played, and then the apology
-        result = Result(failure=failure)
+        result = Result(failure=failure, refused=refused)
         if not response.spoken:
             return self._end(response, result, response.played.text)
         response.phase = Generating(result)
         response.played.drop_unspoken()
-        return [*self.cancel_preemptive(), do.Apologise(response.response_id)]
+        return [*self.cancel_preemptive(), do.Apologise(response.response_id, refused)]
 
     def _stopped(self, response: Response, stopping: Stopping, played_s: float) -> list[Command]:
         if stopping.reported_played_s is not None:  # clients that count by a clock count pauses in
@@ -282,17 +283,19 @@ class CurrentResponse:
         notified = isinstance(response.phase, Sent) or (cut is not None and cut.notified)
         # the caller heard some of it, but the whole turn is answered in its place
         played = "" if response.played.false_end else played.strip()
-        self._keep(response, played, whole=cut is None and not result.failure)
+        whole = cut is None and not result.failure
+        self._keep(response, played, whole, result.opaque if whole else "")
         response.phase = Over(played, cut.reason if cut else "", result.usage)
         self.active = None
         self._over.append(response)
         return [] if notified else [_ended(response, result, cut)]
 
-    def _keep(self, response: Response, played: str, whole: bool) -> None:
+    def _keep(self, response: Response, played: str, whole: bool, opaque: str = "") -> None:
         if not response.joined or response.item_id not in self._history:
             return
         status: ItemStatus = "completed" if whole else "incomplete"
-        self._history.put(MessageItem(response.item_id, "assistant", played, response.spoken, status))
+        item = MessageItem(response.item_id, "assistant", played, response.spoken, status, opaque=opaque)
+        self._history.put(item)
         if response.spoken:
             self.sounds[response.item_id] = response.played
             while len(self.sounds) > REMEMBERED_SOUNDS:
@@ -315,7 +318,9 @@ def _started(response: Response) -> notify.NotifyResponseStarted:
 def _ended(response: Response, result: Result, cut: Stopping | None = None) -> notify.NotifyResponseEnded:
     status: notify.ResponseStatus = "completed"
     reason = ""
-    if result.failure:
+    if result.refused:
+        status, reason = "incomplete", "content_filter"  # OpenAI's words for it
+    elif result.failure:
         status, reason = "failed", result.failure
     elif cut is not None:
         status, reason = "cancelled", cut.reason

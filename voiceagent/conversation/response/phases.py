@@ -32,11 +32,15 @@ MadeEvent = (
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How the making went. finish_reason: None while it goes on; failure: what broke, "" for nothing."""
+    """How the making went. finish_reason: None while it goes on; failure: what broke, "" for nothing;
+    refused: a filter did. opaque: what goes back to the LLM's server with the words.
+    """
 
     finish_reason: FinishReason | None = None
     usage: Usage = field(default_factory=Usage)
     failure: str = ""
+    refused: bool = False
+    opaque: str = ""
 
 
 @dataclass(frozen=True, slots=True)

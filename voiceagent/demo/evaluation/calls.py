@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from llmcore.engine import ToolCall
-from llmcore.text.tool_calls import MARKUPS, MalformedToolCall, ToolCallParser
+from llmcore.text.control_text import ControlText
+from llmcore.text.tool_calls import MalformedToolCall
 from voiceagent.demo.data.labelled_calls import CALLED, LabelledCall
 from voiceagent.demo.data.requests import Call
 from voiceagent.demo.evaluation.answering import Answer
@@ -71,12 +72,13 @@ def with_calls_as_words(answer: Answer) -> Answer:
 def calls_in(text: str) -> tuple[str, list[Call]]:
     """The words and the calls in what the model wrote; a call that cannot be read counts as one of the tool
     ""."""
-    parser = ToolCallParser(MARKUPS["hermes"])
+    control = ControlText()
     try:
-        parsed, rest = parser.push(text), parser.finish()
+        parts = [*control.push(text), *control.finish()]
     except MalformedToolCall:
         return "", [Call("")]
-    return (parsed.text + rest.text).strip(), [_call(call) for call in (*parsed.calls, *rest.calls)]
+    words = "".join(part.words for part in parts)
+    return words.strip(), [_call(call) for part in parts for call in part.calls]
 
 
 def _call(call: ToolCall) -> Call:

@@ -86,6 +86,7 @@ def of_turn(report: TurnReport) -> Attributes:
         "voiceagent.preemptive.tokens_wasted": counts.tokens_wasted,
         "voiceagent.prompt.tokens": counts.prompt_tokens,
         "voiceagent.prompt.tokens_read_after_turn": counts.prefilled_tokens,
+        "voiceagent.thought.tokens": counts.thought_tokens,
     }
     for stage in report.stages:
         told[f"voiceagent.stage.{stage.name}_s"] = stage.duration_s

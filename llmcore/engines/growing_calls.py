@@ -1,0 +1,129 @@
+"""Puts the calls of a reply together from the pieces in which servers stream them. Pure.
+
+Names and ids are atoms: servers repeat them in each piece, or give them once. Where neither an index nor an
+id tells two calls apart, the end of the first one's JSON does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from llmcore.text.written_calls import value_end
+
+
+@dataclass(slots=True)
+class GrowingCall:
+    """One call. extra: what the server put with it beside id, name and arguments; of_function: in its
+    function."""
+
+    call_id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+    of_function: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments as JSON text. A server may send all that there is by now with each piece, or an empty
+        object before the true one.
+        """
+        joined = "".join(self.pieces).strip()
+        if not joined or is_whole(joined):
+            return joined or "{}"
+        last = self.pieces[-1]
+        return last if is_whole(last) and len(last) > 2 else joined
+
+    def is_other(self, call_id: str, name: str) -> bool:
+        """Return whether a piece with this id and name, under the index of this call, begins another one."""
+        if not name:
+            return False
+        joined = "".join(self.pieces).strip()
+        ended = is_whole(joined) and joined != "{}"
+        if call_id and self.call_id:
+            # an id that differs in each piece of one call is no id
+            return call_id != self.call_id and (ended or name != self.name or joined in ("", "{}"))
+        return ended or bool(self.name and name != self.name)
+
+
+def is_whole(text: str) -> bool:
+    """Return whether a text is a JSON object from its first character to its last."""
+    text = text.strip()
+    if not text.startswith("{") or value_end(text) != (len(text), True):
+        return False
+    try:
+        json.loads(text, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+class GrowingCalls:
+    """All calls of one reply, in the order in which they began."""
+
+    def __init__(self) -> None:
+        self._calls: list[GrowingCall] = []
+        self._newest: dict[int | None, GrowingCall] = {}
+
+    def add(self, piece: Mapping[str, Any]) -> None:
+        """Take in a piece, an entry of `tool_calls` as the server sent it."""
+        function = piece.get("function") or {}
+        index, call_id, name = piece.get("index"), str(piece.get("id") or ""), str(function.get("name") or "")
+        call = self._newest.get(index)
+        if call is None and index is None and not (call_id or name) and self._calls:
+            call = self._calls[-1]
+        if call is None or call.is_other(call_id, name):
+            call = GrowingCall()
+            self._calls.append(call)
+        self._newest[index] = call
+        call.call_id, call.name = call.call_id or call_id, call.name or name
+        arguments = function.get("arguments")
+        if arguments:  # some servers send the object itself
+            call.pieces.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
+        merge(call.extra, {key: value for key, value in piece.items() if key not in _OF_CALLS})
+        merge(call.of_function, {key: value for key, value in function.items() if key not in _OF_FUNCTIONS})
+
+    def calls(self) -> list[GrowingCall]:
+        """Return the calls; those without a name are none."""
+        return [call for call in self._calls if call.name or call.pieces]
+
+
+_OF_CALLS = ("index", "id", "type", "function")
+_OF_FUNCTIONS = ("name", "arguments")
+_STREAMED = ("reasoning_content", "reasoning", "text", "summary", "data", "thinking")
+"""Fields whose text comes in pieces; of all others the newest value is the whole."""
+
+
+def merge(known: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add what a further piece of a stream has, to what is known."""
+    for key, value in more.items():
+        before = known.get(key)
+        if value is None:
+            continue
+        if isinstance(before, dict) and isinstance(value, dict):
+            merge(before, value)
+        elif isinstance(before, list) and isinstance(value, list):
+            _merge_lists(before, value)
+        elif isinstance(before, str) and isinstance(value, str) and key in _STREAMED:
+            known[key] = before + value
+        else:
+            known[key] = value
+
+
+def _merge_lists(known: list[Any], more: list[Any]) -> None:
+    """Parts with an index or an id go on with the part of the same; others are further ones."""
+    for value in more:
+        place = _place(value)
+        same = next((each for each in known if place is not None and _place(each) == place), None)
+        if same is None:
+            known.append(value)
+        else:
+            merge(same, value)
+
+
+def _place(value: Any) -> tuple[Any, Any] | None:
+    if not isinstance(value, dict) or value.get("index", value.get("id")) is None:
+        return None
+    return value.get("type"), value.get("index", value.get("id"))

@@ -1,0 +1,127 @@
+"""The marks that models write around what is not to be said: thoughts, tool calls, roles of a chat format.
+Pure.
+
+Each family is named at its line. The marks are those of the models' own chat templates and of the parsers
+that vLLM, SGLang and llama.cpp have for them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["thought", "call", "header", "dropped", "unopened"]
+"""What a mark opens: a thought, a call, a header of the harmony format, text that is left out. "unopened":
+the end of a thought, which has no beginning where it is met in the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """What stands between an opening mark and the first of `closings`.
+
+    limits: marks that end it too, but belong to what follows. opening: its mark, without what varies.
+    """
+
+    kind: Kind
+    closings: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
+    opening: str = ""
+
+
+_THOUGHTS = {
+    "<think>": "</think>",  # DeepSeek R1, Qwen 3, MiniMax, Nemotron, Phi 4 and most others
+    "<thinking>": "</thinking>",
+    "<thought>": "</thought>",  # EXAONE
+    "<thoughts>": "</thoughts>",
+    "<reasoning>": "</reasoning>",
+    "<reflection>": "</reflection>",
+    "<scratchpad>": "</scratchpad>",
+    "<analysis>": "</analysis>",
+    "<inner_monologue>": "</inner_monologue>",
+    "<seed:think>": "</seed:think>",  # Seed-OSS
+    "[think]": "[/think]",  # Magistral
+    "<|start_thinking|>": "<|end_thinking|>",  # Command A
+    "<|inner_prefix|>": "<|inner_suffix|>",  # Apertus
+    "<|begin_of_thought|>": "<|end_of_thought|>",  # Sky-T1
+    "◁think▷": "◁/think▷",  # Kimi
+    "<|channel>": "<channel|>",  # Gemma 4
+}
+_CALLS = {
+    "<tool_call>": "</tool_call>",  # Hermes, Qwen, GLM, Nemotron
+    "<tool_calls>": "</tool_calls>",  # Jamba, Hunyuan
+    "<toolcall>": "</toolcall>",  # Nemotron 4
+    "<tool_code>": "</tool_code>",
+    "<function_call>": "</function_call>",
+    "<function_calls>": "</function_calls>",  # Olmo 3
+    "<functioncall>": "</functioncall>",
+    "<function=": "</function>",  # Llama 3.1, Qwen 3 Coder
+    "<function(": "</function>",
+    "<function name=": "</function>",
+    "<invoke name=": "</invoke>",  # MiniMax M2
+    "<minimax:tool_call>": "</minimax:tool_call>",
+    "<|tool_call|>": "<|/tool_call|>",  # Phi 4 mini, Granite
+    "<|tool_call>": "<tool_call|>",  # Gemma 4
+    "<start_function_call>": "<end_function_call>",  # FunctionGemma
+    "<|tool_call_start|>": "<|tool_call_end|>",  # LFM 2
+    "<|start_action|>": "<|end_action|>",  # Command R and A
+    "<|tool_call_begin|>": "<|tool_call_end|>",  # Kimi K2
+    "<｜tool▁call▁begin｜>": "<｜tool▁call▁end｜>",  # DeepSeek V3
+    "<｜dsml｜function_calls>": "</｜dsml｜function_calls>",  # DeepSeek V3.2
+    "[tool_calls]": "",  # Mistral
+    "functools[": "]",  # Phi 4 mini
+}
+_PYTHON_ENDS = ("<|eom_id|>", "<|eot_id|>")
+_DROPPED = {
+    "<tool_response>": "</tool_response>",  # a result that the model made up
+    "<tool_result>": "</tool_result>",
+    "[tool_results]": "[/tool_results]",
+    "<|start_header_id|>": "<|end_header_id|>",  # Llama 3: the role of the next message
+    "<|im_start|>": "\n",  # ChatML: the same
+}
+_WRAPPERS = (
+    *("<answer>", "</answer>", "<response>", "</response>", "<final>", "</final>"),
+    *("<final_answer>", "</final_answer>", "</tool_call>", "</tool_calls>", "</function>", "</invoke>"),
+    *("<end_of_turn>", "<start_of_turn>model", "<turn|>", "</s>", "<s>", "[/inst]"),
+)
+"""Marks that are left out alone; what stands between them is said."""
+_HARMONY_ENDS = ("<|end|>", "<|return|>", "<|call|>")
+_HARMONY_NEXT = ("<|start|>", "<|channel|>")
+HARMONY_MESSAGE = "<|message|>"
+
+REGIONS: dict[str, Region] = {
+    **{mark: Region("thought", (closing,), opening=mark) for mark, closing in _THOUGHTS.items()},
+    **{closing: Region("unopened") for closing in _THOUGHTS.values()},
+    **{mark: Region("call", (closing,) if closing else (), opening=mark) for mark, closing in _CALLS.items()},
+    "<|python_tag|>": Region("call", _PYTHON_ENDS, opening="<|python_tag|>"),  # Llama 3.1
+    **{mark: Region("dropped", (closing,)) for mark, closing in _DROPPED.items()},
+    **{mark: Region("dropped") for mark in _WRAPPERS},
+    **{mark: Region("header", (HARMONY_MESSAGE,), _HARMONY_ENDS, opening=mark) for mark in _HARMONY_NEXT},
+}
+"""By the mark that opens it, in small letters."""
+STARTED_IN_THOUGHT = Region("thought", tuple(_THOUGHTS.values()))
+"""A reply whose prompt ends with the opening mark of a thought."""
+HARMONY_THOUGHT = Region("thought", _HARMONY_ENDS, _HARMONY_NEXT)
+HARMONY_CALL = Region("call", _HARMONY_ENDS, _HARMONY_NEXT)
+
+TRIGGERS = re.compile(r"[<\[{`◁]")
+"""A character by which a mark, or a call without one, may begin."""
+MARK = re.compile("|".join(map(re.escape, REGIONS)), re.IGNORECASE | re.ASCII)
+SPECIAL_TOKEN = re.compile(r"<[|｜][\w▁ /:.-]{1,40}[|｜]>")
+"""Special tokens in the text of a reply, which are never words."""
+SPECIAL_TOKEN_BEGINS = re.compile(r"<(?:[|｜][\w▁ /:.-]{0,40}[|｜]?)?\Z")
+LONGEST_HEADER = 200
+PREFIXES = frozenset(mark[:length] for mark in REGIONS for length in range(1, len(mark)))
+"""All beginnings of marks, in small letters."""
+
+
+def leaves_thought_open(prompt: str) -> bool:
+    """Return whether a rendered prompt ends with the opening mark of a thought: a reply begins in it."""
+    return prompt.rstrip().lower().endswith(tuple(_THOUGHTS))
+
+
+def are_special_tokens(tokens: frozenset[str]) -> bool:
+    """Return whether a tokenizer has a mark among its special tokens: they must not be left out of the text
+    then, or what they mark would be read as words.
+    """
+    return any(token.lower() in REGIONS for token in tokens)

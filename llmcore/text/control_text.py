@@ -1,0 +1,395 @@
+"""Takes a model's text in pieces, and tells words to say from thoughts and tool calls. Pure.
+
+Only what may be the beginning of a mark is held back, and no longer than until its next character decides.
+However a text is cut into pieces, the same words and calls come out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+
+from llmcore.engine import ToolCall
+from llmcore.text.control_marks import (
+    HARMONY_CALL,
+    HARMONY_THOUGHT,
+    LONGEST_HEADER,
+    MARK,
+    PREFIXES,
+    REGIONS,
+    SPECIAL_TOKEN,
+    SPECIAL_TOKEN_BEGINS,
+    STARTED_IN_THOUGHT,
+    TRIGGERS,
+    Region,
+)
+from llmcore.text.stop_strings import held_back
+from llmcore.text.tool_calls import MalformedToolCall, new_call_id
+from llmcore.text.unmarked_calls import judge
+from llmcore.text.written_calls import WrittenCall, json_start, read_calls, value_end
+
+_RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
+_CHANNEL = re.compile(r"(?:<\|channel\|>)?\s*(\w+)\s*(?:<|to=|json|\Z)")
+_BETWEEN_CALLS = " \n\t;,}"
+"""What models write between two calls; a brace too many is a mistake of theirs."""
+_UNMARKED, _FENCED = Region("call"), Region("call", ("```",))
+"""A call without a mark was read, or one in a code fence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of a reply: words to say, a thought, or calls that are complete."""
+
+    words: str = ""
+    thought: str = ""
+    calls: tuple[ToolCall, ...] = ()
+
+
+class _Said:
+    """What has come out of a reply. doubtful: words are held back at first, as in `ControlText`."""
+
+    def __init__(self, doubtful: bool) -> None:
+        self._parts: list[Part] = []
+        self.last = ""
+        """The last character that was said."""
+        self._blank = False  # since a region ended
+        self.behind = False
+        """A region has ended, and no words came since: blank text there is at most one space."""
+        self.doubted: list[str] | None = [] if doubtful else None
+        """Words that are held back as they may be a thought; None where none are."""
+
+    def end_region(self, blank: bool = False) -> None:
+        """What stood between marks is over. blank: with blank text at its end."""
+        self.behind, self._blank = True, blank or (self._blank and self.behind)
+
+    def say(self, text: str) -> bool:
+        """Words, or blank text; whether it is any words yet."""
+        if self.behind:
+            words = text.lstrip()
+            self._blank = self._blank or len(words) < len(text)
+            if not words:
+                return False
+            self.behind = False
+            text = f" {words}" if self._blank and self.last and not self.last.isspace() else words
+        if text and self.doubted is None:
+            self._parts.append(Part(text))
+        elif text and self.doubted is not None:
+            self.doubted.append(text)
+        self.last = text[-1:] or self.last
+        return bool(text)
+
+    def add(self, part: Part) -> None:
+        """A thought, or calls."""
+        if part.calls:  # a thought without its beginning has its end before it calls
+            self._parts += self.release()
+        self._parts.append(part)
+
+    def end_doubt(self) -> None:
+        """The words that were held back were a thought."""
+        held, self.doubted = self.doubted, None
+        if held:
+            self._parts.append(Part(thought="".join(held)))
+            self.last = ""
+
+    def release(self) -> list[Part]:
+        """The words that were held back."""
+        held, self.doubted = self.doubted, None
+        return [Part(words) for words in held or ()]
+
+    def take(self) -> list[Part]:
+        """The parts, neighbours of one kind joined."""
+        parts, self._parts = self._parts, []
+        taken: list[Part] = []
+        for part in parts:
+            last = taken[-1] if taken else None
+            if last is not None and last.words and part.words:
+                taken[-1] = Part(last.words + part.words)
+            elif last is not None and last.thought and part.thought:
+                taken[-1] = Part(thought=last.thought + part.thought)
+            else:
+                taken.append(part)
+        return taken
+
+
+class ControlText:
+    """The text of one reply.
+
+    names: of the tools that the model knows, whose calls need no mark. wanted: whether calls are passed on;
+    else those with a mark are left out, and others are words. any_name: JSON is a call whatever its name.
+    in_thought: the prompt has opened a thought already. doubtful: what comes first may be a thought whose end
+    alone is marked: it is held back until that shows, or until `release`.
+    """
+
+    def __init__(
+        self,
+        names: Iterable[str] = (),
+        *,
+        wanted: bool = True,
+        any_name: bool = False,
+        in_thought: bool = False,
+        doubtful: bool = False,
+        new_id: Callable[[], str] = new_call_id,
+    ) -> None:
+        self._names = frozenset(names) if wanted else frozenset()
+        self._wanted = wanted
+        self._any_name = any_name and wanted
+        self._new_id = new_id
+        self._region: Region | None = STARTED_IN_THOUGHT if in_thought else None
+        self._pending = ""
+        self._called = False  # in a region of calls, one of which has come
+        self._begun = False
+        self._out = _Said(doubtful)
+        self._plain = self._thinking = False  # what has no mark passes as it is, or is thought
+        self.unopened = False
+        """Whether a thought ended that had no beginning."""
+
+    def push(self, text: str) -> list[Part]:
+        """Take the next piece. Raises MalformedToolCall."""
+        if self.passes(text):
+            return [Part(text)]
+        if self._thinking and TRIGGERS.search(text) is None:
+            return [Part(thought=text)] if text else []
+        self._pending += text
+        while self._step():
+            pass
+        held_back = self._pending or self._out.behind or self.doubted is not None
+        self._plain = self._begun and self._region is None and not held_back
+        self._thinking = self._region is not None and self._region.kind == "thought" and not self._pending
+        return self._out.take()
+
+    def passes(self, text: str) -> bool:
+        """Take the next piece if it is words that pass as they are, as nearly all are; whether it was."""
+        if not self._plain or not text or TRIGGERS.search(text) is not None:
+            return False
+        self._out.last = text[-1]
+        return True
+
+    @property
+    def doubted(self) -> list[str] | None:
+        """Words that are held back as they may be a thought; None where none are."""
+        return self._out.doubted
+
+    def release(self) -> list[Part]:
+        """Pass on the words that were held back as doubtful."""
+        return self._out.release()
+
+    def finish(self, cut: bool = False) -> list[Part]:
+        """The reply is over. cut: by the token limit, which forgives an unfinished call.
+
+        Raises MalformedToolCall.
+        """
+        pending, self._pending = self._pending, ""
+        region, self._region = self._region, None
+        if region is None:
+            if len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending):
+                self._say(pending)
+        elif region.kind == "thought":
+            self._think(pending)
+        elif region.kind == "call" and not self._called:
+            try:
+                self._call(read_calls(pending, self._names)) if self._wanted else None
+            except MalformedToolCall:
+                if not cut:
+                    raise
+        return [*self.release(), *self._out.take()]
+
+    # ---- one step: False where more text decides
+
+    def _step(self) -> bool:
+        if self._region is None:
+            return self._read_words()
+        match self._region.kind:
+            case "call":
+                return self._read_call(self._region)
+            case "header":
+                return self._read_header(self._region)
+            case _:
+                return self._read_until(self._region)
+
+    def _read_words(self) -> bool:
+        if not self._begun and self._read_start():
+            return bool(self._pending) and self._region is None and self._begun
+        found = TRIGGERS.search(self._pending)
+        if found is None:
+            self._say(self._pending)
+            self._pending = ""
+            return False
+        at = found.start()
+        self._say(self._pending[:at])
+        self._pending = self._pending[at:]
+        return self._read_trigger()
+
+    def _read_start(self) -> bool:
+        """At the beginning of a reply: a call that begins with its name. True where one is, or may be."""
+        start = self._pending.lstrip()
+        if not start:
+            return bool(self._names)
+        if start[0].isalpha() and self._names:
+            if mark := MARK.match(start):
+                self._open(mark[0], start[mark.end() :])
+                return True
+            if start.lower() in PREFIXES or self._read_unmarked(start):
+                return True
+        self._begun = True
+        return False
+
+    def _read_unmarked(self, text: str) -> bool:
+        """Whether a call without a mark was taken from the front of `text`, or may be one."""
+        verdict = judge(text, self._names, any_name=self._any_name)
+        if verdict == "text":
+            return False
+        if verdict == "open":
+            return True
+        end, calls = verdict
+        self._call(calls)
+        self._begun, self._called = True, True
+        self._region, self._pending = _FENCED if text.startswith("`") else _UNMARKED, text[end:]
+        return True
+
+    def _read_trigger(self) -> bool:
+        """A mark, or a call without one, may begin at the front of what is pending."""
+        text = self._pending
+        if mark := MARK.match(text):
+            self._open(mark[0], text[mark.end() :])
+            return True
+        if text.lower() in PREFIXES:
+            return False
+        if token := SPECIAL_TOKEN.match(text):
+            self._leave(text[token.end() :])
+            return True
+        if SPECIAL_TOKEN_BEGINS.match(text):
+            return False
+        if text[0] in "{[`" and (self._names or self._any_name):
+            before = self._region
+            if self._read_unmarked(text):
+                return self._region is not before
+        self._say(text[0])
+        self._pending = text[1:]
+        return bool(self._pending)
+
+    def _open(self, mark: str, rest: str) -> None:
+        """Begin what a mark opens."""
+        region = REGIONS[mark.lower()]
+        self._begun, self._called, self._pending = True, False, rest
+        if region.kind == "unopened":
+            self.unopened = True
+            self._out.end_doubt()
+            self._leave(rest)
+        elif region.closings or region.kind == "call":
+            self._region = region
+        else:
+            self._leave(rest)
+
+    def _leave(self, rest: str) -> None:
+        """A region is over."""
+        self._begun, self._region, self._pending = True, None, rest
+        self._out.end_region()
+
+    def _read_until(self, region: Region) -> bool:
+        """A thought, or what is left out: up to its end."""
+        end = _ends(region).search(self._pending)
+        keep = self._think if region.kind == "thought" else _ignore
+        if end is None:
+            marks = (*region.closings, *region.limits)
+            certain = len(self._pending) - held_back(self._pending.lower(), marks)
+            keep(self._pending[:certain])
+            self._pending = self._pending[certain:]
+            return False
+        keep(self._pending[: end.start()])
+        self._leave(self._pending[_over(region, end) :])
+        return bool(self._pending)
+
+    def _read_header(self, region: Region) -> bool:
+        """A header of the harmony format: the channel and recipient of what follows."""
+        end = _ends(region).search(self._pending)
+        if end is None:
+            if len(self._pending) > LONGEST_HEADER:
+                self._leave(self._pending)
+            return False
+        header, rest = self._pending[: end.start()], self._pending[_over(region, end) :]
+        channel = header.rpartition("<|channel|>")[2] if "<|channel|>" in header else header
+        self._leave(rest)
+        if end[0].lower() not in region.closings:
+            return bool(self._pending)
+        if recipient := _RECIPIENT.search(header):
+            self._region, self._called = HARMONY_CALL, False
+            self._pending = recipient[1] + rest
+        elif channel.strip().lower().startswith("analysis"):
+            self._region = HARMONY_THOUGHT
+        return bool(self._pending)
+
+    def _read_call(self, region: Region) -> bool:
+        if self._called:
+            return self._read_behind_call(region)
+        ends = _ends(region)
+        start = json_start(self._pending)
+        at, whole = value_end(self._pending, start, ends) if start >= 0 else (-1, False)
+        if whole:  # its mark at the end is not waited for
+            self._call(read_calls(self._pending[:at], self._names))
+            self._called, self._pending = True, self._pending[at:]
+            return True
+        if start >= 0 and at < 0:
+            return False
+        end = ends.search(self._pending, max(at, 0))
+        if end is None:
+            return False
+        self._call(read_calls(self._pending[: end.start()], self._names))
+        self._leave(self._pending[_over(region, end) :])
+        return bool(self._pending)
+
+    def _read_behind_call(self, region: Region) -> bool:
+        """Another call, the mark that ends the region, or words."""
+        unmarked = region in (_UNMARKED, _FENCED)
+        rest = self._pending.lstrip(_BETWEEN_CALLS if unmarked else _BETWEEN_CALLS + "`")
+        self._out.end_region(blank=self._pending[:1].isspace())
+        if not rest:
+            self._pending = ""
+            return False
+        end = _ends(region).match(rest)
+        if end is not None:
+            self._leave(rest[_over(region, end) :])
+            return bool(self._pending)
+        if any(mark.startswith(rest.lower()) for mark in (*region.closings, *region.limits)):
+            self._pending = rest
+            return False
+        if rest.startswith("{") and not unmarked:
+            self._called, self._pending = False, rest
+            return True
+        self._leave(rest)
+        return True
+
+    # ---- what comes out
+
+    def _say(self, text: str) -> None:
+        self._begun = self._out.say(text) or self._begun
+
+    def _think(self, text: str) -> None:
+        if text:
+            self._out.add(Part(thought=text))
+
+    def _call(self, written: list[WrittenCall]) -> None:
+        if self._wanted:
+            calls = (ToolCall(self._new_id(), self._known(name), arguments) for name, arguments in written)
+            self._out.add(Part(calls=tuple(calls)))
+
+    def _known(self, name: str) -> str:
+        bare = name.rpartition("functions.")[2]
+        return bare if bare in self._names else name
+
+
+def _ignore(_: str) -> None:
+    pass
+
+
+@cache
+def _ends(region: Region) -> re.Pattern[str]:
+    """What ends a region. One without marks for that has none."""
+    marks = (*region.closings, *region.limits)
+    return re.compile("|".join(map(re.escape, marks)) if marks else r"(?!)", re.IGNORECASE | re.ASCII)
+
+
+def _over(region: Region, end: re.Match[str]) -> int:
+    """Where that which follows a region begins."""
+    return end.end() if end[0].lower() in region.closings else end.start()

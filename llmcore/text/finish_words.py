@@ -1,0 +1,50 @@
+"""The words by which servers say why a reply ended. Pure, but for what it logs.
+
+There is no list of all of them: a word that is not known here is a stop, as the stream ended in order.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from llmcore.engine import FinishReason, RefusedError
+
+log = logging.getLogger(__name__)
+
+_LENGTH = frozenset(
+    {
+        *("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length"),
+        *("model_context_window_exceeded", "context_length_exceeded", "token_limit", "limit"),
+    }
+)
+_FILTERED = frozenset(
+    {
+        *("content_filter", "content_filtered", "filtered", "refusal", "refused", "safety", "image_safety"),
+        *("recitation", "blocklist", "prohibited_content", "spii", "sensitive", "moderation", "moderated"),
+        *("guardrail", "guardrails", "guardrail_intervened", "error_toxic", "flagged"),
+    }
+)
+"""OpenAI and Azure; Anthropic; Gemini and Vertex; Zhipu; Bedrock; Cohere."""
+_STOPS = frozenset(
+    {
+        *("stop", "end_turn", "eos", "eos_token", "stop_sequence", "stop_sequences", "complete", "completed"),
+        *("tool_calls", "tool_call", "tool_use", "function_call", "pause_turn", "", "null", "none"),
+    }
+)
+_REMEMBERED = 1_000
+_told: set[tuple[str, str]] = set()
+
+
+def finish_reason(word: str | None, server: str) -> FinishReason:
+    """Return why a reply ended, by its server's word for it. A word that is not known is a stop, and is
+    logged once for each server. Raises RefusedError for a filter's.
+    """
+    plain = (word or "").strip().lower()
+    if plain in _LENGTH:
+        return "length"
+    if plain in _FILTERED:
+        raise RefusedError(f"{server}: a filter ended the reply: {word}")
+    if plain not in _STOPS and (server, plain) not in _told and len(_told) < _REMEMBERED:
+        _told.add((server, plain))
+        log.warning("%s ends replies with %r, which is not known here: taken for a stop", server, word)
+    return "stop"

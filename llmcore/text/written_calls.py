@@ -1,0 +1,244 @@
+"""Reads tool calls out of the text that a model wrote for them, whatever its family's form. Pure.
+
+JSON in its variants, `name{json}`, XML parameters (Qwen 3 Coder, MiniMax, GLM), Python calls (Llama, Gemma,
+LFM 2), Gemma's own notation.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Container, Iterator
+from contextlib import suppress
+from typing import Any
+
+from llmcore.text.tool_calls import MalformedToolCall
+
+WrittenCall = tuple[str, str]
+"""Name and arguments, as JSON text."""
+
+NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name")
+ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "params", "kwargs")
+OTHER_KEYS = ("type", "id", "tool_call_id", "index")
+
+_NAMED_JSON = re.compile(
+    r"""\s*(?:call:|functions?[.=:]|<?function=|function\s*<[|｜]tool[▁_]sep[|｜]>)?\s*["']?
+    (?P<name>[\w.\-]+)["']?(?::\d+)?\s*
+    (?:\[CALL_ID\][\w-]*\s*)?
+    (?:(?:\[ARGS\]|>|\)|<[|｜]tool[▁_]sep[|｜]>|<[|｜]tool_call_argument_begin[|｜]>)\s*)*
+    (?:```(?:json)?\s*)?(?=\{)""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_XML_CALL = re.compile(
+    r"<(?:｜DSML｜)?(?:function=|function\s+name=|invoke\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?\s*>(?P<body>.*?)"
+    r"(?=</(?:｜DSML｜)?(?:function|invoke)>|<(?:｜DSML｜)?(?:function|invoke)\b|\Z)",
+    re.DOTALL,
+)
+_XML_PARAMETER = re.compile(
+    r"<(?:｜DSML｜)?parameter(?:=|\s+name=)\s*[\"']?(?P<name>[\w.\-]+)[\"']?(?P<more>[^>]*)>"
+    r"(?P<value>.*?)(?=</(?:｜DSML｜)?parameter>|<(?:｜DSML｜)?parameter\b|\Z)",
+    re.DOTALL,
+)
+_GLM_PARAMETER = re.compile(
+    r"<arg_key>(?P<name>.*?)</arg_key>\s*<arg_value>(?P<value>.*?)(?=</arg_value>|\Z)", re.DOTALL
+)
+_GEMMA_CALL = re.compile(r"\s*call:(?P<name>[\w.\-]+)\s*\{(?P<body>.*)\}\s*\Z", re.DOTALL)
+_GEMMA_QUOTES = re.compile(r"<\|\"\|>|<escape>")
+_GEMMA_KEY = re.compile(r"(?<=[{,])\s*([A-Za-z_]\w*)\s*:")
+
+
+def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
+    """Return the calls in the text between two marks. names: of tools, which alone are a call without
+    arguments.
+
+    Raises MalformedToolCall.
+    """
+    text = text.strip()
+    if text in names:
+        return [(text, "{}")]
+    for reader in (_json_calls, _gemma_calls, _named_json_calls, _xml_calls, _glm_calls, _python_calls):
+        if calls := reader(text):
+            return calls
+    raise MalformedToolCall(f"this is no call of a tool: {text!r}")
+
+
+def value_end(text: str, start: int = 0, limit: re.Pattern[str] | None = None) -> tuple[int, bool]:
+    """Return where the JSON object or list that begins at `start` ends, and whether it is whole there.
+
+    Not whole: `limit` matches before that, outside of its strings, or, with -1, the text ends.
+    """
+    depth, at, quoted = 0, start, False
+    while at < len(text):
+        character = text[at]
+        if quoted:
+            if character == "\\":
+                at += 1
+            elif character == '"':
+                quoted = False
+        elif character == '"':
+            quoted = True
+        elif character in "{[":
+            depth += 1
+        elif character in "}]":
+            depth -= 1
+            if depth == 0:
+                return at + 1, True
+        elif character == "<" and limit is not None and limit.match(text, at):
+            return at, False
+        at += 1
+    return -1, False
+
+
+def calls_of(value: Any) -> list[WrittenCall]:
+    """Return the calls that a JSON value stands for. Raises MalformedToolCall."""
+    if isinstance(value, list):
+        return [call for item in value for call in calls_of(item)]
+    if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
+        return calls_of(value["tool_calls"])
+    if isinstance(value, dict) and isinstance(value.get("function"), dict):
+        return calls_of(value["function"])
+    name = next((value[key] for key in NAME_KEYS if key in value), None) if isinstance(value, dict) else None
+    if not isinstance(name, str):
+        raise MalformedToolCall(f'no "name" in {value!r}')
+    return [(name, _json_text(next((value[key] for key in ARGUMENT_KEYS if key in value), {})))]
+
+
+def is_call(value: Any) -> bool:
+    """Return whether a JSON value has the fields of a call, and no others."""
+    if isinstance(value, list):
+        return bool(value) and all(map(is_call, value))
+    if not isinstance(value, dict):
+        return False
+    if value.keys() == {"tool_calls"}:
+        return is_call(value["tool_calls"])
+    inner = value.get("function")
+    allowed = {*NAME_KEYS, *ARGUMENT_KEYS, *OTHER_KEYS}
+    return value.keys() <= allowed and (not isinstance(inner, dict) or inner.keys() <= allowed)
+
+
+def load(text: str) -> Any:
+    """Return a JSON value as models write them: with doubled braces, as some templates show them; with one
+    closing brace too few; as a Python literal. Raises MalformedToolCall.
+    """
+    text = text.strip()
+    for written in (text, text[1:-1], text.replace("{{", "{").replace("}}", "}"), text + "}", text + "}}"):
+        with suppress(ValueError):
+            return json.loads(written, strict=False)
+    with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
+        return ast.literal_eval(text)
+    raise MalformedToolCall(f"this is no JSON: {text!r}")
+
+
+def _json_text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _json_calls(text: str) -> list[WrittenCall]:
+    if not text.startswith(("{", "[")) or re.match(r"\[\s*[A-Za-z_]", text):
+        return []
+    calls: list[WrittenCall] = []
+    while text.startswith(("{", "[")):
+        end, whole = value_end(text)
+        calls += calls_of(load(text[:end] if whole else text))
+        text = text[end:].lstrip(" \n\t;,}") if whole else ""
+    return calls
+
+
+def _gemma_calls(text: str) -> list[WrittenCall]:
+    found = _GEMMA_CALL.match(text)
+    if found is None:
+        return []
+    body = _GEMMA_QUOTES.sub('"', "{" + found["body"] + "}")
+    return [(found["name"], _json_text(load(_GEMMA_KEY.sub(r'"\1":', body))))]
+
+
+def _named_json_calls(text: str) -> list[WrittenCall]:
+    calls: list[WrittenCall] = []
+    while found := _NAMED_JSON.match(text):
+        end, whole = value_end(text, found.end())
+        calls.append(
+            (found["name"], _json_text(load(text[found.end() : end] if whole else text[found.end() :])))
+        )
+        text = text[end:].lstrip(" \n\t;,`") if whole else ""
+    return calls
+
+
+def json_start(text: str) -> int:
+    """Return where the JSON of a call begins, behind its name if that comes first; -1 while it does not show.
+
+    A body of another form never has one.
+    """
+    stripped = len(text) - len(text.lstrip())
+    if text.startswith("{", stripped) or re.match(r"\[\s*[\[{]", text[stripped:]):
+        return stripped
+    if text.lstrip().startswith("call:"):  # Gemma's notation is no JSON
+        return -1
+    found = _NAMED_JSON.match(text)
+    return found.end() if found else -1
+
+
+def _xml_calls(text: str) -> list[WrittenCall]:
+    return [
+        (found["name"], json.dumps(_xml_parameters(found["body"]), ensure_ascii=False))
+        for found in _XML_CALL.finditer(text if "<" in text[:1] else f"<function={text}")
+        if "<" in text
+    ]
+
+
+def _xml_parameters(body: str) -> dict[str, Any]:
+    return {
+        found["name"]: found["value"] if 'string="true"' in found["more"] else _scalar(found["value"])
+        for found in _XML_PARAMETER.finditer(body)
+    }
+
+
+def _glm_calls(text: str) -> list[WrittenCall]:
+    name, mark, _ = text.partition("<arg_key>")
+    if not mark or not re.fullmatch(r"[\w.\-]+", name.strip()):
+        return []
+    arguments = {found["name"].strip(): _scalar(found["value"]) for found in _GLM_PARAMETER.finditer(text)}
+    return [(name.strip(), json.dumps(arguments, ensure_ascii=False))]
+
+
+def _scalar(text: str) -> Any:
+    """A parameter's text: JSON where it is any, else the text itself."""
+    text = text.strip()
+    try:
+        return json.loads(text, strict=False)
+    except ValueError:
+        return text
+
+
+def _python_calls(text: str) -> list[WrittenCall]:
+    text = text.strip("` \n").removeprefix("tool_code").removeprefix("python").strip()
+    try:
+        body = ast.parse(text).body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return []
+    return [
+        call
+        for statement in body
+        if isinstance(statement, ast.Expr)
+        for call in _of_expression(statement.value)
+    ]
+
+
+def _of_expression(node: ast.expr) -> Iterator[WrittenCall]:
+    if isinstance(node, ast.List | ast.Tuple):
+        for item in node.elts:
+            yield from _of_expression(item)
+    if not isinstance(node, ast.Call):
+        return
+    if isinstance(node.func, ast.Name) and node.func.id == "print":  # Gemma writes print(default_api.name())
+        for argument in node.args:
+            yield from _of_expression(argument)
+        return
+    name = ast.unparse(node.func).removesuffix(".call").removeprefix("default_api.")
+    arguments = {}
+    for keyword in node.keywords:
+        try:
+            arguments[keyword.arg or ""] = ast.literal_eval(keyword.value)
+        except ValueError:
+            arguments[keyword.arg or ""] = ast.unparse(keyword.value)
+    yield name, json.dumps(arguments, ensure_ascii=False, default=str)

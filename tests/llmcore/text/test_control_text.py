@@ -1,0 +1,185 @@
+"""Words, thoughts and calls in the text of a reply, in the forms that model families have."""
+
+from __future__ import annotations
+
+import json
+from itertools import count
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from written_replies import CALLS, JSON_CALL, THOUGHTS
+
+from llmcore.engine import ToolCall
+from llmcore.text.control_marks import MARK, REGIONS
+from llmcore.text.control_text import ControlText
+from llmcore.text.tool_calls import MalformedToolCall
+
+NAMES = ("weather", "book", "book_table")
+Read = tuple[str, list[tuple[str, object]], str]
+
+ROME = [("weather", {"city": "Rome"})]
+ORDINARY = (
+    "if x < 5, or a<b, then y > 3",
+    "I am thinking of <b>bold</b> things, [1] and {braces}.",
+    'The record is {"name": "Ann", "arguments": 5}.',
+    '{"city": "Rome"}',
+    '{"name": "unknown_tool", "arguments": {}}',
+    '```json\n{"title": "weather", "city": "Rome"}\n```',
+    "Use `book` or ```python\nprint(1)\n```.",
+    "weather is fine; book (a table) with weather(",
+    "analysis of the final answer: 3 <",
+    "[TOOL and [THIN and <thin and <t",
+    " one two",
+    " we book a table",
+    "¿{{name}}? [link](url)",
+)
+
+
+def read(pieces: list[str], **options: bool) -> Read:
+    """The words, calls and thoughts of a reply that comes in these pieces."""
+    numbers = count()
+    control = ControlText(NAMES, new_id=lambda: f"call_{next(numbers)}", **options)
+    parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
+    calls = [call for part in parts for call in part.calls]
+    assert [call.call_id for call in calls] == [f"call_{number}" for number in range(len(calls))]
+    told = [(call.name, json.loads(call.arguments)) for call in calls]
+    return "".join(part.words for part in parts), told, "".join(part.thought for part in parts)
+
+
+def cut(text: str, data: st.DataObject) -> list[str]:
+    places = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=12)))
+    return [text[start:end] for start, end in zip([0, *places], [*places, len(text)], strict=True)]
+
+
+@pytest.mark.parametrize("text", THOUGHTS.values(), ids=THOUGHTS)
+def test_thoughts_and_roles_are_never_said(text: str) -> None:
+    words, calls, _ = read([text])
+    assert (words, calls) == ("Your table is booked.", [])
+    assert read(list(text))[:2] == (words, calls), "in pieces of one character"
+
+
+@pytest.mark.parametrize("form", CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("said", ["", "Let me look.\n"])
+def test_a_call_in_any_form_is_a_call_and_never_said(form: str, said: str) -> None:
+    if said and form.startswith(("functools", "[weather")):
+        said = ""  # these have no mark but their place at the beginning
+    assert read([said + form])[:2] == (said, ROME)
+    assert read(list(said + form))[:2] == (said, ROME), "in pieces of one character"
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_text_that_only_resembles_control_text_is_said_as_it_is(text: str) -> None:
+    assert read([text]) == (text, [], "")
+    assert read(list(text)) == (text, [], "")
+
+
+PARTS = st.sampled_from((*THOUGHTS.values(), *CALLS.values(), *ORDINARY, *REGIONS, JSON_CALL)) | st.text(
+    max_size=8
+)
+
+
+@given(st.lists(PARTS, max_size=4), st.data(), st.booleans(), st.booleans())
+def test_however_a_reply_is_cut_the_same_words_and_calls_come_out(
+    parts: list[str], data: st.DataObject, wanted: bool, doubtful: bool
+) -> None:
+    text = "".join(parts)
+
+    def outcome(pieces: list[str]) -> Read | None:
+        try:
+            return read(pieces, wanted=wanted, doubtful=doubtful)
+        except MalformedToolCall:
+            return None
+
+    whole = outcome([text])
+    assert outcome(cut(text, data)) == whole
+    assert outcome(list(text)) == whole
+
+
+@given(st.text(st.characters(exclude_characters="<[{`◁", exclude_categories=("Cs",))), st.data())
+def test_plain_text_passes_at_once(text: str, data: st.DataObject) -> None:
+    control = ControlText(())
+    for piece in cut(text, data):
+        assert "".join(part.words for part in control.push(piece)) == piece
+
+
+VALUES = st.text(max_size=8) | st.integers() | st.sampled_from(("</tool_call>", '"}{', "<think>", "}}"))
+ARGUMENTS = st.dictionaries(st.text(max_size=5), VALUES, max_size=3)
+
+
+@given(st.lists(st.tuples(st.sampled_from(NAMES), ARGUMENTS), min_size=1, max_size=3), st.data())
+@pytest.mark.parametrize(
+    "form", ["<tool_call>{}</tool_call>", "[TOOL_CALLS]{}", "<|python_tag|>{}", "{}", "```json\n{}\n```"]
+)
+def test_calls_with_any_arguments_are_found(
+    form: str, calls: list[tuple[str, dict[str, object]]], data: st.DataObject
+) -> None:
+    bodies = [json.dumps({"name": name, "arguments": arguments}) for name, arguments in calls]
+    text = "\n".join(form.replace("{}", body) for body in bodies)
+    assert read(cut(text, data))[:2] == ("", calls)
+
+
+def test_a_thought_whose_end_alone_is_marked_is_no_word_while_that_is_in_doubt() -> None:
+    reply = "The caller wants a table.\n</think>\n\nYour table is booked."
+    assert read(list(reply), doubtful=True) == ("Your table is booked.", [], "The caller wants a table.\n")
+
+
+def test_words_in_doubt_are_said_when_the_reply_ends() -> None:
+    assert read(["It is ", "open."], doubtful=True) == ("It is open.", [], "")
+
+
+def test_a_reply_that_begins_in_a_thought_has_its_words_behind_it() -> None:
+    assert read(["Hm.", "</think>Hello."], in_thought=True) == ("Hello.", [], "Hm.")
+
+
+def test_a_call_is_out_as_soon_as_its_json_is() -> None:
+    control = ControlText(NAMES)
+    assert control.push('<tool_call>{"name": "book"') == []
+    assert [call.name for part in control.push("}") for call in part.calls] == ["book"]
+
+
+def test_words_and_calls_keep_their_order_in_one_piece() -> None:
+    parts = ControlText(NAMES).push(f"Let me look.<tool_call>{JSON_CALL}</tool_call> Done.")
+    assert [bool(part.calls) for part in parts] == [False, True, False]
+
+
+def test_only_what_may_begin_a_mark_is_held_back() -> None:
+    control = ControlText(NAMES)
+    said = [
+        "".join(part.words for part in control.push(piece)) for piece in ("two < three", " <tool", "box>")
+    ]
+    assert said == ["two < three", " ", "<toolbox>"]
+
+
+def test_calls_that_are_not_wanted_are_left_out_where_they_are_marked() -> None:
+    assert read([f"Good.<tool_call>{JSON_CALL}</tool_call>"], wanted=False) == ("Good.", [], "")
+    assert read(["Good.<tool_call>[]B4"], wanted=False) == ("Good.", [], "")
+    assert read([JSON_CALL], wanted=False) == (JSON_CALL, [], "")
+
+
+@pytest.mark.parametrize("content", ["nonsense", '{"arguments": {}}', "[1]", '{"name": 7}', "{ nonsense"])
+def test_what_is_no_call_between_its_marks_is_refused(content: str) -> None:
+    with pytest.raises(MalformedToolCall):
+        read([f"<tool_call>{content}</tool_call>"])
+
+
+def test_a_call_that_the_token_limit_cut_is_forgiven() -> None:
+    control = ControlText(NAMES)
+    control.push('<tool_call>{"name": "f", "arguments": {"a')
+    assert control.finish(cut=True) == []
+
+
+def test_arguments_that_are_json_text_stay_as_they_are() -> None:
+    (part,) = ControlText(NAMES).push('<tool_call>{"name": "f", "arguments": "{\\"a\\": 1}"}</tool_call>')
+    assert part.calls[0].arguments == '{"a": 1}'
+
+
+def test_ids_are_never_the_same_twice() -> None:
+    calls: list[ToolCall] = []
+    for _ in range(3):
+        calls += ControlText(NAMES).push(f"<tool_call>{JSON_CALL}</tool_call>")[0].calls
+    assert len({call.call_id for call in calls}) == 3
+
+
+def test_no_mark_is_the_beginning_of_another() -> None:
+    assert [mark for mark in REGIONS if MARK.fullmatch(mark) is None] == []
