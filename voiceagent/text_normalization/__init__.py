@@ -9,38 +9,56 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from voiceagent.text_normalization import addresses, clock, figures, markup, signs
+from voiceagent.text_normalization import (
+    addresses,
+    codes,
+    figures,
+    markup,
+    ordinals,
+    signs,
+    speech_markup,
+    streets,
+)
 from voiceagent.text_normalization.abbreviations import abbreviation_rules
+from voiceagent.text_normalization.dates import date_rules
 from voiceagent.text_normalization.languages import Language, find_language
+from voiceagent.text_normalization.money import money_rules
 from voiceagent.text_normalization.numbers import has_words
 from voiceagent.text_normalization.quantities import quantity_rules
 from voiceagent.text_normalization.rules import Rule
+from voiceagent.text_normalization.sentence_ends import GLUED_MARK, GLUED_STOP
+from voiceagent.text_normalization.speech_markup import ELLIPSIS, pause_of_ellipsis
 from voiceagent.text_normalization.spoken import UNSPACED_LETTER, Alignment, Spoken
+from voiceagent.text_normalization.times import time_rules
+from voiceagent.text_normalization.units import unit_rules
 
 __all__ = ["Alignment", "normalize"]
 
+_UNSPACED = re.compile(UNSPACED_LETTER)
 _WORD = re.compile(rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})[^\W\d_])+(?:['’][^\W\d_]+)*|\d+")
 
 
-def normalize(text: str, language: str = "en") -> tuple[str, Alignment]:
-    """The words to speak for `text`, "" where there are none, and how they align.
+def normalize(text: str, language: str = "en", before: str = "") -> tuple[str, Alignment]:
+    """Return the words to speak for `text`, "" where there are none, and how they align.
 
-    language: ISO 639 code. alignment: pairs (index in the spoken words, index in `text`) of the beginnings of
-    corresponding words, both ascending.
+    language: ISO 639 code. before: the text that stands before `text` and is spoken already; it says that
+    figures are a code, or the case of a date. alignment: pairs (index in the spoken words, index in `text`) of
+    the beginnings of corresponding words, both ascending.
     """
-    reading, spoken = find_language(language), Spoken()
-    at, line_starts = 0, True
-    while at < len(text):
-        if text[at].isspace():
+    reading, spoken = find_language(language), Spoken(len(before))
+    whole, at = before + text, len(before)
+    line_starts = not before.strip() or before.rstrip(" ").endswith("\n")
+    while at < len(whole):
+        if whole[at].isspace():
             spoken.space()
-            line_starts = line_starts or text[at] == "\n"
+            line_starts = line_starts or whole[at] == "\n"
             at += 1
-        elif line_starts and (mark := markup.LINE_START.match(text, at)):
+        elif line_starts and (mark := markup.LINE_START.match(whole, at)):
             spoken.silence(at, leads=True)
             at = mark.end()
         else:
             line_starts = False
-            at = _read(text, at, reading, spoken)
+            at = _read(whole, at, reading, spoken)
     return spoken.result
 
 
@@ -58,6 +76,21 @@ def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
     if word := _WORD.match(text, at):
         spoken.keep(word[0], at)
         return word.end()
+    return _read_mark(text, at, spoken)
+
+
+def _read_mark(text: str, at: int, spoken: Spoken) -> int:
+    """Read a mark that has no rule; returns where it ends."""
+    if (dots := ELLIPSIS.match(text, at)) and not _UNSPACED.match(text, dots.end()):
+        if pause := pause_of_ellipsis(text, dots.end()):
+            spoken.mark(pause, at)
+            spoken.space()
+        return dots.end()
+    if glued := GLUED_STOP.match(text, at) or GLUED_MARK.match(text, at):
+        for mark in glued[0]:
+            spoken.mark(mark, at)
+        spoken.space()
+        return glued.end()
     spoken.mark(text[at], at)
     return at + 1
 
@@ -76,12 +109,17 @@ def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
 @cache
 def _rules_of(language: Language) -> tuple[tuple[Rule, ...], tuple[Rule, ...], tuple[Rule, ...]]:
     """The rules of a language for what begins with a letter, with a figure, with anything else."""
-    quantities = (*figures.RULES, *quantity_rules(language)) if has_words(language) else ()
-    dated = clock.RULES if has_words(language) else ()
+    quantities: tuple[Rule, ...] = ()
+    dated: tuple[Rule, ...] = ()
+    if has_words(language):
+        dated = (*time_rules(language), *date_rules(language))
+        measured = (*money_rules(language), *unit_rules(language))
+        dated = (*codes.RULES, *dated)
+        quantities = (*figures.RULES, *ordinals.RULES, *streets.RULES, *measured, *quantity_rules(language))
     by_kind = (
-        (*addresses.RULES, *dated, *abbreviation_rules(language)),
+        (*addresses.RULES, *dated, *abbreviation_rules(language), *streets.NAME_RULES, *codes.LETTER_RULES),
         (*addresses.RULES, *dated, *quantities),
-        (*markup.RULES, *quantities, *signs.RULES),
+        (*speech_markup.RULES, *markup.RULES, *quantities, *signs.RULES),
     )
     letters, numbers, others = (
         tuple(rule for rule in rules if not rule.languages or language.code in rule.languages)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.languages import Language
-from voiceagent.text_normalization.rules import Rule, rule
+from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 
 
 def _read_sign(match: re.Match[str], language: Language) -> str | None:
     return language.signs.get(match[0], match[0])
 
 
-def _read_range(_: re.Match[str], language: Language) -> str | None:
+def _read_colon(_: re.Match[str], language: Language) -> str | None:
     return language.signs.get("–")
 
 
-def _read_spaced_dash(match: re.Match[str], language: Language) -> str | None:
-    subtracts = "=" in match.string[match.end() :]
+def _read_range(match: re.Match[str], language: Language) -> str | None:
+    """Read a dash between what may be the ends of a range; with "=" behind it, it subtracts."""
+    before = text_before(match, 12)
+    spaced = before.endswith(" ")
+    if spaced != match[0].endswith(" ") or not _RANGE_START.search(before):
+        return None
+    subtracts = spaced and "=" in text_after(match, 16)
     return language.signs.get("−" if subtracts else "–")
 
 
@@ -26,14 +31,16 @@ def _read_minus(_: re.Match[str], language: Language) -> str | None:
 
 
 _MONEY = "[$€£¥₹₩]"
+_RANGE_START = re.compile(
+    r"(?:[\d%°$€£¥₹₩]|\d\.|\d\s?[ap]\.?m\.?|\d\s?(?:Uhr|uur|h|hs)|\d\s?[A-Z]{3}|de\ la\ (?:mañana|tarde|noche))\ ?$",
+    re.IGNORECASE,
+)
+"""What ends the first half of a range."""
 RULES: tuple[Rule, ...] = (
-    rule(
-        rf"(?:(?<=[\d%$€£¥₹₩])|(?<=[ap]m)|(?<=[AP]M)|(?<=\.m\.))[-–](?={_MONEY}?\d)",
-        _read_range,
-    ),
-    rule(r"(?<=\d[ ])[-–](?=[ ]\d)", _read_spaced_dash),
+    rule(rf"[-–—][ ]?(?={_MONEY}?\d)", _read_range),
     rule(rf"(?<![\w.)\]%])[-−](?={_MONEY}?\d)", _read_minus),
-    rule(r"(?<=\d):(?=\d)", _read_range),
+    rule(r"(?<=\d):(?=\d)", _read_colon),
+    rule(r"(?<=\d)[ ]?[x×][ ]?(?=\d)", lambda match, _: "by", "en"),
     rule(r"(?<=\d)/(?=[a-z])", lambda match, _: "per", "en"),
     rule(r"&amp;", lambda match, language: language.signs.get("&")),
     rule(r"(?<=\w)/(?=\w) | [&@+=×÷±−°%§→≈≤≥] | [<>~\#](?=[ ]?\d) | [$€£¥₹₩]", _read_sign),

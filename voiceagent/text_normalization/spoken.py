@@ -18,9 +18,11 @@ class Spoken:
     """Takes the pieces of a text in order, each with its index `at`, as words to speak or as silence.
 
     A word of the text is what stands between white space; its first spoken piece begins its spoken words.
+    origin: the index that the alignment counts from.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, origin: int = 0) -> None:
+        self._origin = origin
         self._spoken = ""
         self._pairs: list[tuple[int, int]] = []
         self._word_at: int | None = None
@@ -88,7 +90,9 @@ class Spoken:
         elif apart and self._spoken[-1:].isalnum():
             self._spoken += " "
         if not self._paired:
-            self._pairs.append((len(self._spoken), at if self._word_at is None else self._word_at))
+            self._pairs.append(
+                (len(self._spoken), (at if self._word_at is None else self._word_at) - self._origin)
+            )
             self._paired = True
 
     def _open_gap(self) -> None:

@@ -1,0 +1,210 @@
+"""Dates, years, decades and days of the week."""
+
+from __future__ import annotations
+
+import re
+
+from voiceagent.text_normalization.calendar_names import (
+    DAYS,
+    INITIALS,
+    MONTHS,
+    UNTIL,
+    short_days,
+    short_months,
+)
+from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.numbers import in_words
+from voiceagent.text_normalization.ordinals import german_ordinal
+from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
+
+_FORMS = {
+    "es": ("{day} de {month}", " de {year}"), "pt": ("{day} de {month}", " de {year}"),
+    "fr": ("{day} {month}", " {year}"), "it": ("{day} {month}", " {year}"), "nl": ("{day} {month}", " {year}"),
+    "de": ("{day} {month}", " {year}"), "en": ("{month} {day}", ", {year}"),
+}  # fmt: skip
+"""How a date of figures is said: day and month, and the year after them."""
+_FIRST = {"fr": "premier", "it": "primo"}
+"""The first of a month, where all other days are cardinals."""
+_BEFORE_DATES = {
+    "en": "on by until till from before after since due dated through to between", "de": "am vom zum bis ab dem den",
+    "es": "el del al día hasta desde", "fr": "le du au", "it": "il del dal al", "nl": "op vanaf tot", "pt": "dia em até de",
+}  # fmt: skip
+"""Words after which "3/5" is a date and no fraction."""
+_BEFORE_YEARS = frozenset(
+    "in since of from until till by year before after early late mid summer winter spring fall autumn around circa "
+    "the our this for back and to during between january february march april may june july august september "
+    "october november december".split()
+)
+
+
+def year_words(year: int, language: Language) -> str:
+    """Return a year in words."""
+    return in_words(year, language, "year") or in_words(year, language) or ""
+
+
+def _date_words(day: int, month: int, year: str | None, language: Language, before: str = "") -> str | None:
+    if not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    date, with_year = _FORMS[language.code]
+    month_name = MONTHS[language.code][month - 1]
+    if language.code == "en":
+        day_words = in_words(day, language, "ordinal")
+    elif language.code == "de":
+        day_words = german_ordinal(day, before, month_name, language)
+    else:
+        day_words = _FIRST.get(language.code) if day == 1 else None
+        day_words = day_words or in_words(day, language)
+    words = date.format(day=day_words, month=month_name)
+    if not year:
+        return words
+    number = int(year) + (2000 if len(year) == 2 else 0)
+    return words + with_year.format(year=year_words(number, language))
+
+
+def _read_numeric_date(match: re.Match[str], language: Language) -> str | None:
+    first, second, year = int(match["first"]), int(match["second"]), match["year"]
+    if not year and word_before(match) not in _BEFORE_DATES[language.code].split():
+        return None
+    month_first = language.code == "en" and first <= 12
+    day, month = (second, first) if month_first else (first, second)
+    return _date_words(day, month, year, language, text_before(match))
+
+
+def _read_dotted_date(match: re.Match[str], language: Language) -> str | None:
+    words = _date_words(int(match[1]), int(match[2]), match[3], language, text_before(match, 40))
+    ends = not match[3] and dotted_date_ends_sentence(text_after(match, 30))
+    return f"{words}." if words and ends else words
+
+
+def dotted_date_ends_sentence(after: str) -> bool:
+    """Whether the full stop of "24.12." is a sentence's too: verbs follow a date, but no nouns."""
+    following = re.match(r"\s*([^\W\d_]*)", after)
+    word = following[1] if following else ""
+    if not word:
+        return not after.strip()
+    return word[0].isupper()
+
+
+def _read_iso_date(match: re.Match[str], language: Language) -> str | None:
+    return _date_words(int(match[3]), int(match[2]), match[1], language, text_before(match, 40))
+
+
+def _month_number(name: str) -> int:
+    return next(number for number, month in enumerate(MONTHS["en"], 1) if month.startswith(name[:3]))
+
+
+def _read_month_day(match: re.Match[str], language: Language) -> str | None:
+    return _date_words(int(match["day"]), _month_number(match["month"]), match["year"], language)
+
+
+def _read_day_month(match: re.Match[str], language: Language) -> str | None:
+    if not 1 <= int(match["day"]) <= 31:
+        return None
+    said = match["the"] or ("" if text_before(match, 8).lower().endswith("the ") else "the ")
+    month = MONTHS["en"][_month_number(match["month"]) - 1]
+    return f"{said}{in_words(int(match['day']), language, 'ordinal')} of {month}"
+
+
+def _read_year(match: re.Match[str], language: Language) -> str | None:
+    counts = re.match(r"[ ](?:[a-z]+s\b|people|children|sq)", text_after(match, 24))
+    if counts and word_before(match) not in _BEFORE_YEARS:
+        return None
+    return year_words(int(match[0]), language)
+
+
+def _read_german_year(match: re.Match[str], language: Language) -> str | None:
+    return None if re.match(r"[ ][A-ZÄÖÜ]", text_after(match, 2)) else year_words(int(match[0]), language)
+
+
+def _read_decade(match: re.Match[str], language: Language) -> str | None:
+    if re.search(r"\d\s?m(?:in)?\s$", text_before(match, 8)):  # seconds
+        return None
+    year = int(match["year"])
+    words = year_words(year, language) if year > 99 else in_words(year, language) or ""
+    return f"{words[:-1]}ies" if words.endswith("y") else f"{words}s"
+
+
+def _read_days(match: re.Match[str], language: Language) -> str | None:
+    names = short_days(language.code)
+    day = names[match["day"]]
+    until = match["until_day"]
+    if not until:
+        return None if day == DAYS["de"][4] and _is_title(match) else day
+    return f"{day} {UNTIL[language.code][0]} {names[until]}"
+
+
+def _is_title(match: re.Match[str]) -> bool:
+    """Whether "Fr." stands for "Frau"."""
+    return re.match(r"[ ](?!Uhr|und|bis)[A-ZÄÖÜ][a-zäöüß]", text_after(match, 6)) is not None
+
+
+def _read_initials(match: re.Match[str], language: Language) -> str:
+    first, last = (
+        DAYS[language.code][INITIALS[language.code].index(match[name])] for name in ("day", "until_day")
+    )
+    return f"{first} {UNTIL[language.code][0]} {last}"
+
+
+def _day_rules(language: Language) -> tuple[Rule, ...]:
+    names = short_days(language.code)
+    day = "|".join(sorted(names, key=len, reverse=True))
+    words = UNTIL[language.code][1]
+    next_day = rf"(?:{day}|{'|'.join(DAYS[language.code])})\b"
+    month = "|".join(MONTHS[language.code])
+    number = r"\d" if language.code == "en" else r"\d{1,2}(?:[:.]\d\d)?[ ]?(?:[-–]|Uhr|h\b|bis|a\b)"
+    joined = r"(?:und|oder|and|or|y|o|et|ou|e|en|of|&)"
+    rules = [
+        rule(
+            rf"(?P<day>{day})\b\.?[ ]?(?:[-–—/]|(?:{words})\b)[ ]?(?P<until_day>{day})\b(?:\.(?!\s+[A-Z]|\s*$))?",
+            _read_days,
+        ),
+        rule(
+            rf"(?P<day>{day})\b(?P<until_day>(?!))?(?:"
+            rf"\.(?=,|[ ](?:[a-z&/-]|\d|{month}))|\.?(?=,?[ ](?:{month})|,?[ ]{number})"
+            rf"|\.?(?=,?[ ]{joined}[ ]{next_day}|,[ ]{next_day}))",
+            _read_days,
+        ),
+        rule(
+            rf"(?<={'am' if language.code == 'de' else 'on'}[ ])(?P<day>{day})\b(?P<until_day>(?!))?(?!\.[ ][A-Z])(?![ ][A-Z][a-z])",
+            _read_days,
+            "de",
+            "en",
+        ),
+        rule(rf"(?<=und[ ])(?P<day>{day})\b(?P<until_day>(?!))?\.(?=[ ]|$)", _read_days, "de"),
+    ]
+    if language.code in INITIALS:
+        letters = INITIALS[language.code]
+        rules.append(
+            rule(rf"(?P<day>[{letters}])(?:-|–|[ ]a[ ])(?P<until_day>[{letters}])\b", _read_initials)
+        )
+    return tuple(rules)
+
+
+def date_rules(language: Language) -> tuple[Rule, ...]:
+    """Return the rules for dates in a language; none where its months are not known."""
+    if language.code not in MONTHS:
+        return ()
+    year = r"(?P<year>\d{4}|\d\d)"
+    months = [*MONTHS["en"], *(rf"{short}\b\.?" for short in short_months("en"))]
+    month = "|".join(sorted(months, key=len, reverse=True))
+    rules = [
+        rule(r"(\d{4})-(\d\d)-(\d\d)(?![\d-])", _read_iso_date),
+        rule(rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})(?:/{year})?(?![\d/])", _read_numeric_date),
+        rule(r"(?P<first>\d{1,2})(?P<sep>[.-])(?P<second>\d{1,2})(?P=sep)(?P<year>\d{4})(?![\d.-]\d)",
+             _read_numeric_date, "es", "fr", "it", "nl", "pt"),
+        rule(r"(\d{1,2})\.\s?(\d{1,2})\.(?:\s?(\d{4})(?![\w%]|[.,]\d)|(\d\d)(?!\d))?(?!\d)", _read_dotted_date, "de"),
+        rule(
+            rf"(?P<month>{month})[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ ]?[ap]\.?m) "
+            r"(?:,?[ ](?P<year>(?:1[1-9]|20)\d\d)\b(?!-\d))?",
+            _read_month_day,
+            "en",
+        ),
+        rule(
+            rf"(?P<the>[Tt]he[ ])?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[ ](?:of[ ])?(?P<month>{month})\b(?!['’])",
+            _read_day_month, "en",
+        ),
+        rule(r"(?P<year>(?:1[1-9]|20)\d0|[2-9]0)['’]?s\b", _read_decade, "en"),
+        rule(r"(?:1[1-9]|20)\d\d(?![\w%]|[.,:/]\d|[ ]?[€$£])", _read_year, "en"),
+        rule(r"1[4-9]\d\d(?![\w%]|[.,:/]\d|[ ]?[€$£])", _read_german_year, "de"),
+    ]  # fmt: skip
+    return (*rules, *_day_rules(language)) if language.code in DAYS else tuple(rules)
