@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from sentencex import segment  # type: ignore[import-untyped]  # it has no type hints
 
 from voiceagent.text_normalization import Alignment, normalize
-from voiceagent.text_normalization.calendar_names import short_days
+from voiceagent.text_normalization.languages import find_language
 from voiceagent.text_normalization.punctuation import (
     CLAUSE_ENDS,
     CLOSERS,
     DASHES,
-    OPENERS,
     TERMINATORS,
     UNSPACED_CLAUSE_ENDS,
     UNSPACED_TERMINATORS,
 )
 from voiceagent.text_normalization.rules import CONTEXT_CHARS
-from voiceagent.text_normalization.sentence_ends import GLUED_MARK, GLUED_STOP, Verdict, judge_full_stop
+from voiceagent.text_normalization.signs import RANGE_START
+from voiceagent.text_normalization.sentence_ends import GLUED, Verdict, judge_full_stop
 
 CONJUNCTIONS = {
     "en": ("and", "but", "or", "so", "because", "since", "although", "while", "which", "where", "if", "when"),
@@ -42,17 +42,17 @@ _OPEN_MARKUP = re.compile(
     r"|(?:^|(?<=[\s.!?]))\*[^\s*][^*\n]{0,60}$"
 )
 """A link, a tag of SSML or a stage direction that is not closed yet."""
-_SHORT_DAYS = "|".join(day for language in CONJUNCTIONS for day in short_days(language) if day[0].isupper())
+_SHORT_DAYS = "|".join(day for language in CONJUNCTIONS for day in find_language(language).short_days if day[0].isupper())
+_ADDRESS = re.compile(r"://|www\.|@")
+_KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:{_SHORT_DAYS}),$")
+"""Words whose comma ends no clause: addresses, and weekdays of a list."""
 _RANGE_START = re.compile(
-    rf"(?:[\d%°$€£¥₹₩]|\d\s?[apAP]\.?[mM]\.?|\d\s?(?:Uhr|uur|h|hs)|\b(?:{_SHORT_DAYS})\b\.?)\s?[-–—]\s?$"
+    rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$"
 )
 """What may be the first half of a range, up to its dash: "9 am - ", "Mon - "."""
 _RANGE_END = re.compile(r"[\d$€£¥₹₩A-Z]")
 _FIGURES_AT_END = re.compile(r"[\d$€£¥₹₩#]\W?$")
 _FIGURES_AT_START = re.compile(r"\s*[(*\"]*[\d$€£¥₹₩#]")
-_LAST_WORD = re.compile(r"(?P<word>[^\W\d_]+)\W$")
-_GLUED_END = re.compile(rf"{GLUED_MARK.pattern}")
-_ADDRESS = re.compile(r"://|www\.|@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +97,7 @@ class Fragmenter:
         self._conjunctions = CONJUNCTIONS.get(language, ())
         self._rest = ""
         self._before = ""
+        self._undecided = 0
         self._first = True
 
     def push(self, delta: str) -> list[Fragment]:
@@ -114,6 +115,7 @@ class Fragmenter:
 
     def _take(self, end: int) -> Fragment:
         text, self._rest = self._rest[:end], self._rest[end:]
+        self._undecided = 0
         spoken, alignment = self._normalize(text, self._language, self._before)
         self._before = (self._before + text)[-CONTEXT_CHARS:]
         if self._first and spoken:
@@ -132,29 +134,25 @@ class Fragmenter:
         return self._cap(text) if len(text) >= self._max_chars else 0
 
     def _sentence_end(self, text: str) -> int:
-        """Find the end of a sentence: at the first character after it and its white space, or without that."""
+        """Find the end of a sentence: at the first character after its white space, or without any."""
         last, before = text[-1], text[-2:-1]
         if before and before in UNSPACED_TERMINATORS:
             return len(text) - 1 if last not in UNSPACED_TERMINATORS + CLOSERS else 0
-        if glued := _glued_end(text):
-            return glued
-        if not last.isspace() and before.isspace():
+        if last.isspace():
+            return 0 if before.isalpha() is False else self._end_before_word(text)
+        if before.isspace():
+            self._undecided = 0
             return self._spaced_end(text[:-1].rstrip(), last, complete=False)
         if not last.isalpha() and before.isalpha():
             return self._end_before_word(text)
-        return 0
+        return _glued_end(text) if last.isalnum() or last in "¿¡ '’" else 0
 
     def _end_before_word(self, text: str) -> int:
         """Find an end that only the whole next word shows: "at 5 p.m. Come" ends, "am 3. Mai" does not."""
-        word = _LAST_WORD.search(text, max(0, len(text) - 40))
-        if word is None or not text[word.start() - 1 : word.start()].isspace():
+        if not self._undecided:
             return 0
-        sentence = text[: word.start()].rstrip()
-        if not sentence.rstrip(CLOSERS).endswith("."):
-            return 0
-        if self._judge(sentence.rstrip(CLOSERS), word["word"][:1], complete=False) != "waits":
-            return 0
-        return self._spaced_end(sentence, word["word"], complete=True)
+        end, self._undecided = self._undecided, 0
+        return self._spaced_end(text[:end], text[end:-1].strip(), complete=True)
 
     def _spaced_end(self, text: str, following: str, complete: bool) -> int:
         """Return the length of `text` if it is a sentence, 0 otherwise. following: the next word so far."""
@@ -162,6 +160,8 @@ class Fragmenter:
         if not sentence.endswith(tuple(TERMINATORS)) or following == "." or _LIST_NUMBER.fullmatch(sentence):
             return 0
         verdict = self._judge(sentence, following, complete)
+        if verdict == "waits":
+            self._undecided = len(text)
         if verdict in ("goes on", "waits"):
             return 0
         if verdict == "ends":
@@ -173,7 +173,7 @@ class Fragmenter:
     def _judge(self, sentence: str, following: str, complete: bool) -> Verdict:
         if not sentence.endswith(".") or sentence.endswith(".."):
             return "open"
-        return judge_full_stop(sentence, following, complete, self._language)
+        return judge_full_stop(sentence, following, complete, find_language(self._language))
 
     def _clause_end(self, text: str) -> int:
         """A clause ends behind its comma or dash, or before a conjunction when it is long enough for that."""
@@ -182,7 +182,7 @@ class Fragmenter:
             return 0
         word = text.rsplit(maxsplit=1)[-1]
         last, before = text[-1], text[-2]
-        comma = last in CLAUSE_ENDS and before.isalpha() and not _ADDRESS.search(word)
+        comma = last in CLAUSE_ENDS and before.isalpha() and not _KEEPS_COMMA.search(word)
         if comma or (last in UNSPACED_CLAUSE_ENDS and not _RANGE_START.search(text, len(text) - 12)):
             return len(text)
         if _held_dash(text):
@@ -191,7 +191,7 @@ class Fragmenter:
             return 0
         if word in DASHES:
             return 0 if _RANGE_START.search(text, max(0, len(text) - 12)) else len(text) - 1
-        if before in CLAUSE_ENDS + ":":
+        if before in CLAUSE_ENDS + ":" and not _KEEPS_COMMA.search(word):
             return len(text) - 1
         if length >= CONJUNCTION_CHARS and word.lower() in self._conjunctions:
             return len(text[: -len(word) - 1].rstrip())
@@ -213,13 +213,10 @@ class Fragmenter:
 
 def _glued_end(text: str) -> int:
     """Return the end of a sentence without a blank behind it, "Great!Your", 0 without one."""
-    if _ADDRESS.search(text, max(0, len(text) - 80)) and _ADDRESS.search(text.rsplit(maxsplit=1)[-1]):
+    if text[-2:-1].isalnum() and text[-3:-2] != ".":
         return 0
-    if len(text) > 3 and (stop := GLUED_STOP.match(text, len(text) - 3)):
-        return stop.end()
-    return (
-        len(text) - 1 if text[-2:-1] in ("!", "?") and _GLUED_END.search(text, max(0, len(text) - 9)) else 0
-    )
+    glued = GLUED.search(text, max(0, len(text) - 6))
+    return glued.end() if glued and not _ADDRESS.search(text.rsplit(maxsplit=1)[-1]) else 0
 
 
 def _held_dash(text: str) -> bool:

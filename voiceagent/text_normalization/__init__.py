@@ -7,26 +7,27 @@ those that need no grammar. Everything else is left as it is written.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 
 from voiceagent.text_normalization import (
     addresses,
     codes,
-    figures,
     markup,
     ordinals,
     signs,
     speech_markup,
     streets,
+    telephone,
 )
 from voiceagent.text_normalization.abbreviations import abbreviation_rules
-from voiceagent.text_normalization.dates import date_rules
+from voiceagent.text_normalization.dates import date_name_rules, date_rules
 from voiceagent.text_normalization.languages import Language, find_language
 from voiceagent.text_normalization.money import money_rules
 from voiceagent.text_normalization.numbers import has_words
-from voiceagent.text_normalization.quantities import quantity_rules
+from voiceagent.text_normalization.quantities import point_rules, quantity_rules
 from voiceagent.text_normalization.rules import Rule
-from voiceagent.text_normalization.sentence_ends import GLUED_MARK, GLUED_STOP
+from voiceagent.text_normalization.sentence_ends import GLUED
 from voiceagent.text_normalization.speech_markup import ELLIPSIS, pause_of_ellipsis
 from voiceagent.text_normalization.spoken import UNSPACED_LETTER, Alignment, Spoken
 from voiceagent.text_normalization.times import time_rules
@@ -35,6 +36,9 @@ from voiceagent.text_normalization.units import unit_rules
 __all__ = ["Alignment", "normalize"]
 
 _UNSPACED = re.compile(UNSPACED_LETTER)
+_PLAIN = re.compile(r"[^\W\d_]+(?=[\s,;!?]|$)")
+"""A word that needs no rule for addresses, codes or money."""
+_PUNCTUATION = frozenset(".,!?;\"'’“”")
 _WORD = re.compile(rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})[^\W\d_])+(?:['’][^\W\d_]+)*|\d+")
 
 
@@ -86,7 +90,7 @@ def _read_mark(text: str, at: int, spoken: Spoken) -> int:
             spoken.mark(pause, at)
             spoken.space()
         return dots.end()
-    if glued := GLUED_STOP.match(text, at) or GLUED_MARK.match(text, at):
+    if glued := GLUED.match(text, at):
         for mark in glued[0]:
             spoken.mark(mark, at)
         spoken.space()
@@ -97,32 +101,52 @@ def _read_mark(text: str, at: int, spoken: Spoken) -> int:
 
 def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
     """The rules that may apply to what stands at `at`."""
-    letters, numbers, others = _rules_of(language)
+    rules = _rules_of(language)
     inside_word = at > 0 and text[at - 1].isalnum()
     if text[at].isalpha():
-        return () if inside_word else letters
+        if inside_word:
+            return ()
+        return rules.plain_words if _PLAIN.match(text, at) else rules.letters
     if text[at].isalnum():
-        return numbers[-1:] if inside_word else numbers
-    return others
+        return rules.figures[-1:] if inside_word else rules.figures
+    if text[at] in _PUNCTUATION:
+        return rules.full_stop if text[at] == "." else ()
+    return rules.others
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The rules of a language by what they begin with.
+
+    plain_words: letters up to white space, so that no address or code begins there. figures: the plain number
+    is the last.
+    """
+
+    plain_words: tuple[Rule, ...]
+    letters: tuple[Rule, ...]
+    figures: tuple[Rule, ...]
+    others: tuple[Rule, ...]
+    full_stop: tuple[Rule, ...]
 
 
 @cache
-def _rules_of(language: Language) -> tuple[tuple[Rule, ...], tuple[Rule, ...], tuple[Rule, ...]]:
-    """The rules of a language for what begins with a letter, with a figure, with anything else."""
-    quantities: tuple[Rule, ...] = ()
-    dated: tuple[Rule, ...] = ()
+def _rules_of(language: Language) -> _Rules:
+    figures: tuple[Rule, ...] = ()
+    money: tuple[Rule, ...] = ()
     if has_words(language):
-        dated = (*time_rules(language), *date_rules(language))
-        measured = (*money_rules(language), *unit_rules(language))
-        dated = (*codes.RULES, *dated)
-        quantities = (*figures.RULES, *ordinals.RULES, *streets.RULES, *measured, *quantity_rules(language))
-    by_kind = (
-        (*addresses.RULES, *dated, *abbreviation_rules(language), *streets.NAME_RULES, *codes.LETTER_RULES),
-        (*addresses.RULES, *dated, *quantities),
-        (*speech_markup.RULES, *markup.RULES, *quantities, *signs.RULES),
+        money = money_rules(language)
+        measured = (*ordinals.RULES, *streets.RULES, *money, *unit_rules(language), *quantity_rules(language))
+        figures = (*codes.RULES, *time_rules(language), *date_rules(language), *telephone.RULES, *measured)
+    words = (*date_name_rules(language), *abbreviation_rules(language), *streets.NAME_RULES, *codes.LETTER_RULES)
+    signs_first = (*speech_markup.RULES, *markup.RULES, *telephone.RULES, *money, *signs.RULES)
+
+    def of_language(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        return tuple(rule for rule in rules if not rule.languages or language.code in rule.languages)
+
+    return _Rules(
+        of_language(words),
+        of_language((*addresses.RULES, *money, *codes.RULES, *words)),
+        of_language((*addresses.RULES, *figures)),
+        of_language(signs_first),
+        point_rules() if has_words(language) else (),
     )
-    letters, numbers, others = (
-        tuple(rule for rule in rules if not rule.languages or language.code in rule.languages)
-        for rules in by_kind
-    )
-    return letters, numbers, others

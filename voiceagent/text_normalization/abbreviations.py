@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import re
 
-from voiceagent.text_normalization.abbreviation_names import ANYWHERE, LIMITS, NUMBERED, known
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.languages import Language, both_cases
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 from voiceagent.text_normalization.sentence_ends import ends_after_abbreviation
 
 _STREETS = {"Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane", "Pkwy": "Parkway", "Ct": "Court",
             "Pl": "Place", "Sq": "Square", "Hwy": "Highway"}  # fmt: skip
+_LIMITS = {"max.": "maximum", "min.": "minimum"}
 _AFTER_NAME = re.compile(r"[A-Z]\w*\s+$|\d(?:st|nd|rd|th)\s+$")
 
 
 def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules of a language."""
-    names = known(language.code)
+    names, numbered = language.abbreviations, language.before_numbers
     rules: list[Rule] = []
-    if language.code in NUMBERED:
-        numbered = NUMBERED[language.code] | {}
+    if numbered:
         pattern = "|".join(re.escape(short) for short in sorted(numbered, key=len, reverse=True))
         rules.append(
             rule(
@@ -43,9 +42,9 @@ def _ending(match: re.Match[str], words: str, language: Language) -> str:
     """Return the words with a full stop where that of the abbreviation ends the sentence too."""
     if not match[0].endswith(".") or words.endswith("."):
         return words
-    if match[0] not in ANYWHERE.get(language.code, {}) and text_after(match).strip():
+    if match[0] not in both_cases(language.anywhere) and text_after(match).strip():
         return words
-    ends = ends_after_abbreviation(match[0], text_after(match, 40), language.code, text_before(match, 60))
+    ends = ends_after_abbreviation(match[0], text_after(match, 40), language, text_before(match, 60))
     return f"{words}." if ends else words
 
 
@@ -62,7 +61,7 @@ def _read_doctor(match: re.Match[str], language: Language) -> str | None:
 
 
 def _ending_road(match: re.Match[str], words: str, language: Language) -> str:
-    ends = ends_after_abbreviation(match[0], text_after(match, 40), language.code, text_before(match, 60))
+    ends = ends_after_abbreviation(match[0], text_after(match, 40), language, text_before(match, 60))
     return f"{words}." if match[2] and ends else words
 
 
@@ -83,11 +82,11 @@ def _read_german_street(match: re.Match[str], language: Language) -> str:
 _ENGLISH = (
     rule(r"(Dr|St)\b(\.?)", _read_doctor),
     rule(rf"({'|'.join(_STREETS)})\b(\.?)", _read_street),
-    rule(r"(max|min)\.(?=[ ][a-z])", lambda m, _: LIMITS["en"][m[0].lower()], flags=re.IGNORECASE),
+    rule(r"(max|min)\.(?=[ ][a-z])", lambda m, _: _LIMITS[m[0].lower()], flags=re.IGNORECASE),
     rule(r"vs\b", lambda m, _: "versus"),
     rule(r"(?:Mr|Mrs|Ms)\b(?=\ [A-Z])", lambda m, _: {"Mr": "Mister", "Mrs": "Missus", "Ms": "Miz"}[m[0]]),
     rule(
-        r"(?:apt|ste|bldg|rm)\b(?=\ \d)", lambda m, _: NUMBERED["en"][f"{m[0].lower()}."], flags=re.IGNORECASE
+        r"(?:apt|ste|bldg|rm)\b(?=\ \d)", lambda m, language: language.before_numbers[f"{m[0].lower()}."], flags=re.IGNORECASE
     ),
     rule(r"(?:[A-Z]\.){2,}(?!\w)", lambda m, language: _initials(m)),
 )

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.languages import Gender, Language
 from voiceagent.text_normalization.numbers import number_words
-
-Gender = Literal["m", "f", "n"]
 
 _GERMAN_ONE = {
     "nominative": {"m": "ein", "f": "eine", "n": "ein"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from voiceagent.text_normalization.code_labels import has_number_sign, label_before, place_digits
+from voiceagent.text_normalization.code_labels import has_number_sign, label_of
 from voiceagent.text_normalization.languages import Language
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
@@ -58,18 +58,18 @@ def _read_code(match: re.Match[str], language: Language) -> str | None:
     code = match[0]
     digits = sum(character.isdecimal() for character in code)
     letters = sum(character.isalpha() for character in code)
-    before = text_before(match)
+    before, labels = text_before(match), language.labels
     if letters and _LETTERS_AND_FIGURES.fullmatch(code):
         return spell(code, language)
     if digits < 2 and letters < 4:
         return None
     if not letters and digits > MAX_NUMBER:
         return spell(code, language)
-    kind = label_before(before, text_after(match, 70), language.code)
+    kind = label_of(before, text_after(match, 70), language)
     if kind == "distant" and _YEAR.fullmatch(code):
         return None
     if kind == "place":
-        if letters or digits < place_digits(language.code) or not code.isdecimal():
+        if letters or (labels and digits < labels.place_digits) or not code.isdecimal():
             return None
         return spell(code, language, "oh" if language.code == "en" else "")
     at_least = {"code": 2, "reference": 3, "distant": 4}.get(
@@ -80,24 +80,34 @@ def _read_code(match: re.Match[str], language: Language) -> str | None:
 
 def _read_letters(match: re.Match[str], language: Language) -> str | None:
     """Read capital letters after a label that are no word: "your reference is QXZTPL"."""
-    if is_word(match[0]) or label_before(text_before(match), "", language.code) not in ("code", "reference"):
+    if is_word(match[0]) or label_of(text_before(match), "", language) not in ("code", "reference"):
         return None
     return " ".join(match[0])
 
 
+def _read_letters_and_figures(match: re.Match[str], language: Language) -> str | None:
+    """Read "LH 1234" after a label, as flights are written."""
+    if label_of(text_before(match), text_after(match, 20), language) is None:
+        return None
+    return spell(match[0].replace(" ", ""), language)
+
+
 _GROUP = r"[A-Z]{0,4}\d+[A-Z]{0,4}\d*|[A-Z]{1,4}"
 RULES: tuple[Rule, ...] = (
+    rule(r"[A-Z]{2}\d{2}(?:[ ]?[\dA-Z]{4}){3,7}(?:[ ]?[\dA-Z]{1,3})?(?!\w)", lambda match, language: spell(match[0], language)),
     rule(
         r"\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?(?![\w-])", lambda match, language: spell(match[0], language)
     ),
-    rule(r"\d{3,}(?:[ -]\d{2,}){0,8}(?![^\W_]|%|[.,:/]\d|[ -]\d)", _read_code),
+    rule(r"\d{3,}(?:[ -]\d{2,}){0,8}(?![^\W_]|%|[.,:/]\d|[ -]\d|-\w)", _read_code),
     rule(r"\d{2}(?:[ -]\d{2,}){1,8}(?![^\W_]|%|[.,:/]\d|[ -]\d)", _read_code),
     rule(r"\d{2}(?![^\W_]|%|[.,:/-]\d|[ ]?[%€$£°])", _read_code),
     rule(
         rf"(?=[A-Z-]{{0,12}}\d|\d{{1,12}}[A-Z-])(?:{_GROUP})(?:-(?:{_GROUP})){{0,8}}(?![^\W_]|%|[.,:/-]\w)",
         _read_code,
     ),
-    rule(r"(?=[^\W_]{0,24}\d)[^\W_]{4,40}(?![^\W_]|%|[.,:/@-]\w)", _read_code),
+    rule(r"(?=[^\W_]{0,24}\d)[^\W_]{1,40}(?:-[^\W_]{1,20}){0,6}(?![^\W_]|%|[.,:/@-]\w)", _read_code),
 )
 """For what begins with a figure or with letters that figures follow."""
-LETTER_RULES: tuple[Rule, ...] = (rule(r"[A-Z]{4,8}(?![\w'’-])", _read_letters),)
+LETTER_RULES: tuple[Rule, ...] = (
+    rule(r"[A-Z]{2}[ ]\d{2,8}(?![^\W_]|[.,:/]\d)", _read_letters_and_figures),rule(r"[A-Z]{4,8}(?![\w'’-])", _read_letters),
+)

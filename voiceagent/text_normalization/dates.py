@@ -4,14 +4,6 @@ from __future__ import annotations
 
 import re
 
-from voiceagent.text_normalization.calendar_names import (
-    DAYS,
-    INITIALS,
-    MONTHS,
-    UNTIL,
-    short_days,
-    short_months,
-)
 from voiceagent.text_normalization.languages import Language
 from voiceagent.text_normalization.numbers import in_words
 from voiceagent.text_normalization.ordinals import german_ordinal
@@ -23,17 +15,14 @@ _FORMS = {
     "de": ("{day} {month}", " {year}"), "en": ("{month} {day}", ", {year}"),
 }  # fmt: skip
 """How a date of figures is said: day and month, and the year after them."""
+_DATE_BEFORE = re.compile(r"\d/\d{1,2}(?:/\d{2,4})?\s?(?:and|or|to|und|oder|bis|y|o|al|[-–&,])\s?$")
+_DATE_AFTER = re.compile(r"\s?(?:and|to|und|bis|y|al|[-–&])\s?\d{1,2}/\d")
 _FIRST = {"fr": "premier", "it": "primo"}
 """The first of a month, where all other days are cardinals."""
-_BEFORE_DATES = {
-    "en": "on by until till from before after since due dated through to between", "de": "am vom zum bis ab dem den",
-    "es": "el del al día hasta desde", "fr": "le du au", "it": "il del dal al", "nl": "op vanaf tot", "pt": "dia em até de",
-}  # fmt: skip
-"""Words after which "3/5" is a date and no fraction."""
 _BEFORE_YEARS = frozenset(
     "in since of from until till by year before after early late mid summer winter spring fall autumn around circa "
     "the our this for back and to during between january february march april may june july august september "
-    "october november december".split()
+    "october november december q1 q2 q3 q4".split()
 )
 
 
@@ -46,7 +35,7 @@ def _date_words(day: int, month: int, year: str | None, language: Language, befo
     if not (1 <= month <= 12 and 1 <= day <= 31):
         return None
     date, with_year = _FORMS[language.code]
-    month_name = MONTHS[language.code][month - 1]
+    month_name = language.months[month - 1]
     if language.code == "en":
         day_words = in_words(day, language, "ordinal")
     elif language.code == "de":
@@ -63,11 +52,27 @@ def _date_words(day: int, month: int, year: str | None, language: Language, befo
 
 def _read_numeric_date(match: re.Match[str], language: Language) -> str | None:
     first, second, year = int(match["first"]), int(match["second"]), match["year"]
-    if not year and word_before(match) not in _BEFORE_DATES[language.code].split():
+    if not year and not _says_date(match, language):
         return None
     month_first = language.code == "en" and first <= 12
     day, month = (second, first) if month_first else (first, second)
     return _date_words(day, month, year, language, text_before(match))
+
+
+def _says_date(match: re.Match[str], language: Language) -> bool:
+    """Whether the text around "3/5" shows it to be a date and no fraction."""
+    word = word_before(match)
+    if word in language.before_dates or word.capitalize() in language.days or word in language.days:
+        return True
+    return bool(_DATE_BEFORE.search(text_before(match, 16)) or _DATE_AFTER.match(text_after(match, 16)))
+
+
+def _read_expiry(match: re.Match[str], language: Language) -> str | None:
+    """Read the month and year of a card: "expires 08/27"."""
+    if not re.search(r"(?:\bexp\w*|valid|until|through|thru)\W+$", text_before(match, 16), re.IGNORECASE):
+        return None
+    month = int(match[1])
+    return f"{'oh ' if month < 10 else ''}{in_words(month, language)} {in_words(int(match[2]), language)}"
 
 
 def _read_dotted_date(match: re.Match[str], language: Language) -> str | None:
@@ -89,19 +94,25 @@ def _read_iso_date(match: re.Match[str], language: Language) -> str | None:
     return _date_words(int(match[3]), int(match[2]), match[1], language, text_before(match, 40))
 
 
-def _month_number(name: str) -> int:
-    return next(number for number, month in enumerate(MONTHS["en"], 1) if month.startswith(name[:3]))
+def _month_number(name: str, language: Language) -> int:
+    return next(number for number, month in enumerate(language.months, 1) if month.startswith(name[:3]))
 
 
 def _read_month_day(match: re.Match[str], language: Language) -> str | None:
-    return _date_words(int(match["day"]), _month_number(match["month"]), match["year"], language)
+    month, year = _month_number(match["month"], language), match["year"]
+    if not match["until"]:
+        return _date_words(int(match["day"]), month, year, language)
+    first = _date_words(int(match["day"]), month, None, language)
+    last = in_words(int(match["until"]), language, "ordinal")
+    words = f"{first} to {last}" if first and int(match["until"]) <= 31 else None
+    return f"{words}, {year_words(int(year), language)}" if words and year else words
 
 
 def _read_day_month(match: re.Match[str], language: Language) -> str | None:
     if not 1 <= int(match["day"]) <= 31:
         return None
     said = match["the"] or ("" if text_before(match, 8).lower().endswith("the ") else "the ")
-    month = MONTHS["en"][_month_number(match["month"]) - 1]
+    month = language.months[_month_number(match["month"], language) - 1]
     return f"{said}{in_words(int(match['day']), language, 'ordinal')} of {month}"
 
 
@@ -125,12 +136,12 @@ def _read_decade(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_days(match: re.Match[str], language: Language) -> str | None:
-    names = short_days(language.code)
+    names = language.short_days
     day = names[match["day"]]
     until = match["until_day"]
     if not until:
-        return None if day == DAYS["de"][4] and _is_title(match) else day
-    return f"{day} {UNTIL[language.code][0]} {names[until]}"
+        return None if day == "Freitag" and _is_title(match) else day
+    return f"{day} {language.until[0]} {names[until]}"
 
 
 def _is_title(match: re.Match[str]) -> bool:
@@ -140,17 +151,17 @@ def _is_title(match: re.Match[str]) -> bool:
 
 def _read_initials(match: re.Match[str], language: Language) -> str:
     first, last = (
-        DAYS[language.code][INITIALS[language.code].index(match[name])] for name in ("day", "until_day")
+        language.days[language.day_initials.index(match[name])] for name in ("day", "until_day")
     )
-    return f"{first} {UNTIL[language.code][0]} {last}"
+    return f"{first} {language.until[0]} {last}"
 
 
 def _day_rules(language: Language) -> tuple[Rule, ...]:
-    names = short_days(language.code)
+    names = language.short_days
     day = "|".join(sorted(names, key=len, reverse=True))
-    words = UNTIL[language.code][1]
-    next_day = rf"(?:{day}|{'|'.join(DAYS[language.code])})\b"
-    month = "|".join(MONTHS[language.code])
+    words = language.until[1]
+    next_day = rf"(?:{day}|{'|'.join(language.days)})\b"
+    month = "|".join(language.months)
     number = r"\d" if language.code == "en" else r"\d{1,2}(?:[:.]\d\d)?[ ]?(?:[-–]|Uhr|h\b|bis|a\b)"
     joined = r"(?:und|oder|and|or|y|o|et|ou|e|en|of|&)"
     rules = [
@@ -170,41 +181,70 @@ def _day_rules(language: Language) -> tuple[Rule, ...]:
             "de",
             "en",
         ),
-        rule(rf"(?<=und[ ])(?P<day>{day})\b(?P<until_day>(?!))?\.(?=[ ]|$)", _read_days, "de"),
+        rule(
+            rf"(?<=und[ ])(?P<day>{day})\b(?P<until_day>(?!))?(?:\.(?=[ ]|$)|(?=[ ](?:von|ab|bis|um|\d)))",
+            _read_days,
+            "de",
+        ),
     ]
-    if language.code in INITIALS:
-        letters = INITIALS[language.code]
+    if letters := language.day_initials.replace(" ", ""):
         rules.append(
             rule(rf"(?P<day>[{letters}])(?:-|–|[ ]a[ ])(?P<until_day>[{letters}])\b", _read_initials)
         )
     return tuple(rules)
 
 
-def date_rules(language: Language) -> tuple[Rule, ...]:
-    """Return the rules for dates in a language; none where its months are not known."""
-    if language.code not in MONTHS:
+def date_name_rules(language: Language) -> tuple[Rule, ...]:
+    """Return the rules for dates and weekdays that begin with a name."""
+    if not language.months:
         return ()
-    year = r"(?P<year>\d{4}|\d\d)"
-    months = [*MONTHS["en"], *(rf"{short}\b\.?" for short in short_months("en"))]
-    month = "|".join(sorted(months, key=len, reverse=True))
-    rules = [
-        rule(r"(\d{4})-(\d\d)-(\d\d)(?![\d-])", _read_iso_date),
-        rule(rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})(?:/{year})?(?![\d/])", _read_numeric_date),
-        rule(r"(?P<first>\d{1,2})(?P<sep>[.-])(?P<second>\d{1,2})(?P=sep)(?P<year>\d{4})(?![\d.-]\d)",
-             _read_numeric_date, "es", "fr", "it", "nl", "pt"),
-        rule(r"(\d{1,2})\.\s?(\d{1,2})\.(?:\s?(\d{4})(?![\w%]|[.,]\d)|(\d\d)(?!\d))?(?!\d)", _read_dotted_date, "de"),
+    month = _month_pattern(language)
+    return (
         rule(
-            rf"(?P<month>{month})[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:%]|[.,]\d|[ ]?[ap]\.?m) "
+            rf"(?P<month>{month})[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?"
+            r"(?:[ ]?[-–][ ]?(?P<until>\d{1,2})(?:st|nd|rd|th)?)?(?![\d:%]|[.,]\d|[ ]?[ap]\.?m)"
             r"(?:,?[ ](?P<year>(?:1[1-9]|20)\d\d)\b(?!-\d))?",
             _read_month_day,
             "en",
         ),
+        rule(rf"(?P<the>[Tt]he[ ]){_DAY_OF_MONTH}(?P<month>{month})\b(?!['’])", _read_day_month, "en"),
+        *(_day_rules(language) if language.days else ()),
+    )
+
+
+def _month_pattern(language: Language) -> str:
+    months = [*language.months, *(rf"{short}\b\.?" for short in language.short_months)]
+    return "|".join(sorted(months, key=len, reverse=True))
+
+
+_DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?[ ](?:of[ ])?"
+
+
+def date_rules(language: Language) -> tuple[Rule, ...]:
+    """Return the rules for dates and years that begin with a figure."""
+    if not language.months:
+        return ()
+    month, year = _month_pattern(language), r"(?P<year>\d{4}|\d\d)"
+    romance = ("es", "fr", "it", "nl", "pt")
+    return (
+        rule(r"(\d{4})-(\d\d)-(\d\d)(?![\d-])", _read_iso_date),
+        rule(r"(0[1-9]|1[0-2])/([2-4]\d)(?![\d/])", _read_expiry, "en"),
         rule(
-            rf"(?P<the>[Tt]he[ ])?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[ ](?:of[ ])?(?P<month>{month})\b(?!['’])",
-            _read_day_month, "en",
+            rf"(?P<first>\d{{1,2}})/(?P<second>\d{{1,2}})(?:/{year})?(?![\d/])",
+            _read_numeric_date,
         ),
+        rule(
+            r"(?P<first>\d{1,2})(?P<sep>[.-])(?P<second>\d{1,2})(?P=sep)(?P<year>\d{4})(?![\d.-]\d)",
+            _read_numeric_date,
+            *romance,
+        ),
+        rule(
+            r"(\d{1,2})\.\s?(\d{1,2})\.(?:\s?(\d{4})(?![\w%]|[.,]\d)|(\d\d)(?!\d))?(?!\d)",
+            _read_dotted_date,
+            "de",
+        ),
+        rule(rf"(?P<the>(?!))?{_DAY_OF_MONTH}(?P<month>{month})\b(?!['’])", _read_day_month, "en"),
         rule(r"(?P<year>(?:1[1-9]|20)\d0|[2-9]0)['’]?s\b", _read_decade, "en"),
         rule(r"(?:1[1-9]|20)\d\d(?![\w%]|[.,:/]\d|[ ]?[€$£])", _read_year, "en"),
         rule(r"1[4-9]\d\d(?![\w%]|[.,:/]\d|[ ]?[€$£])", _read_german_year, "de"),
-    ]  # fmt: skip
-    return (*rules, *_day_rules(language)) if language.code in DAYS else tuple(rules)
+    )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.agreement import noun_gender
-from voiceagent.text_normalization.calendar_names import MONTHS, short_months
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.languages import Language, find_language
 from voiceagent.text_normalization.numbers import in_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 
@@ -19,6 +18,7 @@ _GERMAN_E = frozenset(
     "der die das diese dieses eine meine deine ihre unsere keine jede jedes jeder welche".split()
 )
 _GERMAN_ER = frozenset("ein mein dein ihr unser kein".split())
+_ADVERBS = frozenset("spätestens frühestens einschließlich voraussichtlich etwa circa".split())
 _PREPOSITIONS = frozenset(
     "in auf an zu bei mit von aus nach seit ab vor hinter neben über unter während wegen".split()
 )
@@ -28,7 +28,8 @@ _COUNTED_IN_ORDER = (
     "Termin|Versuch|Runde|Kind|Nacht|Monat|Jahr|Hand|Straße|Kapitel|Teil|Stufe|Spur|Wahl"
 )
 """German nouns before which a number with a full stop is an ordinal without any article."""
-_GERMAN_MONTH = "|".join([*MONTHS["de"], *(rf"{short}\." for short in short_months("de"))])
+_GERMAN = find_language("de")
+_GERMAN_MONTH = "|".join([*_GERMAN.months, *(rf"{short}\." for short in _GERMAN.short_months)])
 SENTENCE_OPENERS = frozenset(
     "ich wir sie er es das der die den dem ein eine bis bitte danke möchten haben kann können soll sollen ist sind "
     "passt wie was wann wo wer um dann da dort gerne gern vielen auf in am im und oder aber ja nein natürlich "
@@ -60,14 +61,14 @@ def _german_ending(before: str, noun: str, language: Language) -> str:
         before = before[: earlier.start()]
         if not before.strip():
             break
-    words = re.findall(r"\w+", before.lower())[-2:]
+    words = [word for word in re.findall(r"\w+", before.lower()) if word not in _ADVERBS][-2:]
     last = words[-1] if words and not re.search(r"[,.;:!?]\s*$", before) else ""
     if last in _GERMAN_EN or (last == "der" and words[0] in _PREPOSITIONS):
         return "en"
     if last in _GERMAN_E:
         return "e"
     gender = noun_gender(noun, language)
-    return {"f": "e", "n": "es", "m": "er"}["m" if noun in MONTHS["de"] or not noun else gender]
+    return {"f": "e", "n": "es", "m": "er"}["m" if noun in _GERMAN.months or not noun else gender]
 
 
 def goes_on_after_ordinal(sentence: str, following: str) -> bool:
@@ -76,7 +77,7 @@ def goes_on_after_ordinal(sentence: str, following: str) -> bool:
         return True
     if (
         re.fullmatch(rf"(?:{_GERMAN_MONTH}|{_COUNTED_IN_ORDER})\.?", following)
-        or following.rstrip(".") in MONTHS["de"]
+        or following.rstrip(".") in _GERMAN.months
     ):
         return True
     words = re.findall(r"\w+", sentence.lower())[-3:-1]
@@ -87,7 +88,7 @@ def goes_on_after_ordinal(sentence: str, following: str) -> bool:
 def _read_german(match: re.Match[str], language: Language) -> str | None:
     after = text_after(match, 30)
     following = re.match(
-        r"\s?(?:(?P<until>bis|und|oder|[-–/])\s?(?:zum\s)?\d{1,2}\.|(?P<word>[^\W\d_]+))", after
+        r"\s?(?:(?P<until>bis|und|oder|[-–/,])\s?(?:zum\s)?\d{1,2}\.|(?P<word>[^\W\d_]+))", after
     )
     before, number = text_before(match, 40), int(match["number"])
     if following and following["until"]:
@@ -118,7 +119,7 @@ def _read_romance(match: re.Match[str], language: Language) -> str | None:
     feminine = _SPANISH_LETTERS.get(match["mark"], "o") == "a"
     if feminine:
         return re.sub(r"o\b", "a", words)
-    shortened = language.code == "es" and re.match(r"\s[^\W\d_]", text_after(match, 2))
+    shortened = language.code == "es" and re.match(r"\s[a-zñáéíóú]", text_after(match, 2))
     return re.sub(r"(primer|tercer)o$", r"\1", words) if shortened else words
 
 
@@ -137,7 +138,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?P<amount>\d{1,3})\.?(?P<mark>[ºª]|er\b|o\b|a\b|ra\b|ro\b|do\b|da\b)", _read_romance, "es", "pt"),
     rule(r"(?P<amount>\d{1,3})\.?(?P<mark>[ºª])", _read_romance, "it"),
     rule(
-        rf"(?P<amount>\d{{1,2}})°(?=[ ](?:{'|'.join(MONTHS['it'])}|piano|posto|giorno|turno|classe))",
+        rf"(?P<amount>\d{{1,2}})°(?=[ ](?:{'|'.join(find_language('it').months)}|piano|posto|giorno|turno|classe))",
         _read_ordinal, "it",
     ),
     rule(r"(?P<number>\d{1,2})\.(?!\d)", _read_german, "de"),

@@ -10,6 +10,7 @@ from voiceagent.text_normalization.numbers import digit_words, in_words, number_
 from voiceagent.text_normalization.rules import Rule, rule, text_after, word_before
 
 _SCALES = {"k": "thousand", "K": "thousand", "M": "million"}
+_BY = {"en": "by", "de": "mal", "es": "por"}
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8"}
 _FRACTIONS = {
@@ -87,7 +88,20 @@ def _read_over(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_times(match: re.Match[str], language: Language) -> str | None:
-    return f"{number_words(match[1], language)} {'time' if match[1] == '1' else 'times'}"
+    if language.code == "de":
+        return f"{'ein' if match[1] == '1' else number_words(match[1], language)}mal"
+    one, many = {"en": ("time", "times"), "es": ("vez", "veces")}[language.code]
+    return f"{counting_words(match[1], language, 'f')} {one if match[1] == '1' else many}"
+
+
+def _read_german_decade(match: re.Match[str], language: Language) -> str | None:
+    year = int(match["year"])
+    words = in_words(year, language, "year" if year > 99 else "cardinal")
+    return f"{words}{match['ending']}" if words else None
+
+
+def _read_by(match: re.Match[str], language: Language) -> str:
+    return f"{number_words(match[1], language)} {_BY[language.code]}"
 
 
 def _read_number(match: re.Match[str], language: Language) -> str | None:
@@ -114,6 +128,11 @@ def _read_point(match: re.Match[str], language: Language) -> str | None:
     return f"{language.point} {after}" if language.point and after else None
 
 
+def point_rules() -> tuple[Rule, ...]:
+    """Return the rules for decimals without a whole number: ".5"."""
+    return (rule(r"(?<![\w.])\.\d+", _read_point),)
+
+
 def quantity_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules of a language whose numbers have words, the plain number last."""
     amount = rf"(?P<amount>{number_pattern(language)})"
@@ -122,12 +141,14 @@ def quantity_rules(language: Language) -> tuple[Rule, ...]:
         rule(rf"{amount}[ \u00a0\u202f]?%", _read_percent),
         rule(rf"{amount}(?P<scale>[kKM])(?![\w'’])", _read_scaled, "en"),
         rule(r"(\d)['′](\d{1,2})[\"″]", _read_feet, "en"),
+        *(rule(r"(\d{1,4}(?:[.,]\d{1,2})?)[ ]?[x×](?=[ ]?\d)", _read_by, code) for code in _BY),
         rule(r"24/7\b", lambda match, _: "twenty-four seven", "en"),
         rule(r"24/7\b", lambda match, _: "vierundzwanzig sieben", "de"),
+        rule(r"24/7\b", lambda match, _: "veinticuatro siete", "es"),
         rule(r"(\d{2,3})/(\d{2,3})(?![\d/])", _read_over, "en", "de", "es"),
-        rule(r"(\d{1,2})x\b(?![ ]?\d)", _read_times, "en"),
+        rule(r"(\d{1,2})x\b(?![ ]?\d)", _read_times, "en", "de", "es"),
+        rule(r"(?P<year>(?:1[1-9]|20)?[2-9]0)(?P<ending>ern?)\b", _read_german_decade, "de"),
         rule(fraction, _read_english_fraction, "en"),
         rule(fraction, _read_fraction, "de", "es"),
-        rule(r"(?<![\w.])\.\d+", _read_point),
         rule(number_pattern(language), _read_number),
     )

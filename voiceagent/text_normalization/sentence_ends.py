@@ -6,18 +6,18 @@ import re
 from functools import cache
 from typing import Literal
 
-from voiceagent.text_normalization.abbreviation_names import NUMBERED, needs_follower
-from voiceagent.text_normalization.calendar_names import DAYS, MONTHS, short_days, short_months
+from voiceagent.text_normalization.languages import Language, both_cases, find_language
 from voiceagent.text_normalization.ordinals import goes_on_after_ordinal
 
 Verdict = Literal["ends", "goes on", "waits", "open"]
 """A sentence ends, goes on, waits for the rest of the next word, or is not decided here."""
 
+_ENGLISH = find_language("en")
 _AFTER_TIMES = frozenset(
     (
         "Eastern Pacific Central Mountain Greenwich UTC GMT EST EDT CST CDT MST MDT PST PDT ET PT CT BST CET"
     ).split()
-    + [*MONTHS["en"], *DAYS["en"], *short_days("en"), *short_months("en")]
+    + [*_ENGLISH.months, *_ENGLISH.days, *_ENGLISH.short_days, *_ENGLISH.short_months]
 )
 """Capitalized words that may follow "5 p.m." in its sentence."""
 _AFTER_STREETS = frozenset(
@@ -34,23 +34,24 @@ _STREET_WITH_NUMBER = re.compile(
 _GERMAN_NUMBER = re.compile(r"(?:^|[\s(„\"*-])\d{1,2}\.$")
 _GERMAN_DATE = re.compile(r"\d{1,2}\.\s?\d{1,2}\.$")
 _GERMAN_STREET = re.compile(r"str\.$")
-GLUED_STOP = re.compile(
-    r"(?<=[^\W\d_][a-zß-ÿ])\.(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|[ '’])|[¿¡])|(?<=OK)\.(?=[A-Z][a-z ])"
+GLUED = re.compile(
+    r"(?<=[^\W\d_][a-zß-ÿ])\.(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|[ '’])|[¿¡])"
+    r"|(?<=OK)\.(?=[A-Z][a-z ])"
+    r"|(?<=[^\W_])[!?]+(?=[^\W_]|[¿¡])"
+    r"|(?<=[^\W_])[.!?]+[*_\"”»)]{1,3}(?=[A-ZÀ-Þ])"
 )
-"""A full stop that has no blank after it, though a sentence follows: "booked.See you"."""
-GLUED_MARK = re.compile(r"(?<=[^\W_])[!?]+(?=[^\W_]|[¿¡])")
-"""The same with other marks: "Great!Your"."""
+"""The end of a sentence that has no blank after it, though another follows: "Great!Your table is booked.See"."""
 
 
-def judge_full_stop(sentence: str, following: str, complete: bool, language: str) -> Verdict:
+def judge_full_stop(sentence: str, following: str, complete: bool, language: Language) -> Verdict:
     """Judge whether a text that ends in a full stop is a sentence.
 
     following: the next word as far as it is known. complete: whether it is known to its end.
     """
     last_word = sentence[-24:].rsplit(maxsplit=1)[-1].lstrip("\"'“‘«([{*_`~„")
-    if needs_follower(last_word, language):
+    if last_word in _followed(language):
         return "goes on"
-    if following[:1].isdigit() and last_word.lower() in NUMBERED.get(language, {}):
+    if not following[:1].isupper() and last_word.lower() in language.before_numbers:
         return "goes on"
     if not following[:1].isupper() and re.split(r"[-–/]", last_word.rstrip("."))[-1] in _short_names(
         language
@@ -58,16 +59,22 @@ def judge_full_stop(sentence: str, following: str, complete: bool, language: str
         return "goes on"
     if following[:1].islower() and _HALF_DAY.search(sentence[-12:]):
         return "goes on"
-    if language == "de":
+    if language.code == "de":
         return _judge_german(sentence, following, complete)
-    if language == "en":
+    if language.code == "en":
         return _judge_english(sentence, following, complete)
     return "open"
 
 
 @cache
-def _short_names(language: str) -> frozenset[str]:
-    return frozenset([*short_days(language), *short_months(language)])
+def _followed(language: Language) -> frozenset[str]:
+    """Return the abbreviations after which a sentence goes on."""
+    return frozenset(both_cases(language.before_more))
+
+
+@cache
+def _short_names(language: Language) -> frozenset[str]:
+    return frozenset([*language.short_days, *language.short_months])
 
 
 def _judge_german(sentence: str, following: str, complete: bool) -> Verdict:
@@ -99,7 +106,7 @@ def _judge_english(sentence: str, following: str, complete: bool) -> Verdict:
     return "goes on" if following in names else "ends"
 
 
-def ends_after_abbreviation(abbreviation: str, after: str, language: str, before: str = "") -> bool:
+def ends_after_abbreviation(abbreviation: str, after: str, language: Language, before: str = "") -> bool:
     """Whether the full stop of an abbreviation is its sentence's too. after: the text behind it."""
     following = re.match(r"[\s\"'”’»)\]*_]*([^\W\d_]*)", after)
     if following is None or not after.strip():

@@ -30,18 +30,22 @@ def _read_minus(_: re.Match[str], language: Language) -> str | None:
     return language.signs.get("−")
 
 
-_MONEY = "[$€£¥₹₩]"
-_RANGE_START = re.compile(
-    r"(?:[\d%°$€£¥₹₩]|\d\.|\d\s?[ap]\.?m\.?|\d\s?(?:Uhr|uur|h|hs)|\d\s?[A-Z]{3}|de\ la\ (?:mañana|tarde|noche))\ ?$",
-    re.IGNORECASE,
+_MONEY = "[$€£¥₹₩¢]"
+_PER = {"en": "per", "de": "pro", "es": "por", "fr": "par", "it": "al", "nl": "per", "pt": "por"}
+RANGE_START = (
+    r"(?:[\d%°$€£¥₹₩¢]|\d\.|\d(?:st|nd|rd|th)|\d\s?[apAP]\.?\s?[mM]\.?"
+    r"|\d\s?(?:Uhr|uur|h|hs|[A-Z]{3}))\s?"
 )
-"""What ends the first half of a range."""
+"""What ends the first half of a range, before its dash: "9 am", "$10"."""
+_RANGE_START = re.compile(RANGE_START + "$")
 RULES: tuple[Rule, ...] = (
-    rule(rf"[-–—][ ]?(?={_MONEY}?\d)", _read_range),
+    rule(rf"[-–—][ ]?(?={_MONEY}?\d|[A-Z][a-zä]{{2,9}}\.?[ ]\d)", _read_range),
     rule(rf"(?<![\w.)\]%])[-−](?={_MONEY}?\d)", _read_minus),
     rule(r"(?<=\d):(?=\d)", _read_colon),
-    rule(r"(?<=\d)[ ]?[x×][ ]?(?=\d)", lambda match, _: "by", "en"),
-    rule(r"(?<=\d)/(?=[a-z])", lambda match, _: "per", "en"),
+    *(
+        rule(r"(?<=[\d$€£¢])[ ]?/[ ]?(?=[^\W\d_])", lambda match, language: _PER[language.code], code)
+        for code in _PER
+    ),
     rule(r"&amp;", lambda match, language: language.signs.get("&")),
-    rule(r"(?<=\w)/(?=\w) | [&@+=×÷±−°%§→≈≤≥] | [<>~\#](?=[ ]?\d) | [$€£¥₹₩]", _read_sign),
+    rule(r"(?<=\w)/(?=\w) | [&@+=×÷±−°%§→≈≤≥] | [<>~\#](?=[ ]?\d) | [$€£¥₹₩¢]", _read_sign),
 )

@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from voiceagent.text_normalization.codes import spell
 from voiceagent.text_normalization.languages import Language
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 
-_DIRECTIONS = {
-    "en": "laugh chuckle giggle sigh smile grin nod pause cough gasp whisper shrug wink yawn sniff breathe hum cry "
-    "groan cheer clap gulp snort smirk frown blush bow wave exhale inhale beep type clear throat think ring "
-    "hesitate excite cheerful happy sad soft warm gentle quiet slow laughter silence applause music ahem sound",
-    "de": "lacht lachen lächelt kichert seufzt nickt pause hustet räuspert flüstert zwinkert gähnt grinst schmunzelt "
-    "atmet überlegt tippt zögert freundlich leise lachend lächelnd stille musik winkt",
-    "es": "ríe risa risas suspira sonríe asiente pausa tose susurra bosteza guiña carraspea respira piensa duda "
-    "sonriendo riendo amable silencio música saluda se",
-}  # fmt: skip
-"""First words of stage directions; English verbs in their stem."""
 _ENGLISH_ENDINGS = r"(?:s|es|ing|ly|ter|ed|ling)?"
-_DIRECTION_ENDS = {"es": frozenset({"ríe", "sonríe", "aclara"})}
 _MAX_DIRECTION = 60
 _SENTENCE_START = re.compile(r"(?:^|[.!?…:\n>\"”)*])\s*$")
 
 
-def _stems() -> dict[str, re.Pattern[str]]:
-    patterns = {}
-    for code, words in _DIRECTIONS.items():
-        endings = _ENGLISH_ENDINGS if code == "en" else ""
-        patterns[code] = re.compile(rf"(?:{'|'.join(words.split())}){endings}\b", re.IGNORECASE)
-    return patterns
-
-
-_FIRST_WORD = _stems()
+@cache
+def _first_words(language: Language) -> re.Pattern[str]:
+    endings = _ENGLISH_ENDINGS if language.code == "en" else ""
+    words = "|".join(language.directions) or "(?!)"
+    return re.compile(rf"(?:{words}){endings}\b", re.IGNORECASE)
 
 
 def _read_starred(match: re.Match[str], language: Language) -> str | None:
@@ -47,11 +33,8 @@ def _read_starred(match: re.Match[str], language: Language) -> str | None:
 
 def _is_direction(words: str, language: Language) -> bool:
     """Whether words that stand between marks say how something is said, or by what sound."""
-    known = _FIRST_WORD.get(language.code)
-    if known is None or len(words.split()) > 6:
-        return False
-    first = known.match(words)
-    if not first:
+    first = _first_words(language).match(words)
+    if first is None or len(words.split()) > 6:
         return False
     if language.code != "en" or len(words.split()) == 1:
         return first[0].lower() != "se" or any(word in words for word in ("ríe", "sonríe", "aclara", "rie"))

@@ -68,11 +68,12 @@ RULES: tuple[Rule, ...] = (
     rule(r"(\d{3,4})(?=[ ](?:Broadway|Main)\b)", _read_house, "en"),
     rule(r"(\d{1,4})([A-F])(?![\w-])", _read_number_and_letter, "en"),
     rule(r"(\d{1,4})[ ]?([a-f])(?=[,.;]|[ ]?$)", _read_number_and_letter, "de"),
-    rule(r"(?<=\d,[ ])\d{5}(?=[ ][A-ZÄÖÜÁÉÍÓÚ])", _read_digits, "de", "es"),
-    rule(r"(?<=[a-z],[ ])\d{5}(?=[ ][A-ZÄÖÜÁÉÍÓÚ])", _read_digits, "de", "es"),
+    rule(r"(?:(?<=\d,[ ])|(?<=\d[a-z],[ ]))\d{5}(?=[ ][A-ZÄÖÜ])", _read_digits, "de"),
+    rule(r"(?<=[^\W_],[ ])\d{5}(?=[ ][A-ZÁÉÍÓÚ])", _read_digits, "es"),
     rule(r"(?<=in[ ])\d{5}(?=[ ][A-ZÄÖÜ][a-zäöü])", _read_digits, "de"),
 )
 NAME_RULES: tuple[Rule, ...] = (
+    rule(rf"([NSEW])\.(?={_NAME}[ ](?:{_STREETS})\b)", _read_direction, "en"),
     rule(rf"({'|'.join(_STATES)})\.?[ ](\d{{5}}(?:-\d{{4}})?)(?!\d)", _read_state_and_zip, "en"),
     rule(
         r"(?<=\d[ ])([NS]?[EW]|[NS])\b\.?(?=[ ](?:[A-Z][a-z]|\d{1,3}(?:st|nd|rd|th)\b))",

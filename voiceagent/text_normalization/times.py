@@ -56,7 +56,7 @@ def _with_full_stop(words: str, match: re.Match[str]) -> str:
 
 def _read_hour(match: re.Match[str], language: Language) -> str | None:
     hour = int(match["hour"])
-    said = re.search(rf"(?:{_BEFORE_HOURS[language.code]})\s$", text_before(match, 16))
+    said = re.search(rf"(?:{_BEFORE_HOURS[language.code]})\s?$", text_before(match, 16))
     if hour > 24 or not (said or re.match(r"\s?[-–]\s?\d", text_after(match, 4))):
         return None
     hours = "heure" if language.code == "fr" and hour == 1 else language.hour
@@ -74,7 +74,7 @@ def _read_spanish_half_day(match: re.Match[str], language: Language) -> str | No
 
 
 def _read_english_time(match: re.Match[str], language: Language) -> str | None:
-    hour, minute, half = int(match["hour"]), int(match["minute"]), _half_of_day(match)
+    hour, minute, half = int(match["hour"]), int(match["minute"]), _half_of_day(match, language)
     if hour > 24:
         return None
     after = f"{'oh ' if minute < 10 else ''}{in_words(minute, language)}" if minute else ""
@@ -83,17 +83,17 @@ def _read_english_time(match: re.Match[str], language: Language) -> str | None:
     return " ".join(filter(None, (in_words(hour, language), after, half)))
 
 
-def _half_of_day(match: re.Match[str]) -> str:
+def _half_of_day(match: re.Match[str], language: Language) -> str:
     half: str | None = match["half"]
     if not half:
         return ""
-    ends = half.endswith(".") and ends_after_abbreviation(half, text_after(match, 40), "en")
+    ends = half.endswith(".") and ends_after_abbreviation(half, text_after(match, 40), language)
     return f"{half[0].upper()}M{'.' if ends else ''}"
 
 
 def _read_english_hour(match: re.Match[str], language: Language) -> str | None:
     hour = int(match["hour"])
-    return f"{in_words(hour, language)} {_half_of_day(match)}" if hour <= 12 else None
+    return f"{in_words(hour, language)} {_half_of_day(match, language)}" if hour <= 12 else None
 
 
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?![\d:])"

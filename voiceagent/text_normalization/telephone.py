@@ -15,7 +15,7 @@ def _read_telephone(match: re.Match[str], language: Language) -> str | None:
     minimum, maximum = _TELEPHONE_DIGITS
     if not minimum <= sum(character.isdecimal() for character in match[0]) <= maximum:
         return None
-    digits = digit_words(match[0], language)
+    digits = digit_words(match[0].replace("(0)", " "), language)
     plus = f"{language.signs['+']} " if match[0].startswith("+") and "+" in language.signs else ""
     return plus + digits if digits else None
 
@@ -29,7 +29,7 @@ def _read_version(match: re.Match[str], language: Language) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(r"\+\d{1,3}(?:[ .-]?\(?\d{1,4}\)?){2,6}(?!\d)", _read_telephone),
+    rule(r"\+\d{1,3}(?:(?:[ .-]|[ ]?/[ ]?)?\(?\d{1,4}\)?){2,7}(?!\d)", _read_telephone),
     rule(r"(?:\d{1,2}[ .-])?(?:\(\d{3}\)[ ]?|\d{3}[ .-])\d{3}[ .-]\d{4}(?!\d)", _read_telephone),
     rule(r"\d{3}-\d{4}(?![\d-])", _read_telephone),
     rule(r"0\d{1,4}(?:[ /-]\d{2,8}){1,5}(?!\d)", _read_telephone),
