@@ -44,7 +44,7 @@ _OPEN_MARKUP = re.compile(
 """A link, a tag of SSML or a stage direction that is not closed yet."""
 _SHORT_DAYS = "|".join(day for language in CONJUNCTIONS for day in find_language(language).short_days if day[0].isupper())
 _ADDRESS = re.compile(r"://|www\.|@")
-_KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:{_SHORT_DAYS}),$")
+_KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:(?:{_SHORT_DAYS})\.?|\d{{1,2}}\.),$")
 """Words whose comma ends no clause: addresses, and weekdays of a list."""
 _RANGE_START = re.compile(
     rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$"
@@ -126,8 +126,10 @@ class Fragmenter:
         """Where a fragment ends, now that the last character of the rest is known; 0 where none does."""
         text = self._rest
         # whatever stands there: items of a list have no full stop
+        if text.isspace():
+            return len(text) if len(text) >= self._max_chars else 0
         if text[-1] == "\n":
-            return len(text) - 1 if text.strip() else 0
+            return len(text) - 1
         end = self._sentence_end(text) or (self._clause_end(text) if self._first else 0)
         if end and not _inside_markup(text[:end]):
             return end

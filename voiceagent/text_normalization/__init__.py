@@ -38,7 +38,7 @@ __all__ = ["Alignment", "normalize"]
 _UNSPACED = re.compile(UNSPACED_LETTER)
 _PLAIN = re.compile(r"[^\W\d_]+(?=[\s,;!?]|$)")
 """A word that needs no rule for addresses, codes or money."""
-_PUNCTUATION = frozenset(".,!?;\"'’“”")
+_PUNCTUATION = frozenset(".,?;\"'’“”")
 _WORD = re.compile(rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})[^\W\d_])+(?:['’][^\W\d_]+)*|\d+")
 
 

@@ -92,22 +92,23 @@ def _read_letters_and_figures(match: re.Match[str], language: Language) -> str |
     return spell(match[0].replace(" ", ""), language)
 
 
-_GROUP = r"[A-Z]{0,4}\d+[A-Z]{0,4}\d*|[A-Z]{1,4}"
+_GROUP = r"[A-Z]{0,4}\d++(?:[A-Z]{1,4}\d*+)?+|[A-Z]{1,4}+"
 RULES: tuple[Rule, ...] = (
     rule(r"[A-Z]{2}\d{2}(?:[ ]?[\dA-Z]{4}){3,7}(?:[ ]?[\dA-Z]{1,3})?(?!\w)", lambda match, language: spell(match[0], language)),
     rule(
         r"\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?(?![\w-])", lambda match, language: spell(match[0], language)
     ),
-    rule(r"\d{3,}(?:[ -]\d{2,}){0,8}(?![^\W_]|%|[.,:/]\d|[ -]\d|-\w)", _read_code),
-    rule(r"\d{2}(?:[ -]\d{2,}){1,8}(?![^\W_]|%|[.,:/]\d|[ -]\d)", _read_code),
+    rule(r"\d{3,}+(?:[ -]\d{2,}+){0,8}+(?![^\W_]|%|[.,:/]\d|[ -]\d|-\w)", _read_code),
+    rule(r"\d{2}(?:[ -]\d{2,}+){1,8}+(?![^\W_]|%|[.,:/]\d|[ -]\d)", _read_code),
     rule(r"\d{2}(?![^\W_]|%|[.,:/-]\d|[ ]?[%€$£°])", _read_code),
     rule(
-        rf"(?=[A-Z-]{{0,12}}\d|\d{{1,12}}[A-Z-])(?:{_GROUP})(?:-(?:{_GROUP})){{0,8}}(?![^\W_]|%|[.,:/-]\w)",
+        rf"(?=[A-Z-]{{0,12}}\d|\d{{1,12}}[A-Z-])(?:{_GROUP})(?:-(?:{_GROUP})){{0,8}}+(?![^\W_]|%|[.,:/-]\w)",
         _read_code,
     ),
-    rule(r"(?=[^\W_]{0,24}\d)[^\W_]{1,40}(?:-[^\W_]{1,20}){0,6}(?![^\W_]|%|[.,:/@-]\w)", _read_code),
+    rule(r"(?=[^\W_]{0,24}\d)[^\W_]{1,40}+(?:-[^\W_]{1,20}+){0,6}+(?![^\W_]|%|[.,:/@-]\w)", _read_code),
 )
 """For what begins with a figure or with letters that figures follow."""
 LETTER_RULES: tuple[Rule, ...] = (
-    rule(r"[A-Z]{2}[ ]\d{2,8}(?![^\W_]|[.,:/]\d)", _read_letters_and_figures),rule(r"[A-Z]{4,8}(?![\w'’-])", _read_letters),
+    rule(r"[A-Z]{2}[ ]\d{2,8}(?![^\W_]|[.,:/]\d)", _read_letters_and_figures),
+    rule(r"[A-Z]{4,8}(?![\w'’-])", _read_letters),
 )

@@ -29,10 +29,10 @@ def _read_version(match: re.Match[str], language: Language) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
-    rule(r"\+\d{1,3}(?:(?:[ .-]|[ ]?/[ ]?)?\(?\d{1,4}\)?){2,7}(?!\d)", _read_telephone),
+    rule(r"\+\d{1,3}(?:(?:[ .-]|[ ]?/[ ]?)?\(?\d{1,4}+\)?){2,7}+(?!\d)", _read_telephone),
     rule(r"(?:\d{1,2}[ .-])?(?:\(\d{3}\)[ ]?|\d{3}[ .-])\d{3}[ .-]\d{4}(?!\d)", _read_telephone),
     rule(r"\d{3}-\d{4}(?![\d-])", _read_telephone),
-    rule(r"0\d{1,4}(?:[ /-]\d{2,8}){1,5}(?!\d)", _read_telephone),
+    rule(r"0\d{1,4}(?:[ /-]\d{2,8}+){1,5}+(?!\d)", _read_telephone),
     rule(
         r"[6-9](?:\d{2}[ ]\d{3}[ ]\d{3}|\d{2}(?:[ ]\d{2}){3}|\d[ ]\d{3}[ ]\d{2}[ ]\d{2})(?![\w ]\d)",
         _read_telephone,
