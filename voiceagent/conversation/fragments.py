@@ -19,8 +19,8 @@ from voiceagent.text_normalization.punctuation import (
     UNSPACED_TERMINATORS,
 )
 from voiceagent.text_normalization.rules import CONTEXT_CHARS
-from voiceagent.text_normalization.signs import RANGE_START
 from voiceagent.text_normalization.sentence_ends import GLUED, Verdict, judge_full_stop
+from voiceagent.text_normalization.signs import RANGE_START
 
 CONJUNCTIONS = {
     "en": ("and", "but", "or", "so", "because", "since", "although", "while", "which", "where", "if", "when"),
@@ -42,13 +42,13 @@ _OPEN_MARKUP = re.compile(
     r"|(?:^|(?<=[\s.!?]))\*[^\s*][^*\n]{0,60}$"
 )
 """A link, a tag of SSML or a stage direction that is not closed yet."""
-_SHORT_DAYS = "|".join(day for language in CONJUNCTIONS for day in find_language(language).short_days if day[0].isupper())
+_SHORT_DAYS = "|".join(
+    day for language in CONJUNCTIONS for day in find_language(language).short_days if day[0].isupper()
+)
 _ADDRESS = re.compile(r"://|www\.|@")
 _KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:(?:{_SHORT_DAYS})\.?|\d{{1,2}}\.),$")
 """Words whose comma ends no clause: addresses, and weekdays of a list."""
-_RANGE_START = re.compile(
-    rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$"
-)
+_RANGE_START = re.compile(rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$")
 """What may be the first half of a range, up to its dash: "9 am - ", "Mon - "."""
 _RANGE_END = re.compile(r"[\d$€£¥₹₩A-Z]")
 _FIGURES_AT_END = re.compile(r"[\d$€£¥₹₩#]\W?$")
@@ -77,8 +77,8 @@ class Fragmenter:
     is made soon, and lasts until the next one is), or at a sentence, the others at sentences; all of them at
     lines. One that grows to `max_chars`, the first one to `first_max_chars`, is cut at a word. Each character
     is looked at by itself, so it makes no difference how the text was split into deltas. normalize: makes the
-    spoken text, "" where there is nothing to say, of a text, its language and the text before it, in which the
-    label of a number may stand.
+    spoken text, "" where there is nothing to say, of a text, its language and the text before it, in which
+    the label of a number may stand.
     """
 
     def __init__(

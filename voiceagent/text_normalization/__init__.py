@@ -46,8 +46,8 @@ def normalize(text: str, language: str = "en", before: str = "") -> tuple[str, A
     """Return the words to speak for `text`, "" where there are none, and how they align.
 
     language: ISO 639 code. before: the text that stands before `text` and is spoken already; it says that
-    figures are a code, or the case of a date. alignment: pairs (index in the spoken words, index in `text`) of
-    the beginnings of corresponding words, both ascending.
+    figures are a code, or the case of a date. alignment: pairs (index in the spoken words, index in `text`)
+    of the beginnings of corresponding words, both ascending.
     """
     reading, spoken = find_language(language), Spoken(len(before))
     whole, at = before + text, len(before)
@@ -137,7 +137,12 @@ def _rules_of(language: Language) -> _Rules:
         money = money_rules(language)
         measured = (*ordinals.RULES, *streets.RULES, *money, *unit_rules(language), *quantity_rules(language))
         figures = (*codes.RULES, *time_rules(language), *date_rules(language), *telephone.RULES, *measured)
-    words = (*date_name_rules(language), *abbreviation_rules(language), *streets.NAME_RULES, *codes.LETTER_RULES)
+    words = (
+        *date_name_rules(language),
+        *abbreviation_rules(language),
+        *streets.NAME_RULES,
+        *codes.LETTER_RULES,
+    )
     signs_first = (*speech_markup.RULES, *markup.RULES, *telephone.RULES, *money, *signs.RULES)
 
     def of_language(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:

@@ -8,8 +8,10 @@ from voiceagent.text_normalization.languages import Language, both_cases
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 from voiceagent.text_normalization.sentence_ends import ends_after_abbreviation
 
-_STREETS = {"Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane", "Pkwy": "Parkway", "Ct": "Court",
-            "Pl": "Place", "Sq": "Square", "Hwy": "Highway"}  # fmt: skip
+_STREETS = {
+    "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane", "Pkwy": "Parkway", "Ct": "Court",
+    "Pl": "Place", "Sq": "Square", "Hwy": "Highway",
+}  # fmt: skip
 _LIMITS = {"max.": "maximum", "min.": "minimum"}
 _AFTER_NAME = re.compile(r"[A-Z]\w*\s+$|\d(?:st|nd|rd|th)\s+$")
 
@@ -86,7 +88,9 @@ _ENGLISH = (
     rule(r"vs\b", lambda m, _: "versus"),
     rule(r"(?:Mr|Mrs|Ms)\b(?=\ [A-Z])", lambda m, _: {"Mr": "Mister", "Mrs": "Missus", "Ms": "Miz"}[m[0]]),
     rule(
-        r"(?:apt|ste|bldg|rm)\b(?=\ \d)", lambda m, language: language.before_numbers[f"{m[0].lower()}."], flags=re.IGNORECASE
+        r"(?:apt|ste|bldg|rm)\b(?=\ \d)",
+        lambda m, language: language.before_numbers[f"{m[0].lower()}."],
+        flags=re.IGNORECASE,
     ),
     rule(r"(?:[A-Z]\.){2,}(?!\w)", lambda m, language: _initials(m)),
 )

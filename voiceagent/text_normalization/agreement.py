@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from voiceagent.text_normalization.languages import Gender, Language
+from voiceagent.text_normalization.languages import Gender, Language, word_set
 from voiceagent.text_normalization.numbers import number_words
 
 _GERMAN_ONE = {
@@ -13,8 +13,8 @@ _GERMAN_ONE = {
     "dative": {"m": "einem", "f": "einer", "n": "einem"},
 }
 _GERMAN_CASES = {
-    **dict.fromkeys("für um ohne gegen habe haben hat gibt es noch nur sie".split(), "accusative"),
-    **dict.fromkeys("in seit vor nach mit von aus bei zu ab binnen".split(), "dative"),
+    **dict.fromkeys(word_set("für um ohne gegen habe haben hat gibt es noch nur sie"), "accusative"),
+    **dict.fromkeys(word_set("in seit vor nach mit von aus bei zu ab binnen"), "dative"),
 }
 """The case of what is counted, by the word before the number."""
 _GERMAN_MASCULINE = re.compile(

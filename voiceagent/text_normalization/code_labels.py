@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from voiceagent.text_normalization.languages import Labels, Language
+from voiceagent.text_normalization.languages import Labels, Language, word_set
 
 Label = Literal["code", "reference", "place", "distant"]
 """A code is read figure by figure from two figures on, a reference from three, what stands at a distance from
 its label from four. So is a place (a room, a flight) from `place_digits` on; its zero is "oh" in English."""
 
 
-_SAYS = frozenset("is are was be reads ist sind lautet es son era será est è é : =".split())
+_SAYS = word_set("is are was be reads ist sind lautet es son era será est è é : =")
 """Words before a code whose label may have an attribute: "the code for the front door is 4821"."""
 _STRANGERS = 5
 _STEPS = 12

@@ -94,7 +94,10 @@ def _read_letters_and_figures(match: re.Match[str], language: Language) -> str |
 
 _GROUP = r"[A-Z]{0,4}\d++(?:[A-Z]{1,4}\d*+)?+|[A-Z]{1,4}+"
 RULES: tuple[Rule, ...] = (
-    rule(r"[A-Z]{2}\d{2}(?:[ ]?[\dA-Z]{4}){3,7}(?:[ ]?[\dA-Z]{1,3})?(?!\w)", lambda match, language: spell(match[0], language)),
+    rule(
+        r"[A-Z]{2}\d{2}(?:[ ]?[\dA-Z]{4}){3,7}(?:[ ]?[\dA-Z]{1,3})?(?!\w)",
+        lambda match, language: spell(match[0], language),
+    ),
     rule(
         r"\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?(?![\w-])", lambda match, language: spell(match[0], language)
     ),

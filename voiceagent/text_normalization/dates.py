@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import re
 
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.languages import Language, word_set
 from voiceagent.text_normalization.numbers import in_words
 from voiceagent.text_normalization.ordinals import german_ordinal
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 
 _FORMS = {
-    "es": ("{day} de {month}", " de {year}"), "pt": ("{day} de {month}", " de {year}"),
-    "fr": ("{day} {month}", " {year}"), "it": ("{day} {month}", " {year}"), "nl": ("{day} {month}", " {year}"),
-    "de": ("{day} {month}", " {year}"), "en": ("{month} {day}", ", {year}"),
-}  # fmt: skip
+    "es": ("{day} de {month}", " de {year}"),
+    "pt": ("{day} de {month}", " de {year}"),
+    "fr": ("{day} {month}", " {year}"),
+    "it": ("{day} {month}", " {year}"),
+    "nl": ("{day} {month}", " {year}"),
+    "de": ("{day} {month}", " {year}"),
+    "en": ("{month} {day}", ", {year}"),
+}
 """How a date of figures is said: day and month, and the year after them."""
 _DATE_BEFORE = re.compile(r"\d/\d{1,2}(?:/\d{2,4})?\s?(?:and|or|to|und|oder|bis|y|o|al|[-–&,])\s?$")
 _DATE_AFTER = re.compile(r"\s?(?:and|to|und|bis|y|al|[-–&])\s?\d{1,2}/\d")
 _FIRST = {"fr": "premier", "it": "primo"}
 """The first of a month, where all other days are cardinals."""
-_BEFORE_YEARS = frozenset(
-    "in since of from until till by year before after early late mid summer winter spring fall autumn around circa "
-    "the our this for back and to during between january february march april may june july august september "
-    "october november december q1 q2 q3 q4".split()
+_BEFORE_YEARS = word_set(
+    "in since of from until till by year before after early late mid summer winter spring fall autumn "
+    "around circa the our this for back and to during between january february march april may june "
+    "july august september october november december q1 q2 q3 q4"
 )
 
 
@@ -150,9 +154,7 @@ def _is_title(match: re.Match[str]) -> bool:
 
 
 def _read_initials(match: re.Match[str], language: Language) -> str:
-    first, last = (
-        language.days[language.day_initials.index(match[name])] for name in ("day", "until_day")
-    )
+    first, last = (language.days[language.day_initials.index(match[name])] for name in ("day", "until_day"))
     return f"{first} {language.until[0]} {last}"
 
 
@@ -166,7 +168,8 @@ def _day_rules(language: Language) -> tuple[Rule, ...]:
     joined = r"(?:und|oder|and|or|y|o|et|ou|e|en|of|&)"
     rules = [
         rule(
-            rf"(?P<day>{day})\b\.?[ ]?(?:[-–—/]|(?:{words})\b)[ ]?(?P<until_day>{day})\b(?:\.(?!\s+[A-Z]|\s*$))?",
+            rf"(?P<day>{day})\b\.?[ ]?(?:[-–—/]|(?:{words})\b)[ ]?(?P<until_day>{day})\b"
+            r"(?:\.(?!\s+[A-Z]|\s*$))?",
             _read_days,
         ),
         rule(
@@ -176,7 +179,8 @@ def _day_rules(language: Language) -> tuple[Rule, ...]:
             _read_days,
         ),
         rule(
-            rf"(?<={'am' if language.code == 'de' else 'on'}[ ])(?P<day>{day})\b(?P<until_day>(?!))?(?!\.[ ][A-Z])(?![ ][A-Z][a-z])",
+            rf"(?<={'am' if language.code == 'de' else 'on'}[ ])(?P<day>{day})\b(?P<until_day>(?!))?"
+            r"(?!\.[ ][A-Z])(?![ ][A-Z][a-z])",
             _read_days,
             "de",
             "en",

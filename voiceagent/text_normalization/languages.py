@@ -27,11 +27,11 @@ class Unit:
 class Labels:
     """Words that show that figures are a code or a number to dial, all in lower case.
 
-    codes, references, places: words before the figures. endings: ends of compound words that are codes. verbs:
-    words after which figures are a code, as in "enter 482913". between: words between label and figures.
-    loose: such words that may also begin a count, as in "an order for 250 chairs". back: words that refer to a
-    label of the sentence before. counted: what follows a count, as in "1042 people". place_digits: a place with
-    fewer figures is a number.
+    codes, references, places: words before the figures. endings: ends of compound words that are codes.
+    verbs: words after which figures are a code, as in "enter 482913". between: words between label and
+    figures. loose: such words that may also begin a count, as in "an order for 250 chairs". back: words that
+    refer to a label of the sentence before. counted: what follows a count, as in "1042 people".
+    place_digits: a place with fewer figures is a number.
     """
 
     codes: frozenset[str]
@@ -55,8 +55,9 @@ class Language:
     what one is, and the name of many. scales: abbreviations of "million" and its like after a sum.
     short_days, short_months: abbreviations without full stops; day_initials: weekdays as single letters.
     until: the word of a range, and how it may be written. before_dates: words after which "3/5" is a date.
-    before_more: abbreviations after which the sentence goes on; anywhere: those whose full stop may also end it;
-    before_numbers: those that stand before a number, in lower case. directions: first words of stage directions.
+    before_more: abbreviations after which the sentence goes on; anywhere: those whose full stop may also end
+    it; before_numbers: those that stand before a number, in lower case. directions: first words of stage
+    directions. states: names of states by their letters, as they stand before a postal code.
     """
 
     code: str
@@ -79,6 +80,7 @@ class Language:
     units: Mapping[str, Unit] = field(default_factory=dict)
     labels: Labels | None = None
     directions: tuple[str, ...] = ()
+    states: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def short_months(self) -> dict[str, int]:
@@ -89,13 +91,18 @@ class Language:
 
     @property
     def abbreviations(self) -> dict[str, str]:
-        """All abbreviations with full stops of their own, as they stand in and at the beginning of a sentence."""
+        """All abbreviations with full stops of their own, also as they begin a sentence."""
         return both_cases({**self.before_more, **self.anywhere})
 
 
 def both_cases(table: Mapping[str, str]) -> dict[str, str]:
     """Return a table whose keys may also begin with a capital letter."""
     return {short[0].upper() + short[1:]: long for short, long in table.items()} | dict(table)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text, as long lists of words are written."""
+    return frozenset(text.split())
 
 
 _SPACE = "[\u00a0\u202f ]"
@@ -144,6 +151,7 @@ def _read(code: str, table: dict[str, Any]) -> Language:
         before_numbers=abbreviations.get("before_numbers", {}),
         units=_read_units(table.get("units", {})),
         labels=_read_labels(table["labels"]) if "labels" in table else None,
+        states=table.get("states", {}),
         directions=tuple(table.get("directions", {}).get("words", "").split()),
     )
 
@@ -158,7 +166,9 @@ def _read_short_days(table: dict[str, Any]) -> dict[str, str]:
 def _read_units(table: dict[str, list[Any]]) -> dict[str, Unit]:
     """Read units by symbol; in a symbol "_" is a blank."""
     return {
-        symbol.replace("_", " "): Unit(*names) for symbols, names in table.items() for symbol in symbols.split()
+        symbol.replace("_", " "): Unit(*names)
+        for symbols, names in table.items()
+        for symbol in symbols.split()
     }
 
 

@@ -10,6 +10,8 @@ from voiceagent.text_normalization.numbers import in_words, number_pattern, numb
 from voiceagent.text_normalization.rules import Rule, rule, word_before
 
 _CENTS = {"$": ("cent", "cents"), "€": ("cent", "cents"), "£": ("penny", "pence")}
+
+
 def _counted(amount: str, many: str, language: Language, before: str) -> str | None:
     gender: Gender = "f" if many in ("libras", "rupias") else "m"
     return counting_words(amount, language, gender, before)
@@ -23,7 +25,9 @@ def _read_money(match: re.Match[str], language: Language) -> str | None:
     if scale:
         scale = language.scales.get(scale, scale)
         return f"{number_words(match['amount'], language)} {scale} {currency[1]}"
-    return _sum_words(_european(match["amount"], language), currency, match["sign"], language, word_before(match))
+    return _sum_words(
+        _european(match["amount"], language), currency, match["sign"], language, word_before(match)
+    )
 
 
 def _european(amount: str, language: Language) -> str:
@@ -88,12 +92,19 @@ def money_rules(language: Language) -> tuple[Rule, ...]:
     scales = "|".join(re.escape(scale) for scale in sorted(language.scales, key=len, reverse=True)) or "(?!)"
     scale = rf"(?:{gap}(?P<scale>{scales})(?![\w'’]))?"
     signs, dash = "[$€£¥₹₩¢]", r"(?:[ ][-–—][ ]|[-–—])"
+    named = rf"{signs}|(?:{names})(?!\w)"
     return (
-        rule(rf"(?P<sign>{signs})[ ]?(?P<start>{number}){dash}(?:(?P=sign)[ ]?)?(?P<end>{number})"
-             rf"(?P<sign_after>(?!))?(?![\w'’%]|[.,]\d)", _read_range),
-        rule(rf"(?P<start>{number})(?P<sign>(?!))?(?:{gap}(?:{signs}|(?:{names})\b))?{dash}(?P<end>{number}){gap}"
-             rf"(?P<sign_after>{signs}|(?:{names})(?!\w))(?![\w'’]|{gap}\d)", _read_range),
-        rule(rf"(?P<sign>{signs}|(?:{names})(?!\w))[ ]?{written}{scale}(?:[ ]?(?P<name>{names})(?!\w))?", _read_money),
-        rule(rf"{amount},[-–—]+{gap}(?P<sign>{signs}|(?:{names})(?!\w))", _read_dash_for_cents, "de"),
-        rule(rf"{amount}{scale}{gap}(?P<sign>{signs}|(?:{names})(?!\w))(?!\d)", _read_money),
-    )  # fmt: skip
+        rule(
+            rf"(?P<sign>{signs})[ ]?(?P<start>{number}){dash}(?:(?P=sign)[ ]?)?(?P<end>{number})"
+            rf"(?P<sign_after>(?!))?(?![\w'’%]|[.,]\d)",
+            _read_range,
+        ),
+        rule(
+            rf"(?P<start>{number})(?P<sign>(?!))?(?:{gap}(?:{signs}|(?:{names})\b))?{dash}(?P<end>{number})"
+            rf"{gap}(?P<sign_after>{named})(?![\w'’]|{gap}\d)",
+            _read_range,
+        ),
+        rule(rf"(?P<sign>{named})[ ]?{written}{scale}(?:[ ]?(?P<name>{names})(?!\w))?", _read_money),
+        rule(rf"{amount},[-–—]+{gap}(?P<sign>{named})", _read_dash_for_cents, "de"),
+        rule(rf"{amount}{scale}{gap}(?P<sign>{named})(?!\d)", _read_money),
+    )

@@ -5,22 +5,20 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.agreement import noun_gender
-from voiceagent.text_normalization.languages import Language, find_language
+from voiceagent.text_normalization.languages import Language, find_language, word_set
 from voiceagent.text_normalization.numbers import in_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 
-_GERMAN_EN = frozenset(
-    "am vom zum beim im dem den des zur ab seit bis einem einen einer meinem meinen meiner ihrem ihren ihrer "
-    "unserem unseren unserer deinem deinen jedem jeden dieser diesem diesen keinem keinen".split()
+_GERMAN_EN = word_set(
+    "am vom zum beim im dem den des zur ab seit bis einem einen einer meinem meinen meiner ihrem "
+    "ihren ihrer unserem unseren unserer deinem deinen jedem jeden dieser diesem diesen keinem keinen"
 )
 """German words after which the ordinal ends in -en; "der" is among them after a preposition."""
-_GERMAN_E = frozenset(
-    "der die das diese dieses eine meine deine ihre unsere keine jede jedes jeder welche".split()
-)
-_GERMAN_ER = frozenset("ein mein dein ihr unser kein".split())
-_ADVERBS = frozenset("spätestens frühestens einschließlich voraussichtlich etwa circa".split())
-_PREPOSITIONS = frozenset(
-    "in auf an zu bei mit von aus nach seit ab vor hinter neben über unter während wegen".split()
+_GERMAN_E = word_set("der die das diese dieses eine meine deine ihre unsere keine jede jedes jeder welche")
+_GERMAN_ER = word_set("ein mein dein ihr unser kein")
+_ADVERBS = word_set("spätestens frühestens einschließlich voraussichtlich etwa circa")
+_PREPOSITIONS = word_set(
+    "in auf an zu bei mit von aus nach seit ab vor hinter neben über unter während wegen"
 )
 _COUNTED_IN_ORDER = (
     "Etage|Stock|Stockwerk|OG|UG|Obergeschoss|Untergeschoss|Klasse|Mal|Mahnung|Rate|Reihe|Gang|Platz|Tag|Woche|"
@@ -30,10 +28,11 @@ _COUNTED_IN_ORDER = (
 """German nouns before which a number with a full stop is an ordinal without any article."""
 _GERMAN = find_language("de")
 _GERMAN_MONTH = "|".join([*_GERMAN.months, *(rf"{short}\." for short in _GERMAN.short_months)])
-SENTENCE_OPENERS = frozenset(
-    "ich wir sie er es das der die den dem ein eine bis bitte danke möchten haben kann können soll sollen ist sind "
-    "passt wie was wann wo wer um dann da dort gerne gern vielen auf in am im und oder aber ja nein natürlich "
-    "alles für mit nach von vor zu zum zur darf dürfen hat wenn falls so ihr ihre mein meine unser unsere".split()
+SENTENCE_OPENERS = word_set(
+    "ich wir sie er es das der die den dem ein eine bis bitte danke möchten haben kann können soll "
+    "sollen ist sind passt wie was wann wo wer um dann da dort gerne gern vielen auf in am im und "
+    "oder aber ja nein natürlich alles für mit nach von vor zu zum zur darf dürfen hat wenn falls so "
+    "ihr ihre mein meine unser unsere"
 )
 """German words that begin a sentence after "am 3.", where a noun would go on with it."""
 _EARLIER = re.compile(r"\d{1,2}\.\s?(?:bis|und|oder|,|-|–|/)?\s?(?:zum\s)?$")
@@ -106,10 +105,7 @@ def _read_german(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_english(match: re.Match[str], language: Language) -> str | None:
-    words = in_words(int(re.sub(r"\D", "", match["amount"])), language, "ordinal")
-    if words and match["name"]:  # a street
-        return words.capitalize()
-    return words
+    return in_words(int(re.sub(r"\D", "", match["amount"])), language, "ordinal")
 
 
 def _read_romance(match: re.Match[str], language: Language) -> str | None:
@@ -123,23 +119,17 @@ def _read_romance(match: re.Match[str], language: Language) -> str | None:
     return re.sub(r"(primer|tercer)o$", r"\1", words) if shortened else words
 
 
-def _read_italian_first(match: re.Match[str], language: Language) -> str | None:
-    return in_words(int(match["amount"]), language, "ordinal")
-
-
 def _read_ordinal(match: re.Match[str], language: Language) -> str | None:
     return in_words(int(match["amount"]), language, "ordinal")
 
 
+_ITALIAN_ORDERED = "|".join([*find_language("it").months, "piano", "posto", "giorno", "turno", "classe"])
 RULES: tuple[Rule, ...] = (
-    rule(r"(?P<amount>\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b(?P<name>(?=[ ](?:Ave|St|Street|Avenue)\b))?", _read_english, "en"),
+    rule(r"(?P<amount>\d{1,3}(?:,\d{3})+|\d+)(?:st|nd|rd|th)\b", _read_english, "en"),
     rule(r"(?P<amount>\d{1,3})(?:er|re|e|ème|ère)\b", _read_ordinal, "fr"),
     rule(r"(?P<amount>\d{1,3})(?:e|de|ste)\b", _read_ordinal, "nl"),
     rule(r"(?P<amount>\d{1,3})\.?(?P<mark>[ºª]|er\b|o\b|a\b|ra\b|ro\b|do\b|da\b)", _read_romance, "es", "pt"),
     rule(r"(?P<amount>\d{1,3})\.?(?P<mark>[ºª])", _read_romance, "it"),
-    rule(
-        rf"(?P<amount>\d{{1,2}})°(?=[ ](?:{'|'.join(find_language('it').months)}|piano|posto|giorno|turno|classe))",
-        _read_ordinal, "it",
-    ),
+    rule(rf"(?P<amount>\d{{1,2}})°(?=[ ](?:{_ITALIAN_ORDERED})\b)", _read_ordinal, "it"),
     rule(r"(?P<number>\d{1,2})\.(?!\d)", _read_german, "de"),
 )  # fmt: skip

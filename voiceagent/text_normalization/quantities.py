@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.agreement import counting_words, noun_gender
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.languages import Language, word_set
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_pattern, number_words
 from voiceagent.text_normalization.rules import Rule, rule, text_after, word_before
 
@@ -14,22 +14,30 @@ _BY = {"en": "by", "de": "mal", "es": "por"}
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8"}
 _FRACTIONS = {
-    "de": {"1/2": ("ein halb", "einhalb"), "1/4": ("ein Viertel", " ein Viertel"), "3/4": ("drei Viertel", " drei Viertel"),
-           "1/3": ("ein Drittel", " ein Drittel"), "2/3": ("zwei Drittel", " zwei Drittel")},
-    "es": {"1/2": ("medio", " y medio"), "1/4": ("un cuarto", " y cuarto"), "3/4": ("tres cuartos", " y tres cuartos"),
-           "1/3": ("un tercio", " y un tercio"), "2/3": ("dos tercios", " y dos tercios")},
+    "de": {
+        "1/2": ("ein halb", "einhalb"), "1/4": ("ein Viertel", " ein Viertel"),
+        "3/4": ("drei Viertel", " drei Viertel"), "1/3": ("ein Drittel", " ein Drittel"),
+        "2/3": ("zwei Drittel", " zwei Drittel"),
+    },
+    "es": {
+        "1/2": ("medio", " y medio"), "1/4": ("un cuarto", " y cuarto"),
+        "3/4": ("tres cuartos", " y tres cuartos"), "1/3": ("un tercio", " y un tercio"),
+        "2/3": ("dos tercios", " y dos tercios"),
+    },
 }  # fmt: skip
 """Fractions alone, and after a whole number."""
 _NO_NOUNS = {
-    "es": frozenset(
-        "para o u y e de del a al en con por es son está están que si no más menos el la los las un una tiene "
-        "cuesta sale llega ya también como ni sobre desde hasta se le lo cada entre sin va queda abre cierra".split()
+    "es": word_set(
+        "para o u y e de del a al en con por es son está están que si no más menos el la los las un una "
+        "tiene cuesta sale llega ya también como ni sobre desde hasta se le lo cada entre sin va queda "
+        "abre cierra"
     ),
 }
 """Words after a number that it does not count."""
-_NAMED_BY_NUMBER = frozenset(
-    "habitación mesa planta puerta sala número opción línea autobús página piso terminal andén capítulo nivel zona "
-    "pulse pulsa marque elija opción zimmer tisch raum gleis bus linie seite nummer tür haus taste die der".split()
+_NAMED_BY_NUMBER = word_set(
+    "habitación mesa planta puerta sala número opción línea autobús página piso terminal andén "
+    "capítulo nivel zona pulse pulsa marque elija opción zimmer tisch raum gleis bus linie seite "
+    "nummer tür haus taste die der"
 )
 """Words whose number after them counts nothing: "la mesa 1 tiene vistas"."""
 

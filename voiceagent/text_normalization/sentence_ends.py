@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Literal
 
-from voiceagent.text_normalization.languages import Language, both_cases, find_language
+from voiceagent.text_normalization.languages import Language, both_cases, find_language, word_set
 from voiceagent.text_normalization.ordinals import goes_on_after_ordinal
 
 Verdict = Literal["ends", "goes on", "waits", "open"]
@@ -14,22 +14,24 @@ Verdict = Literal["ends", "goes on", "waits", "open"]
 
 _ENGLISH = find_language("en")
 _AFTER_TIMES = frozenset(
-    (
-        "Eastern Pacific Central Mountain Greenwich UTC GMT EST EDT CST CDT MST MDT PST PDT ET PT CT BST CET"
-    ).split()
-    + [*_ENGLISH.months, *_ENGLISH.days, *_ENGLISH.short_days, *_ENGLISH.short_months]
+    [
+        *("Eastern", "Pacific", "Central", "Mountain", "Greenwich", "UTC", "GMT", "CET", "ET", "PT", "CT"),
+        *("EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT", "BST"),
+        *(*_ENGLISH.months, *_ENGLISH.days, *_ENGLISH.short_days, *_ENGLISH.short_months),
+    ]
 )
 """Capitalized words that may follow "5 p.m." in its sentence."""
-_AFTER_STREETS = frozenset(
-    "Suite Ste Apt Apartment Unit Floor Fl Room Rm Building Bldg P.O. N S E W NE NW SE SW North South East West "
-    "Station Bridge Market Church Hospital School Clinic Cafe Hotel Park Theater Theatre Mall Bakery Plaza "
-    "Pier Bus Metro".split()
+_AFTER_STREETS = word_set(
+    "Suite Ste Apt Apartment Unit Floor Fl Room Rm Building Bldg P.O. N S E W NE NW SE SW North South "
+    "East West Station Bridge Market Church Hospital School Clinic Cafe Hotel Park Theater Theatre "
+    "Mall Bakery Plaza Pier Bus Metro"
 )
 """Capitalized words that may follow "Main St." in its sentence."""
 _HALF_DAY = re.compile(r"(?:^|[\s\d])[ap]\.(?:\s?m\.)?$", re.IGNORECASE)
-_STREET = re.compile(r"[A-Z][\w'’]*\s+(?:St|Ave|Blvd|Rd|Ln|Pkwy|Hwy|Ct|Pl|Sq|Dr)\.$|\dth\s+(?:St|Ave)\.$")
+_SHORT_STREETS = r"(?:St|Ave|Blvd|Rd|Ln|Pkwy|Hwy|Ct|Pl|Sq|Dr)\.$"
+_STREET = re.compile(rf"[A-Z][\w'’]*\s+{_SHORT_STREETS}|\dth\s+(?:St|Ave)\.$")
 _STREET_WITH_NUMBER = re.compile(
-    r"\d\w*\s+(?:[NSEW]\.?\s+)?(?:(?:[A-Z][\w'’]*|\d{1,3}(?:st|nd|rd|th))\s+){1,3}(?:St|Ave|Blvd|Rd|Ln|Pkwy|Hwy|Ct|Pl|Sq|Dr)\.$"
+    r"\d\w*\s+(?:[NSEW]\.?\s+)?(?:(?:[A-Z][\w'’]*|\d{1,3}(?:st|nd|rd|th))\s+){1,3}" + _SHORT_STREETS
 )
 _GERMAN_NUMBER = re.compile(r"(?:^|[\s(„\"*-])\d{1,2}\.$")
 _GERMAN_DATE = re.compile(r"\d{1,2}\.\s?\d{1,2}\.$")
@@ -40,7 +42,7 @@ GLUED = re.compile(
     r"|(?<=[^\W_])[!?]+(?=[^\W_]|[¿¡])"
     r"|(?<=[^\W_])[.!?]+[*_\"”»)]{1,3}(?=[A-ZÀ-Þ])"
 )
-"""The end of a sentence that has no blank after it, though another follows: "Great!Your table is booked.See"."""
+"""The end of a sentence that has no blank after it, though another follows: "Great!Your", "booked.See"."""
 
 
 def judge_full_stop(sentence: str, following: str, complete: bool, language: Language) -> Verdict:

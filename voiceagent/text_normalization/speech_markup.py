@@ -65,7 +65,10 @@ RULES: tuple[Rule, ...] = (
          lambda match, _: match["alias"].strip() or " ", flags=re.IGNORECASE),
     rule(r"</?[A-Za-z][\w:-]{0,30}(?:\s+[\w:-]{1,30}\s?=\s?(?:\"[^\"<>]{0,200}\"|'[^'<>]{0,200}'))*\s*/?>",
          lambda match, _: " "),
-    rule(rf"(?P<mark>\*{{1,3}}|_)(?P<words>[^\W_](?:[^*_\n]{{0,{_MAX_DIRECTION}}}[\w.!?])?)(?P=mark)(?!\w)", _read_starred),
+    rule(
+        rf"(?P<mark>\*{{1,3}}|_)(?P<words>[^\W_](?:[^*_\n]{{0,{_MAX_DIRECTION}}}[\w.!?])?)(?P=mark)(?!\w)",
+        _read_starred,
+    ),
     rule(rf"[(\[](?P<words>[^\W_][^()\[\]\n]{{0,{_MAX_DIRECTION}}})[)\]](?!\()", _read_bracketed),
 )  # fmt: skip
 ELLIPSIS = re.compile(r"(?:\.[ ]?){2,}\.|\.{2,}|…+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.languages import Language, find_language
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_words
 from voiceagent.text_normalization.rules import Rule, rule
 
@@ -12,20 +12,7 @@ _STREETS = (
     "St|Street|Ave|Avenue|Blvd|Boulevard|Rd|Road|Dr|Drive|Ln|Lane|Way|Ct|Court|Pl|Place|Sq|Square|Pkwy|Parkway"
     "|Hwy|Highway|Terrace|Ter|Circle|Cir|Close|Crescent|Row|Alley|Walk|Quay|Plaza|Trail|Gardens|Broadway"
 )
-_STATES = dict(
-    pair.split("=")
-    for pair in (
-        "AL=Alabama AK=Alaska AZ=Arizona AR=Arkansas CA=California CO=Colorado CT=Connecticut DE=Delaware "
-        "DC=D_C FL=Florida GA=Georgia HI=Hawaii ID=Idaho IL=Illinois IN=Indiana IA=Iowa KS=Kansas KY=Kentucky "
-        "LA=Louisiana ME=Maine MD=Maryland MA=Massachusetts MI=Michigan MN=Minnesota MS=Mississippi "
-        "MO=Missouri MT=Montana NE=Nebraska NV=Nevada NH=New_Hampshire NJ=New_Jersey NM=New_Mexico "
-        "NY=New_York NC=North_Carolina ND=North_Dakota OH=Ohio OK=Oklahoma OR=Oregon PA=Pennsylvania "
-        "RI=Rhode_Island SC=South_Carolina SD=South_Dakota TN=Tennessee TX=Texas UT=Utah VT=Vermont "
-        "VA=Virginia WA=Washington WV=West_Virginia WI=Wisconsin WY=Wyoming"
-    ).split()
-)
-
-
+_STATES = find_language("en").states
 _DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
 
 
@@ -51,7 +38,7 @@ def _read_number_and_letter(match: re.Match[str], language: Language) -> str | N
 
 
 def _read_state_and_zip(match: re.Match[str], language: Language) -> str | None:
-    return f"{_STATES[match[1]].replace('_', ' ')} {digit_words(match[2], language)}"
+    return f"{_STATES[match[1]]} {digit_words(match[2], language)}"
 
 
 def _read_direction(match: re.Match[str], _: Language) -> str:

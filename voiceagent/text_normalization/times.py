@@ -16,7 +16,7 @@ _SHORT_MINUTES = {"es": "y ", "it": "e ", "pt": "e "}
 """What is said before minutes below ten."""
 _BEFORE_HOURS = {
     "de": r"\b(?:um|ab|bis|gegen|von|zwischen|nach|vor)", "es": r"\b(?:las?|hasta)|\d\s?(?:a|-|–|y)",
-    "pt": r"\b(?:às?|as|até)|\d\s?(?:a|-|–|e)", "fr": r"\b(?:à|de|vers|jusqu’à|avant|après|dès)", "it": r"\b(?:alle|ore|dalle)",
+    "pt": r"\b(?:às?|as|até)|\d\s?(?:a|-|–|e)", "it": r"\b(?:alle|ore|dalle)",
 }  # fmt: skip
 """What stands before an hour of the day: "a las 14 h", where "2 h" are two hours."""
 
