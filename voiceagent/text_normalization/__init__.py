@@ -143,7 +143,14 @@ def _rules_of(language: Language) -> _Rules:
         *streets.NAME_RULES,
         *codes.LETTER_RULES,
     )
-    signs_first = (*speech_markup.RULES, *markup.RULES, *telephone.RULES, *money, *signs.RULES)
+    signs_first = (
+        *speech_markup.RULES,
+        *signs.KEY_RULES,
+        *markup.RULES,
+        *telephone.RULES,
+        *money,
+        *signs.RULES,
+    )
 
     def of_language(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
         return tuple(rule for rule in rules if not rule.languages or language.code in rule.languages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
 from voiceagent.text_normalization.languages import Language, word_set
 from voiceagent.text_normalization.numbers import in_words
@@ -158,6 +159,16 @@ def _read_initials(match: re.Match[str], language: Language) -> str:
     return f"{first} {language.until[0]} {last}"
 
 
+_BEFORE_DAYS = defaultdict(
+    lambda: "(?!)",
+    en="(?:"
+    + "|".join(rf"(?<={word}[ ])" for word in ("on", "closed", "next", "every", "by", "until"))
+    + ")",
+    de="(?<=am[ ])",
+)
+"""What stands before the abbreviation of a weekday that has no full stop."""
+
+
 def _day_rules(language: Language) -> tuple[Rule, ...]:
     names = language.short_days
     day = "|".join(sorted(names, key=len, reverse=True))
@@ -179,7 +190,7 @@ def _day_rules(language: Language) -> tuple[Rule, ...]:
             _read_days,
         ),
         rule(
-            rf"(?<={'am' if language.code == 'de' else 'on'}[ ])(?P<day>{day})\b(?P<until_day>(?!))?"
+            rf"{_BEFORE_DAYS[language.code]}(?P<day>{day})\b(?P<until_day>(?!))?"
             r"(?!\.[ ][A-Z])(?![ ][A-Z][a-z])",
             _read_days,
             "de",

@@ -76,7 +76,10 @@ def _followed(language: Language) -> frozenset[str]:
 
 @cache
 def _short_names(language: Language) -> frozenset[str]:
-    return frozenset([*language.short_days, *language.short_months])
+    units = [symbol.rstrip(".") for symbol in language.units if symbol.rstrip(".").isalpha()]
+    return frozenset(
+        [*language.short_days, *language.short_months, *(unit for unit in units if len(unit) > 1)]
+    )
 
 
 def _judge_german(sentence: str, following: str, complete: bool) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from voiceagent.text_normalization.languages import Language
-from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
+from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
 
 
 def _read_sign(match: re.Match[str], language: Language) -> str | None:
@@ -26,11 +26,40 @@ def _read_range(match: re.Match[str], language: Language) -> str | None:
     return language.signs.get("−" if subtracts else "–")
 
 
+def _read_key(match: re.Match[str], language: Language) -> str | None:
+    before = text_before(match, 16)
+    known = before.endswith(" ") and word_before(match) in _BEFORE_KEYS
+    return _KEYS[language.code][match[0]] if known else None
+
+
 def _read_minus(_: re.Match[str], language: Language) -> str | None:
     return language.signs.get("−")
 
 
 _MONEY = "[$€£¥₹₩¢]"
+_KEYS = {
+    "en": {"*": "star", "#": "pound"}, "de": {"*": "Stern", "#": "Raute"},
+    "es": {"*": "asterisco", "#": "almohadilla"},
+}  # fmt: skip
+"""Keys of a telephone: "press #"."""
+_BEFORE_KEYS = frozenset(
+    [
+        "press",
+        "dial",
+        "hit",
+        "or",
+        "and",
+        "the",
+        "die",
+        "mit",
+        "oder",
+        "drücken",
+        "tecla",
+        "pulse",
+        "marque",
+        "o",
+    ]
+)
 _PER = {"en": "per", "de": "pro", "es": "por", "fr": "par", "it": "al", "nl": "per", "pt": "por"}
 RANGE_START = (
     r"(?:[\d%°$€£¥₹₩¢]|\d\.|\d(?:st|nd|rd|th)|\d\s?[apAP]\.?\s?[mM]\.?"
@@ -49,3 +78,5 @@ RULES: tuple[Rule, ...] = (
     rule(r"&amp;", lambda match, language: language.signs.get("&")),
     rule(r"(?<=\w)/(?=\w) | [&@+=×÷±−°%§→≈≤≥] | [<>~\#](?=[ ]?\d) | [$€£¥₹₩¢]", _read_sign),
 )
+KEY_RULES: tuple[Rule, ...] = (rule(r"[*\#](?=\d{2,3}\b|[ ,.;!?]|$)", _read_key, "en", "de", "es"),)
+"""For what Markdown would take for its own."""

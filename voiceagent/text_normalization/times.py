@@ -100,13 +100,16 @@ _TIME = r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?![\d:])"
 _HALF = r"(?P<half>[ap]\.[ ]?m\.|[ap]m\b|A\.M\.|P\.M\.|AM\b|PM\b)"
 
 
+_ENGLISH = (
+    rule(rf"{_TIME}(?:[ \u202f]?{_HALF})?", _read_english_time),
+    rule(rf"(?P<hour>\d{{1,2}})[ \u202f]?{_HALF}", _read_english_hour),
+)
+
+
 def time_rules(language: Language) -> tuple[Rule, ...]:
     """Return the rules for times of day in a language."""
     if language.code == "en":
-        return (
-            rule(rf"{_TIME}(?:[ \u202f]?{_HALF})?", _read_english_time),
-            rule(rf"(?P<hour>\d{{1,2}})[ \u202f]?{_HALF}", _read_english_hour),
-        )
+        return _ENGLISH
     mark = _MARKS.get(language.code)
     if mark is None:
         return (rule(_TIME, _read_time),)

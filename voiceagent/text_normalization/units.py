@@ -21,7 +21,16 @@ def _read_unit(match: re.Match[str], language: Language) -> str | None:
         _MINUTES_FOLLOW_HOURS.search(text_before(match, 12)) or _SECONDS_FOLLOW.match(text_after(match, 8))
     )
     unit = language.units["min" if minutes else symbol]
-    return _amount_of(match["amount"], unit, match, language)
+    words = _amount_of(match["amount"], unit, match, language)
+    return f"{words}." if words and _ends_sentence(match, language) else words
+
+
+def _ends_sentence(match: re.Match[str], language: Language) -> bool:
+    """Whether the full stop of "10 min." is its sentence's too; a German noun may follow it."""
+    if not match[0].endswith("."):
+        return False
+    following = "$" if language.code == "de" else "$|[A-ZÀ-Þ¿¡]"
+    return re.match(rf"\s*(?:{following})", text_after(match, 12)) is not None
 
 
 def _amount_of(amount: str, unit: Unit, match: re.Match[str], language: Language) -> str | None:
