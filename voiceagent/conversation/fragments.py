@@ -48,6 +48,8 @@ _SHORT_DAYS = "|".join(
 _ADDRESS = re.compile(r"://|www\.|@")
 _KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:(?:{_SHORT_DAYS})\.?|\d{{1,2}}\.),$")
 """Words whose comma ends no clause: addresses, and weekdays of a list."""
+_GOES_WITH_NEXT = re.compile(rf"(?:\d|\.|\b(?:{_SHORT_DAYS}))$")
+"""What a conjunction joins with its like: "am 3. und 4. Juni", "Mon and Tue"."""
 _RANGE_START = re.compile(rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$")
 """What may be the first half of a range, up to its dash: "9 am - ", "Mon - "."""
 _RANGE_END = re.compile(r"[\d$€£¥₹₩A-Z]")
@@ -196,7 +198,8 @@ class Fragmenter:
         if before in CLAUSE_ENDS + ":" and not _KEEPS_COMMA.search(word):
             return len(text) - 1
         if length >= CONJUNCTION_CHARS and word.lower() in self._conjunctions:
-            return len(text[: -len(word) - 1].rstrip())
+            clause = text[: -len(word) - 1].rstrip()
+            return 0 if _GOES_WITH_NEXT.search(clause, len(clause) - 12) else len(clause)
         return 0
 
     def _cap(self, text: str) -> int:

@@ -36,8 +36,8 @@ from voiceagent.text_normalization.units import unit_rules
 __all__ = ["Alignment", "normalize"]
 
 _UNSPACED = re.compile(UNSPACED_LETTER)
-_PLAIN = re.compile(r"[^\W\d_]+(?=[\s,;!?]|$)")
-"""A word that needs no rule for addresses, codes or money."""
+_PLAIN = re.compile(r"(?![A-Z]{2,3}\s)[^\W\d_]+(?=[\s,;!?]|$)")
+"""A word that needs no rule for addresses, codes or money; "USD" and "BA" may begin some."""
 _PUNCTUATION = frozenset(".,?;\"'’“”")
 _WORD = re.compile(rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})[^\W\d_])+(?:['’][^\W\d_]+)*|\d+")
 

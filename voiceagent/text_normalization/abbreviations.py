@@ -13,7 +13,10 @@ _STREETS = {
     "Pl": "Place", "Sq": "Square", "Hwy": "Highway",
 }  # fmt: skip
 _LIMITS = {"max.": "maximum", "min.": "minimum"}
-_AFTER_NAME = re.compile(r"[A-Z]\w*\s+$|\d(?:st|nd|rd|th)\s+$")
+_AFTER_NAME = re.compile(
+    r"\b(?!(?:The|Our|Your|My|This|At|In|On|To|From|Near|Visit|And|For|Is|Ask|Call|See|Both)\s)[A-Z]\w*\s+$"
+    r"|\d(?:st|nd|rd|th)\s+$"
+)
 
 
 def abbreviation_rules(language: Language) -> tuple[Rule, ...]:

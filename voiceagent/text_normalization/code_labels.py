@@ -15,11 +15,11 @@ Label = Literal["code", "reference", "place", "distant"]
 """A code is read figure by figure from two figures on, a reference from three, what stands at a distance from
 its label from four. So is a place (a room, a flight) from `place_digits` on; its zero is "oh" in English."""
 
-
-_SAYS = word_set("is are was be reads ist sind lautet es son era será est è é : =")
+_VERBS_OF_BEING = word_set("is are was be reads ist sind lautet es son era será est è é : =")
 """Words before a code whose label may have an attribute: "the code for the front door is 4821"."""
-_STRANGERS = 5
-_STEPS = 12
+_MAX_UNKNOWN_WORDS = 5
+"""Longest attribute of a label."""
+_MAX_WORDS = 12
 """Words looked back at: "the code that we have just sent to your phone: 482913"."""
 _TOKEN = re.compile(r"(?:n\.º|[^\W\d_]+(?:['’-][^\W\d_]+)*)|[.!?…]+(?=\s)|:|=|\d+|[º°#%€$£]")
 _MASK = re.compile(r"(?:[•xX]|\*(?=[*\s-])){3,}[\s*-]*$|[•xX]{2,}[\s-]*$|(?:^|\s)(?:\.{2,}|…)\s?$")
@@ -44,7 +44,8 @@ def label_of(before: str, after: str, language: Language) -> Label | None:
 
 
 def _kind(labels: Labels, word: str) -> Label | None:
-    if word in labels.codes or (labels.endings and word.endswith(labels.endings)):
+    compound = any(word.endswith(ending) and word != ending for ending in labels.endings)
+    if compound or word in labels.codes:
         return "code"
     if word in labels.references:
         return "reference"
@@ -54,26 +55,27 @@ def _kind(labels: Labels, word: str) -> Label | None:
 def _walk_back(before: str, labels: Labels) -> Label | None:
     refers_back = before.rstrip(" *_`\"“„«'")[-1:] == "\n"
     loose = says = False
-    strangers = 0
-    tokens = _TOKEN.findall(before.lower())[-_STEPS:]
+    unknown = 0
+    tokens = _TOKEN.findall(before.lower())[-_MAX_WORDS:]
     for steps, token in enumerate(reversed(tokens)):
         if token[0] in ".!?…":
             if not refers_back and not _is_abbreviation(tokens[: -steps - 1], labels):
                 return None
             continue
         kind = _kind(labels, token)
-        if kind and not loose and not strangers:
-            return kind
+        if kind and not loose and not unknown:
+            named = tokens[-steps - 2] if kind == "reference" and steps + 2 <= len(tokens) else ""
+            return "place" if named in labels.places else kind  # "room number"
         if kind == "code":
             return "distant"
         if token in labels.verbs and steps < 4:
             return "reference"
         refers_back = refers_back or token in labels.back
         loose = loose or token in labels.loose
-        says = says or token in _SAYS
+        says = says or token in _VERBS_OF_BEING
         if token not in labels.between and token not in labels.loose and token not in "#º°:=":
-            strangers += 1
-        if strangers > (_STRANGERS if says else 0):
+            unknown += 1
+        if unknown > (_MAX_UNKNOWN_WORDS if says else 0):
             return None
     return None
 

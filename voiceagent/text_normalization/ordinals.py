@@ -80,7 +80,7 @@ def goes_on_after_ordinal(sentence: str, following: str) -> bool:
     ):
         return True
     words = re.findall(r"\w+", sentence.lower())[-3:-1]
-    led = bool(words) and words[-1] in _GERMAN_EN | _GERMAN_E - {"die", "das"}
+    led = bool(words) and words[-1] in (_GERMAN_EN | _GERMAN_E | _GERMAN_ER) - {"die", "das"}
     return led and following.lower() not in SENTENCE_OPENERS
 
 
