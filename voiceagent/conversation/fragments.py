@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from sentencex import segment  # type: ignore[import-untyped]  # it has no type hints
 
 from voiceagent.text_normalization import Alignment, normalize
-from voiceagent.text_normalization.abbreviations import needs_follower
+from voiceagent.text_normalization.languages import find_language
 from voiceagent.text_normalization.punctuation import (
     CLAUSE_ENDS,
     CLOSERS,
     DASHES,
-    OPENERS,
     TERMINATORS,
     UNSPACED_CLAUSE_ENDS,
     UNSPACED_TERMINATORS,
 )
+from voiceagent.text_normalization.rules import CONTEXT_CHARS
+from voiceagent.text_normalization.sentence_ends import GLUED, Verdict, judge_full_stop
+from voiceagent.text_normalization.signs import RANGE_START
 
 CONJUNCTIONS = {
     "en": ("and", "but", "or", "so", "because", "since", "although", "while", "which", "where", "if", "when"),
@@ -34,8 +36,25 @@ CONJUNCTION_CHARS = 24
 """Shortest clause that ends before one: "Ham and" is no clause, and unlike a comma nobody pauses there."""
 _WORD_ENDS = re.compile(rf"(?=\s)|(?<=[{UNSPACED_CLAUSE_ENDS}{UNSPACED_TERMINATORS}])")
 _LIST_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z])[.)]")
-_OPEN_LINK = re.compile(r"\[[^\]]*$|\]\([^)]*$")
+_OPEN_MARKUP = re.compile(
+    r"\[[^\]]*$|\]\([^)]*$"
+    r"|<[A-Za-z/][^<>]{0,200}$|<(?:say-as|sub)\b[^<>]{0,200}>[^<>]{0,80}$"
+    r"|(?:^|(?<=[\s.!?]))\*[^\s*][^*\n]{0,60}$"
+)
+"""A link, a tag of SSML or a stage direction that is not closed yet."""
+_SHORT_DAYS = "|".join(
+    day for language in CONJUNCTIONS for day in find_language(language).short_days if day[0].isupper()
+)
 _ADDRESS = re.compile(r"://|www\.|@")
+_KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:(?:{_SHORT_DAYS})\.?|\d{{1,2}}\.),$")
+"""Words whose comma ends no clause: addresses, and weekdays of a list."""
+_GOES_WITH_NEXT = re.compile(rf"(?:\d|\.|\b(?:{_SHORT_DAYS}))$")
+"""What a conjunction joins with its like: "am 3. und 4. Juni", "Mon and Tue"."""
+_RANGE_START = re.compile(rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$")
+"""What may be the first half of a range, up to its dash: "9 am - ", "Mon - "."""
+_RANGE_END = re.compile(r"[\d$€£¥₹₩A-Z]")
+_FIGURES_AT_END = re.compile(r"[\d$€£¥₹₩#]\W?$")
+_FIGURES_AT_START = re.compile(r"\s*[(*\"]*[\d$€£¥₹₩#]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +79,8 @@ class Fragmenter:
     is made soon, and lasts until the next one is), or at a sentence, the others at sentences; all of them at
     lines. One that grows to `max_chars`, the first one to `first_max_chars`, is cut at a word. Each character
     is looked at by itself, so it makes no difference how the text was split into deltas. normalize: makes the
-    spoken text, "" where there is nothing to say.
+    spoken text, "" where there is nothing to say, of a text, its language and the text before it, in which
+    the label of a number may stand.
     """
 
     def __init__(
@@ -69,7 +89,7 @@ class Fragmenter:
         first_chars: int = 4,
         max_chars: int = 250,
         first_max_chars: int | None = None,
-        normalize: Callable[[str, str], tuple[str, Alignment]] = normalize,
+        normalize: Callable[[str, str, str], tuple[str, Alignment]] = normalize,
     ) -> None:
         self._normalize = normalize
         self._language = language
@@ -78,6 +98,8 @@ class Fragmenter:
         self._later_max_chars = max_chars
         self._conjunctions = CONJUNCTIONS.get(language, ())
         self._rest = ""
+        self._before = ""
+        self._undecided = 0
         self._first = True
 
     def push(self, delta: str) -> list[Fragment]:
@@ -95,7 +117,9 @@ class Fragmenter:
 
     def _take(self, end: int) -> Fragment:
         text, self._rest = self._rest[:end], self._rest[end:]
-        spoken, alignment = self._normalize(text, self._language)
+        self._undecided = 0
+        spoken, alignment = self._normalize(text, self._language, self._before)
+        self._before = (self._before + text)[-CONTEXT_CHARS:]
         if self._first and spoken:
             self._first, self._max_chars = False, self._later_max_chars
         return Fragment(text, spoken, alignment)
@@ -104,32 +128,56 @@ class Fragmenter:
         """Where a fragment ends, now that the last character of the rest is known; 0 where none does."""
         text = self._rest
         # whatever stands there: items of a list have no full stop
+        if text.isspace():
+            return len(text) if len(text) >= self._max_chars else 0
         if text[-1] == "\n":
-            return len(text) - 1 if text.strip() else 0
+            return len(text) - 1
         end = self._sentence_end(text) or (self._clause_end(text) if self._first else 0)
         if end and not _inside_markup(text[:end]):
             return end
         return self._cap(text) if len(text) >= self._max_chars else 0
 
     def _sentence_end(self, text: str) -> int:
-        """A sentence is seen to end at the first character after it and its white space."""
+        """Find the end of a sentence: at the first character after its white space, or without any."""
         last, before = text[-1], text[-2:-1]
         if before and before in UNSPACED_TERMINATORS:
             return len(text) - 1 if last not in UNSPACED_TERMINATORS + CLOSERS else 0
-        if last.isspace() or not before.isspace():
-            return 0
-        end = len(text[:-1].rstrip())
-        sentence = text[:end].rstrip(CLOSERS)
-        if not sentence.endswith(tuple(TERMINATORS)) or self._goes_on(sentence):
-            return 0
-        # asked last, as it is dear: it knows "Dr." and its like in each language
-        *_, following = segment(self._language, text)
-        return end if len(text) - len(following) >= len(sentence) else 0
+        if last.isspace():
+            return 0 if before.isalpha() is False else self._end_before_word(text)
+        if before.isspace():
+            self._undecided = 0
+            return self._spaced_end(text[:-1].rstrip(), last, complete=False)
+        if not last.isalpha() and before.isalpha():
+            return self._end_before_word(text)
+        return _glued_end(text) if last.isalnum() or last in "¿¡ '’" else 0
 
-    def _goes_on(self, sentence: str) -> bool:
-        """Whether the full stop belongs to the number of a list or to an abbreviation."""
-        last_word = sentence.rsplit(maxsplit=1)[-1].lstrip(OPENERS)
-        return bool(_LIST_NUMBER.fullmatch(sentence)) or needs_follower(last_word, self._language)
+    def _end_before_word(self, text: str) -> int:
+        """Find an end that only the whole next word shows: "at 5 p.m. Come" ends, "am 3. Mai" does not."""
+        if not self._undecided:
+            return 0
+        end, self._undecided = self._undecided, 0
+        return self._spaced_end(text[:end], text[end:-1].strip(), complete=True)
+
+    def _spaced_end(self, text: str, following: str, complete: bool) -> int:
+        """Return the length of `text` if it is a sentence, 0 otherwise. following: the next word so far."""
+        sentence = text.rstrip(CLOSERS)
+        if not sentence.endswith(tuple(TERMINATORS)) or following == "." or _LIST_NUMBER.fullmatch(sentence):
+            return 0
+        verdict = self._judge(sentence, following, complete)
+        if verdict == "waits":
+            self._undecided = len(text)
+        if verdict in ("goes on", "waits"):
+            return 0
+        if verdict == "ends":
+            return len(text)
+        # asked last, as it is dear: it knows "Dr." and its like in each language
+        *_, after = segment(self._language, f"{text} {following}")
+        return len(text) if len(text) + 1 + len(following) - len(after) >= len(sentence) else 0
+
+    def _judge(self, sentence: str, following: str, complete: bool) -> Verdict:
+        if not sentence.endswith(".") or sentence.endswith(".."):
+            return "open"
+        return judge_full_stop(sentence, following, complete, find_language(self._language))
 
     def _clause_end(self, text: str) -> int:
         """A clause ends behind its comma or dash, or before a conjunction when it is long enough for that."""
@@ -138,15 +186,20 @@ class Fragmenter:
             return 0
         word = text.rsplit(maxsplit=1)[-1]
         last, before = text[-1], text[-2]
-        comma = last in CLAUSE_ENDS and before.isalpha() and not _ADDRESS.search(word)
-        if comma or last in UNSPACED_CLAUSE_ENDS:
+        comma = last in CLAUSE_ENDS and before.isalpha() and not _KEEPS_COMMA.search(word)
+        if comma or (last in UNSPACED_CLAUSE_ENDS and not _RANGE_START.search(text, len(text) - 12)):
             return len(text)
+        if _held_dash(text):
+            return 0 if _RANGE_END.match(last) else _dash_end(text)
         if not last.isspace() or before.isspace():
             return 0
-        if before in CLAUSE_ENDS + ":" or word in DASHES:
+        if word in DASHES:
+            return 0 if _RANGE_START.search(text, max(0, len(text) - 12)) else len(text) - 1
+        if before in CLAUSE_ENDS + ":" and not _KEEPS_COMMA.search(word):
             return len(text) - 1
         if length >= CONJUNCTION_CHARS and word.lower() in self._conjunctions:
-            return len(text[: -len(word) - 1].rstrip())
+            clause = text[: -len(word) - 1].rstrip()
+            return 0 if _GOES_WITH_NEXT.search(clause, len(clause) - 12) else len(clause)
         return 0
 
     def _cap(self, text: str) -> int:
@@ -158,10 +211,39 @@ class Fragmenter:
             # cut in the middle: a text without any white space must not grow without end
             return len(text) if len(text) >= 4 * self._max_chars else 0
         ends = [match.start() for match in _WORD_ENDS.finditer(text) if text[: match.start()].strip()]
-        outside = [end for end in ends if not _inside_markup(text[:end])]
-        return (outside or ends or [0])[-1]
+        outside = [end for end in ends if not _inside_markup(text[:end])] or ends
+        apart = [end for end in outside if not _inside_number(text, end)]
+        return (apart or outside or [0])[-1]
+
+
+def _glued_end(text: str) -> int:
+    """Return the end of a sentence without a blank behind it, "Great!Your", 0 without one."""
+    if text[-2:-1].isalnum() and text[-3:-2] != ".":
+        return 0
+    glued = GLUED.search(text, max(0, len(text) - 6))
+    return glued.end() if glued and not _ADDRESS.search(text.rsplit(maxsplit=1)[-1]) else 0
+
+
+def _held_dash(text: str) -> bool:
+    """Whether the last character is the first behind a dash that may have begun a range."""
+    dash = text[-2:-1] in UNSPACED_CLAUSE_ENDS or (
+        text[-2:-1].isspace() and text[-3:-2] in DASHES and text[-4:-3].isspace()
+    )
+    return (
+        dash and not text[-1].isspace() and _RANGE_START.search(text[:-1], max(0, len(text) - 13)) is not None
+    )
+
+
+def _dash_end(text: str) -> int:
+    """Return where a clause ends whose dash turned out to begin no range."""
+    return len(text) - 1 if text[-2] in UNSPACED_CLAUSE_ENDS else len(text[:-1].rstrip())
+
+
+def _inside_number(text: str, end: int) -> bool:
+    """Whether figures stand on one side of a cut: they may belong to the words on the other."""
+    return bool(_FIGURES_AT_END.search(text[:end]) or _FIGURES_AT_START.match(text, end))
 
 
 def _inside_markup(text: str) -> bool:
-    """Whether a link or code is open at the end of the text."""
-    return text.count("`") % 2 == 1 or _OPEN_LINK.search(text) is not None
+    """Whether a link, code, a tag or a stage direction is open at the end of the text."""
+    return text.count("`") % 2 == 1 or _OPEN_MARKUP.search(text) is not None

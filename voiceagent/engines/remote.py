@@ -130,7 +130,7 @@ def cutting(language: str) -> Fragmenter:
     return Fragmenter(language, normalize=_as_written)
 
 
-def _as_written(text: str, _: str) -> tuple[str, Alignment]:
+def _as_written(text: str, *_: str) -> tuple[str, Alignment]:
     return (text if any(map(str.isalnum, text)) else ""), ()
 
 

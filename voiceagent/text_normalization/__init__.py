@@ -7,40 +7,62 @@ those that need no grammar. Everything else is left as it is written.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 
-from voiceagent.text_normalization import addresses, clock, figures, markup, signs
+from voiceagent.text_normalization import (
+    addresses,
+    codes,
+    markup,
+    ordinals,
+    signs,
+    speech_markup,
+    streets,
+    telephone,
+)
 from voiceagent.text_normalization.abbreviations import abbreviation_rules
+from voiceagent.text_normalization.dates import date_name_rules, date_rules
 from voiceagent.text_normalization.languages import Language, find_language
+from voiceagent.text_normalization.money import money_rules
 from voiceagent.text_normalization.numbers import has_words
-from voiceagent.text_normalization.quantities import quantity_rules
+from voiceagent.text_normalization.quantities import point_rules, quantity_rules
 from voiceagent.text_normalization.rules import Rule
+from voiceagent.text_normalization.sentence_ends import GLUED
+from voiceagent.text_normalization.speech_markup import ELLIPSIS, pause_of_ellipsis
 from voiceagent.text_normalization.spoken import UNSPACED_LETTER, Alignment, Spoken
+from voiceagent.text_normalization.times import time_rules
+from voiceagent.text_normalization.units import unit_rules
 
 __all__ = ["Alignment", "normalize"]
 
+_UNSPACED = re.compile(UNSPACED_LETTER)
+_PLAIN = re.compile(r"(?![A-Z]{2,3}\s)[^\W\d_]+(?=[\s,;!?]|$)")
+"""A word that needs no rule for addresses, codes or money; "USD" and "BA" may begin some."""
+_PUNCTUATION = frozenset(".,?;\"'’“”")
 _WORD = re.compile(rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})[^\W\d_])+(?:['’][^\W\d_]+)*|\d+")
 
 
-def normalize(text: str, language: str = "en") -> tuple[str, Alignment]:
-    """The words to speak for `text`, "" where there are none, and how they align.
+def normalize(text: str, language: str = "en", before: str = "") -> tuple[str, Alignment]:
+    """Return the words to speak for `text`, "" where there are none, and how they align.
 
-    language: ISO 639 code. alignment: pairs (index in the spoken words, index in `text`) of the beginnings of
-    corresponding words, both ascending.
+    language: ISO 639 code. before: the text that stands before `text` and is spoken already; it says that
+    figures are a code, or the case of a date. alignment: pairs (index in the spoken words, index in `text`)
+    of the beginnings of corresponding words, both ascending.
     """
-    reading, spoken = find_language(language), Spoken()
-    at, line_starts = 0, True
-    while at < len(text):
-        if text[at].isspace():
+    reading, spoken = find_language(language), Spoken(len(before))
+    whole, at = before + text, len(before)
+    line_starts = not before.strip() or before.rstrip(" ").endswith("\n")
+    while at < len(whole):
+        if whole[at].isspace():
             spoken.space()
-            line_starts = line_starts or text[at] == "\n"
+            line_starts = line_starts or whole[at] == "\n"
             at += 1
-        elif line_starts and (mark := markup.LINE_START.match(text, at)):
+        elif line_starts and (mark := markup.LINE_START.match(whole, at)):
             spoken.silence(at, leads=True)
             at = mark.end()
         else:
             line_starts = False
-            at = _read(text, at, reading, spoken)
+            at = _read(whole, at, reading, spoken)
     return spoken.result
 
 
@@ -58,33 +80,85 @@ def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
     if word := _WORD.match(text, at):
         spoken.keep(word[0], at)
         return word.end()
+    return _read_mark(text, at, spoken)
+
+
+def _read_mark(text: str, at: int, spoken: Spoken) -> int:
+    """Read a mark that has no rule; returns where it ends."""
+    if (dots := ELLIPSIS.match(text, at)) and not _UNSPACED.match(text, dots.end()):
+        if pause := pause_of_ellipsis(text, dots.end()):
+            spoken.mark(pause, at)
+            spoken.space()
+        return dots.end()
+    if glued := GLUED.match(text, at):
+        for mark in glued[0]:
+            spoken.mark(mark, at)
+        spoken.space()
+        return glued.end()
     spoken.mark(text[at], at)
     return at + 1
 
 
 def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
     """The rules that may apply to what stands at `at`."""
-    letters, numbers, others = _rules_of(language)
+    rules = _rules_of(language)
     inside_word = at > 0 and text[at - 1].isalnum()
     if text[at].isalpha():
-        return () if inside_word else letters
+        if inside_word:
+            return ()
+        return rules.plain_words if _PLAIN.match(text, at) else rules.letters
     if text[at].isalnum():
-        return numbers[-1:] if inside_word else numbers
-    return others
+        return rules.figures[-1:] if inside_word else rules.figures
+    if text[at] in _PUNCTUATION:
+        return rules.full_stop if text[at] == "." else ()
+    return rules.others
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The rules of a language by what they begin with.
+
+    plain_words: letters up to white space, so that no address or code begins there. figures: the plain number
+    is the last.
+    """
+
+    plain_words: tuple[Rule, ...]
+    letters: tuple[Rule, ...]
+    figures: tuple[Rule, ...]
+    others: tuple[Rule, ...]
+    full_stop: tuple[Rule, ...]
 
 
 @cache
-def _rules_of(language: Language) -> tuple[tuple[Rule, ...], tuple[Rule, ...], tuple[Rule, ...]]:
-    """The rules of a language for what begins with a letter, with a figure, with anything else."""
-    quantities = (*figures.RULES, *quantity_rules(language)) if has_words(language) else ()
-    dated = clock.RULES if has_words(language) else ()
-    by_kind = (
-        (*addresses.RULES, *dated, *abbreviation_rules(language)),
-        (*addresses.RULES, *dated, *quantities),
-        (*markup.RULES, *quantities, *signs.RULES),
+def _rules_of(language: Language) -> _Rules:
+    figures: tuple[Rule, ...] = ()
+    money: tuple[Rule, ...] = ()
+    if has_words(language):
+        money = money_rules(language)
+        measured = (*ordinals.RULES, *streets.RULES, *money, *unit_rules(language), *quantity_rules(language))
+        figures = (*codes.RULES, *time_rules(language), *date_rules(language), *telephone.RULES, *measured)
+    words = (
+        *date_name_rules(language),
+        *abbreviation_rules(language),
+        *streets.NAME_RULES,
+        *codes.LETTER_RULES,
     )
-    letters, numbers, others = (
-        tuple(rule for rule in rules if not rule.languages or language.code in rule.languages)
-        for rules in by_kind
+    signs_first = (
+        *speech_markup.RULES,
+        *signs.KEY_RULES,
+        *markup.RULES,
+        *telephone.RULES,
+        *money,
+        *signs.RULES,
     )
-    return letters, numbers, others
+
+    def of_language(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+        return tuple(rule for rule in rules if not rule.languages or language.code in rule.languages)
+
+    return _Rules(
+        of_language(words),
+        of_language((*addresses.RULES, *money, *codes.RULES, *words)),
+        of_language((*addresses.RULES, *figures)),
+        of_language(signs_first),
+        point_rules() if has_words(language) else (),
+    )

@@ -1,94 +1,105 @@
-"""Abbreviations and what they stand for."""
+"""Rules for abbreviations."""
 
 from __future__ import annotations
 
 import re
 
-from voiceagent.text_normalization.languages import Language
-from voiceagent.text_normalization.rules import Rule, rule, text_before
+from voiceagent.text_normalization.languages import Language, both_cases
+from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
+from voiceagent.text_normalization.sentence_ends import ends_after_abbreviation
 
-_BEFORE_MORE = {
-    "en": {
-        "Mr.": "Mister", "Mrs.": "Missus", "Ms.": "Miz", "Prof.": "Professor", "Gen.": "General",
-        "Sen.": "Senator", "Rep.": "Representative", "Gov.": "Governor", "Capt.": "Captain",
-        "Sgt.": "Sergeant", "Lt.": "Lieutenant", "Col.": "Colonel", "Rev.": "Reverend",
-        "Hon.": "Honorable", "Mt.": "Mount", "vs.": "versus", "approx.": "approximately", "ca.": "about",
-        "cf.": "compare", "e.g.": "for example", "i.e.": "that is", "incl.": "including",
-        "excl.": "excluding", "tel.": "telephone",
-    },
-    "de": {
-        "z. B.": "zum Beispiel", "z.B.": "zum Beispiel", "d. h.": "das heißt", "d.h.": "das heißt",
-        "u. a.": "unter anderem", "u.a.": "unter anderem", "bzw.": "beziehungsweise", "ca.": "circa",
-        "Nr.": "Nummer", "Dr.": "Doktor", "Prof.": "Professor", "Hr.": "Herr", "Fr.": "Frau",
-        "inkl.": "inklusive",
-    },
-    "fr": {"M.": "Monsieur", "Mme": "Madame", "Mlle": "Mademoiselle", "Dr": "Docteur", "env.": "environ",
-           "p. ex.": "par exemple"},
-    "es": {"Sr.": "Señor", "Sra.": "Señora", "Dr.": "Doctor", "Dra.": "Doctora", "p. ej.": "por ejemplo",
-           "aprox.": "aproximadamente", "Ud.": "usted"},
+_STREETS = {
+    "Ave": "Avenue", "Blvd": "Boulevard", "Rd": "Road", "Ln": "Lane", "Pkwy": "Parkway", "Ct": "Court",
+    "Pl": "Place", "Sq": "Square", "Hwy": "Highway",
 }  # fmt: skip
-"""Abbreviations after which the sentence goes on."""
-_ANYWHERE = {
-    "en": {
-        "etc.": "et cetera", "Inc.": "Incorporated", "Ltd.": "Limited", "Corp.": "Corporation",
-        "Co.": "Company", "Jr.": "Junior", "Sr.": "Senior", "Ave.": "Avenue", "Blvd.": "Boulevard",
-        "Rd.": "Road", "Ln.": "Lane", "Hwy.": "Highway", "Apt.": "Apartment", "Dept.": "Department",
-        "ext.": "extension", "Ph.D.": "PhD", "a.m.": "AM", "p.m.": "PM", "w/o": "without", "w/": "with",
-        "Jan.": "January", "Feb.": "February", "Aug.": "August", "Sept.": "September", "Oct.": "October",
-        "Nov.": "November", "Dec.": "December", "and/or": "and or",
-    },
-    "de": {"usw.": "und so weiter", "Str.": "Straße"},
-    "fr": {"etc.": "et cetera"},
-    "es": {"etc.": "etcétera"},
-}  # fmt: skip
-"""Abbreviations whose full stop may also end the sentence."""
-_NUMBERED = {"no": "number", "nos": "numbers", "p": "page", "pp": "pages", "fig": "figure", "vol": "volume"}
-"""Abbreviations that stand before a number, in English."""
-
-
-def needs_follower(word: str, language: str) -> bool:
-    """Whether `word`, full stop included, is an abbreviation after which the sentence goes on."""
-    return word in _both_cases(_BEFORE_MORE.get(language, {}))
+_LIMITS = {"max.": "maximum", "min.": "minimum"}
+_AFTER_NAME = re.compile(
+    r"\b(?!(?:The|Our|Your|My|This|At|In|On|To|From|Near|Visit|And|For|Is|Ask|Call|See|Both)\s)[A-Z]\w*\s+$"
+    r"|\d(?:st|nd|rd|th)\s+$"
+)
 
 
 def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
-    """The rules of a language."""
-    known = _both_cases(_BEFORE_MORE.get(language.code, {}) | _ANYWHERE.get(language.code, {}))
-    if not known:
-        return ()
-    pattern = "|".join(re.escape(short) for short in sorted(known, key=len, reverse=True))
-    table = Rule(
-        re.compile(rf"(?:{pattern})(?:(?<=\W)|(?!\w))"),
-        lambda match, _: _ending(match, known[match[0]]),
-    )
-    return (table, *_ENGLISH) if language.code == "en" else (table,)
+    """Return the rules of a language."""
+    names, numbered = language.abbreviations, language.before_numbers
+    rules: list[Rule] = []
+    if numbered:
+        pattern = "|".join(re.escape(short) for short in sorted(numbered, key=len, reverse=True))
+        rules.append(
+            rule(
+                rf"(?:{pattern})\ ?(?=\d)",
+                lambda match, _: numbered[match[0].strip().lower()],
+                flags=re.IGNORECASE,
+            )
+        )
+    if names:
+        pattern = "|".join(re.escape(short) for short in sorted(names, key=len, reverse=True))
+        rules.append(
+            Rule(
+                re.compile(rf"(?:{pattern})(?:(?<=\W)|(?!\w))"),
+                lambda match, language: _ending(match, names[match[0]], language),
+            )
+        )
+    return (*rules, *{"en": _ENGLISH, "de": _GERMAN}.get(language.code, ()))
 
 
-def _both_cases(table: dict[str, str]) -> dict[str, str]:
-    """With the abbreviations as they stand at the beginning of a sentence."""
-    return {short[0].upper() + short[1:]: long for short, long in table.items()} | table
-
-
-def _ending(match: re.Match[str], words: str) -> str:
-    """How it is read at the end of a text, where its full stop is the sentence's too."""
-    ends = match[0].endswith(".") and not match.string[match.end() :].strip()
+def _ending(match: re.Match[str], words: str, language: Language) -> str:
+    """Return the words with a full stop where that of the abbreviation ends the sentence too."""
+    if not match[0].endswith(".") or words.endswith("."):
+        return words
+    if match[0] not in both_cases(language.anywhere) and text_after(match).strip():
+        return words
+    ends = ends_after_abbreviation(match[0], text_after(match, 40), language, text_before(match, 60))
     return f"{words}." if ends else words
 
 
-def _read_doctor(match: re.Match[str], _: Language) -> str | None:
-    """Titles before a name, "Dr. Smith", "St. John"; roads after one, "Mill Dr.", "Main St."."""
+def _read_doctor(match: re.Match[str], language: Language) -> str | None:
+    """Read titles before a name, "Dr. Smith", "St. John", and roads after one, "Mill Dr.", "Main St."."""
     title, road = {"Dr": ("Doctor", "Drive"), "St": ("Saint", "Street")}[match[1]]
-    after_name = re.search(r"[A-Z]\w*\s+$|\d(?:st|nd|rd|th)\s+$", text_before(match))
-    before_name = re.match(r"\s+[A-Z]", match.string[match.end() :])
+    after_name = _AFTER_NAME.search(text_before(match, 40))
+    before_name = re.match(r"\s+[A-Z]", text_after(match, 8))
     if before_name and not (after_name and match[1] == "St"):
         return title
-    return _ending(match, road) if after_name else _ending(match, title) if match[2] else None
+    if after_name:
+        return _ending_road(match, road, language)
+    return _ending_road(match, title, language) if match[2] else None
+
+
+def _ending_road(match: re.Match[str], words: str, language: Language) -> str:
+    ends = ends_after_abbreviation(match[0], text_after(match, 40), language, text_before(match, 60))
+    return f"{words}." if match[2] and ends else words
+
+
+def _read_street(match: re.Match[str], language: Language) -> str | None:
+    if not _AFTER_NAME.search(text_before(match, 40)):
+        return None
+    return _ending_road(match, _STREETS[match[1]], language)
+
+
+def _read_german_street(match: re.Match[str], language: Language) -> str:
+    return (
+        match[1] + ("-" if match[1].endswith("-") else "") + "straße"
+        if match[1].islower()
+        else f"{match[1]}straße"
+    )
 
 
 _ENGLISH = (
     rule(r"(Dr|St)\b(\.?)", _read_doctor),
-    rule(r"(nos?|pp?|fig|vol)\.\ ?(?=\d)", lambda m, _: _NUMBERED[m[1].lower()], flags=re.IGNORECASE),
+    rule(rf"({'|'.join(_STREETS)})\b(\.?)", _read_street),
+    rule(r"(max|min)\.(?=[ ][a-z])", lambda m, _: _LIMITS[m[0].lower()], flags=re.IGNORECASE),
     rule(r"vs\b", lambda m, _: "versus"),
-    rule(r"(?:Mr|Mrs)\b(?=\ [A-Z])", lambda m, _: {"Mr": "Mister", "Mrs": "Missus"}[m[0]]),
-    rule(r"(?:[A-Z]\.){2,}(?!\w)", lambda m, _: _ending(m, m[0].replace(".", ""))),
+    rule(r"(?:Mr|Mrs|Ms)\b(?=\ [A-Z])", lambda m, _: {"Mr": "Mister", "Mrs": "Missus", "Ms": "Miz"}[m[0]]),
+    rule(
+        r"(?:apt|ste|bldg|rm)\b(?=\ \d)",
+        lambda m, language: language.before_numbers[f"{m[0].lower()}."],
+        flags=re.IGNORECASE,
+    ),
+    rule(r"(?:[A-Z]\.){2,}(?!\w)", lambda m, language: _initials(m)),
 )
+_GERMAN = (rule(r"([A-ZÄÖÜ][\wäöüß-]{1,40}?)str(?:\.|(?=\ \d))(?!\w)", _read_german_street),)
+
+
+def _initials(match: re.Match[str]) -> str:
+    letters = match[0].replace(".", "")
+    return letters if text_after(match).strip() else f"{letters}."

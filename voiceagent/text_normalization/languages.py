@@ -1,19 +1,63 @@
-"""What the rules need to know of a language."""
+"""What the rules need to know of a language: the tables of `languages/`, one file a language."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+TABLES = Path(__file__).parent / "languages"
+Gender = Literal["m", "f", "n"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of measure: its name for one and for many, and its gender."""
+
+    one: str
+    many: str
+    gender: Gender = "n"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """Words that show that figures are a code or a number to dial, all in lower case.
+
+    codes, references, places: words before the figures. endings: ends of compound words that are codes.
+    verbs: words after which figures are a code, as in "enter 482913". between: words between label and
+    figures. loose: such words that may also begin a count, as in "an order for 250 chairs". back: words that
+    refer to a label of the sentence before. counted: what follows a count, as in "1042 people".
+    place_digits: a place with fewer figures is a number.
+    """
+
+    codes: frozenset[str]
+    references: frozenset[str]
+    places: frozenset[str]
+    verbs: frozenset[str]
+    between: frozenset[str]
+    loose: frozenset[str]
+    back: frozenset[str]
+    counted: re.Pattern[str]
+    endings: tuple[str, ...] = ()
+    place_digits: int = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
     """How a language writes numbers, and what it calls signs; what is missing is left as it is written.
 
-    code: ISO 639. group, decimal: regular expressions of what separates thousands, and decimals.
-    point: the decimal separator's name. signs: names of signs. hour: what is said between hour and minutes.
-    currencies: what one is, and the name of many.
+    code: ISO 639. group, decimal: regular expressions of what separates thousands, and decimals. point: the
+    decimal separator's name. hour: what is said between hour and minutes. currencies: by sign, code or name,
+    what one is, and the name of many. scales: abbreviations of "million" and its like after a sum.
+    short_days, short_months: abbreviations without full stops; day_initials: weekdays as single letters.
+    until: the word of a range, and how it may be written. before_dates: words after which "3/5" is a date.
+    before_more: abbreviations after which the sentence goes on; anywhere: those whose full stop may also end
+    it; before_numbers: those that stand before a number, in lower case. directions: first words of stage
+    directions. states: names of states by their letters, as they stand before a postal code.
     """
 
     code: str
@@ -23,94 +67,117 @@ class Language:
     hour: str = ""
     signs: Mapping[str, str] = field(default_factory=dict)
     currencies: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    scales: Mapping[str, str] = field(default_factory=dict)
+    months: tuple[str, ...] = ()
+    days: tuple[str, ...] = ()
+    short_days: Mapping[str, str] = field(default_factory=dict)
+    day_initials: str = ""
+    until: tuple[str, str] = ("", "")
+    before_dates: frozenset[str] = frozenset()
+    before_more: Mapping[str, str] = field(default_factory=dict)
+    anywhere: Mapping[str, str] = field(default_factory=dict)
+    before_numbers: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, Unit] = field(default_factory=dict)
+    labels: Labels | None = None
+    directions: tuple[str, ...] = ()
+    states: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def short_months(self) -> dict[str, int]:
+        """The abbreviations of months and their numbers."""
+        long = [(name, number) for number, name in enumerate(self.months, 1) if len(name) > 4]
+        four = {name[:4]: number for name, number in long if name.lower().startswith("sept")}
+        return {name[:3]: number for name, number in long} | four
+
+    @property
+    def abbreviations(self) -> dict[str, str]:
+        """All abbreviations with full stops of their own, also as they begin a sentence."""
+        return both_cases({**self.before_more, **self.anywhere})
+
+
+def both_cases(table: Mapping[str, str]) -> dict[str, str]:
+    """Return a table whose keys may also begin with a capital letter."""
+    return {short[0].upper() + short[1:]: long for short, long in table.items()} | dict(table)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text, as long lists of words are written."""
+    return frozenset(text.split())
 
 
 _SPACE = "[\u00a0\u202f ]"
-_LANGUAGES = {
-    language.code: language
-    for language in (
-        Language(
-            "en",
-            point="point",
-            signs={
-                "%": "percent", "&": "and", "@": "at", ".": "dot", "/": "slash", "-": "dash",
-                "_": "underscore", ":": "colon", "+": "plus", "=": "equals", "×": "times",
-                "÷": "divided by", "±": "plus or minus", "−": "minus", "°": "degrees", "§": "section",
-                "→": "to", "≈": "about", "≤": "at most", "≥": "at least", "<": "less than",
-                ">": "more than", "~": "about", "#": "number", "–": "to",
-            },
-            currencies={
-                "$": ("one dollar", "dollars"), "€": ("one euro", "euros"), "£": ("one pound", "pounds"),
-                "¥": ("one yen", "yen"), "₹": ("one rupee", "rupees"), "₩": ("one won", "won"),
-            },
-        ),
-        Language(
-            "de", r"\.", ",", "Komma", "Uhr",
-            {
-                "%": "Prozent", "&": "und", "@": "ät", ".": "Punkt", "/": "Schrägstrich", "-": "Strich",
-                "_": "Unterstrich", ":": "Doppelpunkt", "+": "plus", "=": "gleich", "−": "minus",
-                "°": "Grad", "×": "mal", "–": "bis", "#": "Nummer",
-            },
-            {"€": ("ein Euro", "Euro"), "$": ("ein Dollar", "Dollar"), "£": ("ein Pfund", "Pfund")},
-        ),
-        Language(
-            "fr", _SPACE, ",", "virgule", "heures",
-            {
-                "%": "pour cent", "&": "et", "@": "arobase", ".": "point", "/": "slash", "-": "tiret",
-                "_": "tiret bas", ":": "deux-points", "+": "plus", "=": "égale", "−": "moins",
-                "°": "degrés", "×": "fois", "–": "à", "#": "numéro",
-            },
-            {"€": ("un euro", "euros"), "$": ("un dollar", "dollars"), "£": ("une livre", "livres")},
-        ),
-        Language(
-            "es", r"\.", ",", "coma", "",
-            {
-                "%": "por ciento", "&": "y", "@": "arroba", ".": "punto", "/": "barra", "-": "guion",
-                "_": "guion bajo", ":": "dos puntos", "+": "más", "=": "igual a", "−": "menos",
-                "°": "grados", "×": "por", "–": "a", "#": "número",
-            },
-            {"€": ("un euro", "euros"), "$": ("un dólar", "dólares"), "£": ("una libra", "libras")},
-        ),
-        Language(
-            "it", r"\.", ",", "virgola", "",
-            {
-                "%": "per cento", "&": "e", "@": "chiocciola", ".": "punto", "/": "barra", "-": "trattino",
-                "_": "trattino basso", ":": "due punti", "+": "più", "=": "uguale", "−": "meno",
-                "°": "gradi", "×": "per", "–": "a", "#": "numero",
-            },
-            {"€": ("un euro", "euro"), "$": ("un dollaro", "dollari"), "£": ("una sterlina", "sterline")},
-        ),
-        Language(
-            "pt", r"\.", ",", "vírgula", "",
-            {
-                "%": "por cento", "&": "e", "@": "arroba", ".": "ponto", "/": "barra", "-": "hífen",
-                "_": "sublinhado", ":": "dois pontos", "+": "mais", "=": "igual a", "−": "menos",
-                "°": "graus", "×": "vezes", "–": "a", "#": "número",
-            },
-            {"€": ("um euro", "euros"), "$": ("um dólar", "dólares"), "£": ("uma libra", "libras")},
-        ),
-        Language(
-            "nl", r"\.", ",", "komma", "uur",
-            {
-                "%": "procent", "&": "en", "@": "apenstaartje", ".": "punt", "/": "schuine streep",
-                "-": "streepje", "_": "liggend streepje", ":": "dubbele punt", "+": "plus", "=": "is",
-                "−": "min", "°": "graden", "×": "keer", "–": "tot", "#": "nummer",
-            },
-            {"€": ("één euro", "euro"), "$": ("één dollar", "dollar"), "£": ("één pond", "pond")},
-        ),
-    )
-}  # fmt: skip
 _DECIMAL_COMMA_AFTER_POINTS = ("da", "id", "ro", "sl", "sr", "tr", "vi")
 _DECIMAL_COMMA_AFTER_SPACES = ("bg", "cs", "fi", "hu", "lt", "lv", "no", "pl", "ru", "sk", "sv", "uk")
 
 
 @cache
 def find_language(code: str) -> Language:
-    """What is known of a language by its ISO 639 code."""
-    if code in _LANGUAGES:
-        return _LANGUAGES[code]
+    """Return what is known of a language by its ISO 639 code."""
+    if code in known_languages():
+        return _read(code, tomllib.loads((TABLES / f"{code}.toml").read_text("utf-8")))
     if code in _DECIMAL_COMMA_AFTER_POINTS:
         return Language(code, r"\.", ",")
     if code in _DECIMAL_COMMA_AFTER_SPACES:
         return Language(code, _SPACE, ",")
     return Language(code)
+
+
+@cache
+def known_languages() -> frozenset[str]:
+    """Return the codes of the languages that have tables."""
+    return frozenset(path.stem for path in TABLES.glob("*.toml"))
+
+
+def _read(code: str, table: dict[str, Any]) -> Language:
+    abbreviations = table.get("abbreviations", {})
+    currencies = table["currencies"] | table.get("currency_codes", {})
+    return Language(
+        code,
+        table["group"],
+        table["decimal"],
+        table["point"],
+        table.get("hour", ""),
+        signs=table["signs"],
+        currencies={sign: (one, many) for sign, (one, many) in currencies.items()},
+        scales=table.get("scales", {}),
+        months=tuple(table["months"].split()),
+        days=tuple(table.get("days", "").split()),
+        short_days=_read_short_days(table),
+        day_initials=table.get("day_initials", ""),
+        until=(table.get("until", ""), table.get("until_written", "")),
+        before_dates=frozenset(table["before_dates"].split()),
+        before_more=abbreviations.get("before_more", {}),
+        anywhere=abbreviations.get("anywhere", {}),
+        before_numbers=abbreviations.get("before_numbers", {}),
+        units=_read_units(table.get("units", {})),
+        labels=_read_labels(table["labels"]) if "labels" in table else None,
+        states=table.get("states", {}),
+        directions=tuple(table.get("directions", {}).get("words", "").split()),
+    )
+
+
+def _read_short_days(table: dict[str, Any]) -> dict[str, str]:
+    names = table.get("days", "").split()
+    short = dict(zip(table.get("short_days", "").split(), names, strict=True))
+    more = {each: names[day] for each, day in table.get("more_short_days", {}).items()}
+    return both_cases(short | more)
+
+
+def _read_units(table: dict[str, list[Any]]) -> dict[str, Unit]:
+    """Read units by symbol; in a symbol "_" is a blank."""
+    return {
+        symbol.replace("_", " "): Unit(*names)
+        for symbols, names in table.items()
+        for symbol in symbols.split()
+    }
+
+
+def _read_labels(table: dict[str, Any]) -> Labels:
+    counted = "|".join(word.replace("_", " ") for word in table.pop("counted").split())
+    more = {key: table.pop(key) for key in ("endings", "place_digits") if key in table}
+    return Labels(
+        **{name: frozenset(words.split()) for name, words in table.items()},
+        counted=re.compile(rf"[ \u00a0-]?(?:{counted})(?!\w)", re.IGNORECASE),
+        endings=tuple(more.get("endings", ())),
+        place_digits=more.get("place_digits", 3),
+    )

@@ -13,8 +13,8 @@ LINE_START = re.compile(
     | [-*+•](?=\s)                         # list
     | (?:\[[ xX]\])(?=\s)                  # task in a list
     | >                                    # quotation
-    | (?:(?:\*\s?){3,}|(?:-\s?){3,}|(?:_\s?){3,}|={3,})(?=\s*$)   # line across the page
-    | \|(?:\s*:?-+:?\s*\|)+(?=\s*$)        # line below the head of a table
+    | (?:(?:\*\s?){3,40}|(?:-\s?){3,40}|(?:_\s?){3,40}|={3,40})(?=\s{0,9}$)   # line across the page
+    | \|(?:\s{0,9}:?-{1,40}:?\s{0,9}\|){1,20}(?=\s{0,9}$)        # line below the head of a table
     | \|                                   # table
     """,
     re.VERBOSE | re.MULTILINE,
@@ -29,7 +29,6 @@ _PICTURES = (
     "\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f"  # what varies the picture before it
     "™®©"
 )
-_TAGS = "a|b|br|code|div|em|h[1-6]|hr|i|img|li|ol|p|pre|s|small|span|strong|sub|sup|table|td|th|tr|u|ul"
 
 
 def _nothing(match: re.Match[str], _: Language) -> str:
@@ -40,8 +39,7 @@ RULES: tuple[Rule, ...] = (
     rule(r"```[\w+-]*", _nothing),
     rule(r"`+ | \*\*+ | __+ | ~~+ | \|+", _nothing),
     rule(r"!?\[(?=[^\]]{0,200}\][(\[])", _nothing),
-    rule(r"\](?:\([^)]*\)|\[[^\]]*\])", _nothing),
-    rule(rf"</?(?:{_TAGS})\b[^<>]{{0,200}}>", lambda match, _: " "),
+    rule(r"\](?:\([^)]{0,300}\)|\[[^\]]{0,100}\])", _nothing),
     rule(r"\\(?=[^\w\s])", _nothing),
     rule(r"(?<!\w)[:;]-?[)(DPp](?!\w)", _nothing),
     rule(rf"[{_PICTURES}]+(?:\u200d[{_PICTURES}]+)*", _nothing),

@@ -1,68 +1,50 @@
-"""Numbers and what is counted: money, percentages, units, fractions, ordinals, telephone numbers, signs."""
+"""Numbers, percentages, fractions, and what counts things."""
 
 from __future__ import annotations
 
 import re
 
-from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.agreement import counting_words, noun_gender
+from voiceagent.text_normalization.languages import Language, word_set
 from voiceagent.text_normalization.numbers import digit_words, in_words, number_pattern, number_words
-from voiceagent.text_normalization.rules import Rule, rule
+from voiceagent.text_normalization.rules import Rule, rule, text_after, word_before
 
-_SCALES = {"k": "thousand", "K": "thousand", "M": "million", "m": "million", "bn": "billion", "B": "billion"}
-_CENTS = {"$": ("cent", "cents"), "€": ("cent", "cents"), "£": ("penny", "pence")}
-_UNITS = {
-    "km/h": ("kilometer per hour", "kilometers per hour"), "mph": ("mile per hour", "miles per hour"),
-    "km": ("kilometer", "kilometers"), "cm": ("centimeter", "centimeters"),
-    "mm": ("millimeter", "millimeters"), "m²": ("square meter", "square meters"),
-    "m2": ("square meter", "square meters"), "m": ("meter", "meters"),
-    "sq ft": ("square foot", "square feet"), "sq. ft.": ("square foot", "square feet"),
-    "ft": ("foot", "feet"), "mi": ("mile", "miles"), "yd": ("yard", "yards"),
-    "kg": ("kilogram", "kilograms"), "g": ("gram", "grams"), "mg": ("milligram", "milligrams"),
-    "lb": ("pound", "pounds"), "lbs": ("pound", "pounds"), "oz": ("ounce", "ounces"),
-    "l": ("liter", "liters"), "L": ("liter", "liters"), "ml": ("milliliter", "milliliters"),
-    "mL": ("milliliter", "milliliters"), "°C": ("degree Celsius", "degrees Celsius"),
-    "°F": ("degree Fahrenheit", "degrees Fahrenheit"), "°": ("degree", "degrees"),
-    "Hz": ("hertz", "hertz"), "kHz": ("kilohertz", "kilohertz"), "MHz": ("megahertz", "megahertz"),
-    "GHz": ("gigahertz", "gigahertz"), "KB": ("kilobyte", "kilobytes"), "MB": ("megabyte", "megabytes"),
-    "GB": ("gigabyte", "gigabytes"), "TB": ("terabyte", "terabytes"),
-    "Mbps": ("megabit per second", "megabits per second"), "W": ("watt", "watts"),
-    "kW": ("kilowatt", "kilowatts"), "kWh": ("kilowatt hour", "kilowatt hours"), "V": ("volt", "volts"),
-    "ms": ("millisecond", "milliseconds"), "s": ("second", "seconds"), "sec": ("second", "seconds"),
-    "min": ("minute", "minutes"), "mins": ("minute", "minutes"), "h": ("hour", "hours"),
-    "hr": ("hour", "hours"), "hrs": ("hour", "hours"),
-}  # fmt: skip
+_SCALES = {"k": "thousand", "K": "thousand", "M": "million"}
+_BY = {"en": "by", "de": "mal", "es": "por"}
 _PARTS = {2: ("half", "halves"), 4: ("quarter", "quarters")}
 _VULGAR = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅛": "1/8"}
-
-
-def _read_money(match: re.Match[str], language: Language) -> str | None:
-    sign, amount, scale = match["sign"], match["amount"], match["scale"]
-    if sign not in language.currencies:
-        return None
-    one, many = language.currencies[sign]
-    if scale:
-        scale = _SCALES.get(scale, scale)
-        return f"{number_words(amount, language)} {scale} {many}"
-    whole, *cents = re.split(language.decimal, amount)
-    if not cents or not int(cents[0]) or len(cents[0]) != 2:
-        exact = whole if not cents or not int(cents[0]) else amount
-        return one if exact == "1" else f"{number_words(exact, language)} {many}"
-    whole_words = one if whole == "1" else f"{number_words(whole, language)} {many}"
-    cents_words = in_words(int(cents[0]), language)
-    if language.code != "en" or sign not in _CENTS:
-        return f"{whole_words} {cents_words}"
-    cents_words = f"{cents_words} {_CENTS[sign][int(cents[0]) != 1]}"
-    return cents_words if int(re.sub(r"\D", "", whole)) == 0 else f"{whole_words} and {cents_words}"
+_FRACTIONS = {
+    "de": {
+        "1/2": ("ein halb", "einhalb"), "1/4": ("ein Viertel", " ein Viertel"),
+        "3/4": ("drei Viertel", " drei Viertel"), "1/3": ("ein Drittel", " ein Drittel"),
+        "2/3": ("zwei Drittel", " zwei Drittel"),
+    },
+    "es": {
+        "1/2": ("medio", " y medio"), "1/4": ("un cuarto", " y cuarto"),
+        "3/4": ("tres cuartos", " y tres cuartos"), "1/3": ("un tercio", " y un tercio"),
+        "2/3": ("dos tercios", " y dos tercios"),
+    },
+}  # fmt: skip
+"""Fractions alone, and after a whole number."""
+_NO_NOUNS = {
+    "es": word_set(
+        "para o u y e de del a al en con por es son está están que si no más menos el la los las un una "
+        "tiene cuesta sale llega ya también como ni sobre desde hasta se le lo cada entre sin va queda "
+        "abre cierra"
+    ),
+}
+"""Words after a number that it does not count."""
+_NAMED_BY_NUMBER = word_set(
+    "habitación mesa planta puerta sala número opción línea autobús página piso terminal andén "
+    "capítulo nivel zona pulse pulsa marque elija opción zimmer tisch raum gleis bus linie seite "
+    "nummer tür haus taste die der"
+)
+"""Words whose number after them counts nothing: "la mesa 1 tiene vistas"."""
 
 
 def _read_percent(match: re.Match[str], language: Language) -> str | None:
     words = number_words(match["amount"], language)
     return f"{words} {language.signs['%']}" if words and "%" in language.signs else None
-
-
-def _read_unit(match: re.Match[str], language: Language) -> str:
-    one, many = _UNITS[match["unit"]]
-    return f"{number_words(match['amount'], language)} {one if match['amount'] == '1' else many}"
 
 
 def _read_scaled(match: re.Match[str], language: Language) -> str:
@@ -73,11 +55,7 @@ def _read_feet(match: re.Match[str], language: Language) -> str:
     return f"{number_words(match[1], language)} foot {number_words(match[2], language)}"
 
 
-def _read_ordinal(match: re.Match[str], language: Language) -> str | None:
-    return in_words(int(re.sub(r"\D", "", match["amount"])), language, "ordinal")
-
-
-def _read_fraction(match: re.Match[str], language: Language) -> str | None:
+def _read_english_fraction(match: re.Match[str], language: Language) -> str | None:
     top, bottom = (int(part) for part in _VULGAR.get(match["part"], match["part"]).split("/"))
     if not (0 < top < bottom <= 10):
         return None
@@ -89,8 +67,68 @@ def _read_fraction(match: re.Match[str], language: Language) -> str | None:
     return f"{in_words(top, language)} {one if top == 1 else many}"
 
 
+def _read_fraction(match: re.Match[str], language: Language) -> str | None:
+    part = _VULGAR.get(match["part"], match["part"])
+    if part not in _FRACTIONS[language.code]:
+        return None
+    alone, after_whole = _FRACTIONS[language.code][part]
+    noun = re.match(r"\s([^\W\d_]+)", text_after(match, 30))
+    gender = noun_gender(noun[1], language) if noun else "m"
+    if match["whole"]:
+        whole = counting_words(match["whole"].strip(), language, gender if language.code == "es" else "n")
+        return (
+            f"{whole}{after_whole[:-1] + 'a' if after_whole == ' y medio' and gender == 'f' else after_whole}"
+        )
+    if part == "1/2" and noun:
+        if language.code == "es":
+            return "media" if gender == "f" else alone
+        return {"f": "eine halbe", "n": "ein halbes", "m": "ein halber"}[gender]
+    return alone
+
+
+def _read_over(match: re.Match[str], language: Language) -> str | None:
+    """Read a blood pressure: "120/80"."""
+    over = {"en": "over", "de": "zu", "es": "sobre"}[language.code]
+    first, second = int(match[1]), int(match[2])
+    if not (70 <= first <= 250 and 40 <= second < first):
+        return None
+    return f"{number_words(match[1], language)} {over} {number_words(match[2], language)}"
+
+
+def _read_times(match: re.Match[str], language: Language) -> str | None:
+    if language.code == "de":
+        return f"{'ein' if match[1] == '1' else number_words(match[1], language)}mal"
+    one, many = {"en": ("time", "times"), "es": ("vez", "veces")}[language.code]
+    return f"{counting_words(match[1], language, 'f')} {one if match[1] == '1' else many}"
+
+
+def _read_german_decade(match: re.Match[str], language: Language) -> str | None:
+    year = int(match["year"])
+    words = in_words(year, language, "year" if year > 99 else "cardinal")
+    return f"{words}{match['ending']}" if words else None
+
+
+def _read_by(match: re.Match[str], language: Language) -> str:
+    return f"{number_words(match[1], language)} {_BY[language.code]}"
+
+
 def _read_number(match: re.Match[str], language: Language) -> str | None:
-    return number_words(match[0], language)
+    noun = re.match(r"[ ]([^\W\d_]+)", text_after(match, 30)) if language.code in ("de", "es") else None
+    written = match[0]
+    if noun is None or "," in written or word_before(match) in _NAMED_BY_NUMBER:
+        return number_words(written, language)
+    counted = noun[1]
+    if language.code == "es":
+        if counted in _NO_NOUNS["es"] or not counted.islower():
+            return number_words(written, language)
+    elif written != "1":
+        return number_words(written, language)
+    elif counted.islower():
+        adjective = re.match(r"[ ][a-zäöüß]+e[rsn]?[ ]([A-ZÄÖÜ]\w+)", text_after(match, 60))
+        if adjective is None:
+            return number_words(written, language)
+        counted = adjective[1]
+    return counting_words(written, language, noun_gender(counted, language), word_before(match))
 
 
 def _read_point(match: re.Match[str], language: Language) -> str | None:
@@ -98,35 +136,27 @@ def _read_point(match: re.Match[str], language: Language) -> str | None:
     return f"{language.point} {after}" if language.point and after else None
 
 
-def _as_written(match: re.Match[str], _: Language) -> str:
-    return match[0]
+def point_rules() -> tuple[Rule, ...]:
+    """Return the rules for decimals without a whole number: ".5"."""
+    return (rule(r"(?<![\w.])\.\d+", _read_point),)
 
 
 def quantity_rules(language: Language) -> tuple[Rule, ...]:
-    """The rules of a language whose numbers have words, the plain number last."""
+    """Return the rules of a language whose numbers have words, the plain number last."""
     amount = rf"(?P<amount>{number_pattern(language)})"
-    units = "|".join(re.escape(unit) for unit in sorted(_UNITS, key=len, reverse=True))
+    fraction = r"(?P<whole>\d+[ ](?=\d{1,2}/)|\d+(?=[½⅓⅔¼¾⅛]))?(?P<part>\d{1,2}/\d{1,2}(?![\d/])|[½⅓⅔¼¾⅛])"
     return (
-        rule(
-            rf"(?P<sign>[$€£¥₹₩])[ ]?{amount}"
-            r"(?:[ ]?(?P<scale>thousand|million|billion|trillion|[kKMmB]|bn)(?![\w'’]))?",
-            _read_money,
-        ),
-        rule(rf"{amount}(?P<scale>(?!))?[ \u00a0\u202f]?(?P<sign>[$€£¥₹₩])(?!\d)", _read_money),
         rule(rf"{amount}[ \u00a0\u202f]?%", _read_percent),
-        rule(rf"{amount}[ ]?(?P<unit>{units})(?![\w'’])(?:\.(?=[,;:]|[ ][a-z]))?", _read_unit, "en"),
         rule(rf"{amount}(?P<scale>[kKM])(?![\w'’])", _read_scaled, "en"),
         rule(r"(\d)['′](\d{1,2})[\"″]", _read_feet, "en"),
-        rule(rf"{amount}(?:st|nd|rd|th)\b", _read_ordinal, "en"),
-        rule(r"(?P<amount>\d+)(?:er|re|e|ème)\b", _read_ordinal, "fr"),
-        rule(r"(?P<amount>\d+)\.?[ºª]", _read_ordinal, "es", "it", "pt"),
-        rule(r"\d{1,2}\.(?=[ ]\w)", _as_written, "de"),
+        *(rule(r"(\d{1,4}(?:[.,]\d{1,2})?)[ ]?[x×](?=[ ]?\d)", _read_by, code) for code in _BY),
         rule(r"24/7\b", lambda match, _: "twenty-four seven", "en"),
-        rule(
-            r"(?P<whole>\d+[ ](?=\d+/)|\d+(?=[½⅓⅔¼¾⅛]))?(?P<part>\d{1,2}/\d{1,2}(?![\d/])|[½⅓⅔¼¾⅛])",
-            _read_fraction,
-            "en",
-        ),
-        rule(r"(?<![\w.])\.\d+", _read_point),
+        rule(r"24/7\b", lambda match, _: "vierundzwanzig sieben", "de"),
+        rule(r"24/7\b", lambda match, _: "veinticuatro siete", "es"),
+        rule(r"(\d{2,3})/(\d{2,3})(?![\d/])", _read_over, "en", "de", "es"),
+        rule(r"(\d{1,2})x\b(?![ ]?\d)", _read_times, "en", "de", "es"),
+        rule(r"(?P<year>(?:1[1-9]|20)?[2-9]0)(?P<ending>ern?)\b", _read_german_decade, "de"),
+        rule(fraction, _read_english_fraction, "en"),
+        rule(fraction, _read_fraction, "de", "es"),
         rule(number_pattern(language), _read_number),
     )

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from voiceagent.text_normalization.languages import Language
 
 Read = Callable[[re.Match[str], Language], str | None]
-"""The words for a match: "" is silence, " " parts words, None means that the match is something else after
-all."""
+"""Return the words for a match: "" is silence, " " parts words, None rejects the match."""
+CONTEXT_CHARS = 100
+"""How far a rule looks at the text around its match. The bound keeps the work linear in the text."""
+_LAST_WORD = re.compile(r"(?P<word>[^\W_]+)[^\w]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +25,21 @@ class Rule:
 
 
 def rule(pattern: str, read: Read, *languages: str, flags: int = 0) -> Rule:
-    """A rule, its pattern in the verbose form of `re`."""
+    """Return a rule; its pattern is in the verbose form of `re`."""
     return Rule(re.compile(pattern, re.VERBOSE | flags), read, languages)
 
 
-def text_before(match: re.Match[str]) -> str:
-    """What stands before a match, as far as a rule may care."""
-    return match.string[max(0, match.start() - 40) : match.start()]
+def text_before(match: re.Match[str], chars: int = CONTEXT_CHARS) -> str:
+    """Return the text before a match, as far as a rule may look."""
+    return match.string[max(0, match.start() - chars) : match.start()]
+
+
+def text_after(match: re.Match[str], chars: int = CONTEXT_CHARS) -> str:
+    """Return the text after a match, as far as a rule may look."""
+    return match.string[match.end() : match.end() + chars]
+
+
+def word_before(match: re.Match[str]) -> str:
+    """Return the last word before a match in lower case, "" without one."""
+    found = _LAST_WORD.search(text_before(match, 30))
+    return found["word"].lower() if found else ""

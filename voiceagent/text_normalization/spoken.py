@@ -18,10 +18,14 @@ class Spoken:
     """Takes the pieces of a text in order, each with its index `at`, as words to speak or as silence.
 
     A word of the text is what stands between white space; its first spoken piece begins its spoken words.
+    origin: the index that the alignment counts from.
     """
 
-    def __init__(self) -> None:
-        self._spoken = ""
+    def __init__(self, origin: int = 0) -> None:
+        self._origin = origin
+        self._pieces: list[str] = []
+        self._length = 0
+        self._last = ""
         self._pairs: list[tuple[int, int]] = []
         self._word_at: int | None = None
         self._paired = False
@@ -32,7 +36,7 @@ class Spoken:
     @property
     def result(self) -> tuple[str, Alignment]:
         """The words so far, "" where none has a letter or a figure, and their alignment."""
-        return (self._spoken, tuple(self._pairs)) if self._pairs else ("", ())
+        return ("".join(self._pieces), tuple(self._pairs)) if self._pairs else ("", ())
 
     def space(self) -> None:
         """White space."""
@@ -55,28 +59,28 @@ class Spoken:
         if unspaced and self._paired:
             self._end_word()
         self._begin(at, apart=self._rewritten and not unspaced)
-        self._spoken += letters
+        self._add(letters)
         self._rewritten = False
         if unspaced:
             self._end_word()
 
     def say(self, words: str, at: int) -> None:
         """Words in place of what stands at `at`."""
-        self._begin(at, apart=_UNSPACED.match(self._spoken[-1:]) is None)
-        self._spoken += words
+        self._begin(at, apart=_UNSPACED.match(self._last) is None)
+        self._add(words)
         self._rewritten = True
 
     def mark(self, character: str, at: int) -> None:
         """A character that is neither letter nor figure: kept where a synthesizer makes something of it."""
-        last = self._spoken[-1:]
+        last = self._last
         if character in KEPT or _combines(character):
-            self._spoken += character if last else ""
+            self._add(character if last else "")
             return
         if character in KEPT_OPENERS:
             self._open_gap()
-            self._spoken += character
+            self._add(character)
         elif character in PAUSES and last.isalnum():
-            self._spoken += "-" if character == "-" and not self._space else ","
+            self._add("-" if character == "-" and not self._space else ",")
         else:
             self._rewritten = self._rewritten or character in PARTS_WORDS
         self.silence(at)
@@ -85,15 +89,24 @@ class Spoken:
         """A spoken piece begins; `apart`: not as part of the letters before it."""
         if self._space:
             self._open_gap()
-        elif apart and self._spoken[-1:].isalnum():
-            self._spoken += " "
+        elif apart and self._last.isalnum():
+            self._add(" ")
         if not self._paired:
-            self._pairs.append((len(self._spoken), at if self._word_at is None else self._word_at))
+            self._pairs.append(
+                (self._length, (at if self._word_at is None else self._word_at) - self._origin)
+            )
             self._paired = True
 
+    def _add(self, spoken: str) -> None:
+        """Add to the spoken words; a list, as one growing string would be copied for each word."""
+        if spoken:
+            self._pieces.append(spoken)
+            self._length += len(spoken)
+            self._last = spoken[-1]
+
     def _open_gap(self) -> None:
-        if self._space and self._spoken:
-            self._spoken += " "
+        if self._space and self._last:
+            self._add(" ")
         self._space = False
 
     def _end_word(self) -> None:

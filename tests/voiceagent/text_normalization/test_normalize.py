@@ -15,7 +15,7 @@ ENGLISH = {
         ("$0.99 or $5.00 or 5 €", "ninety-nine cents or five dollars or five euros"),
         ("$1,250", "one thousand two hundred and fifty dollars"),
         ("$5 million, $1.5M", "five million dollars, one point five million dollars"),
-        ("-$5 or $5-$10", "minus five dollars or five dollars to ten dollars"),
+        ("-$5 or $5-$10", "minus five dollars or five to ten dollars"),
         ("$90/night", "ninety dollars per night"),
     ],
     "times": [
@@ -59,7 +59,7 @@ ENGLISH = {
         ("+44 20 7946 0958", "plus four four, two zero, seven nine four six, zero nine five eight"),
         ("555-1234.", "five five five, one two three four."),
         ("007", "zero zero seven"),
-        ("your code is 4821, room 421", "your code is four eight two one, room four hundred and twenty-one"),
+        ("your code is 4821, room 421", "your code is four eight two one, room four two one"),
         ("12345678901", "one two three four five six seven eight nine zero one"),
         ("version 1.2.3", "version one dot two dot three"),
         ("192.168.1.1", "one nine two dot one six eight dot one dot one"),
@@ -88,7 +88,7 @@ ENGLISH = {
         ("a.b_c@example.org!", "a dot b underscore c at example dot org!"),
         ("<https://example.com>", "example dot com"),
         ("www.example.com:8080/a1", "example dot com colon eight zero eight zero slash a one"),
-        ("Hello.It is", "Hello.It is"),
+        ("Hello.It is", "Hello. It is"),
     ],
     "markdown": [
         ("**Bold** _it_ *it* ~~no~~ __x__ `code`", "Bold it it no x code"),
@@ -103,7 +103,7 @@ ENGLISH = {
     "signs and punctuation": [
         ("Q&A, AT&T, tea & cake", "Q and A, AT and T, tea and cake"),
         ('"Yes," she said (quietly) — then left.', "Yes, she said quietly, then left."),
-        ("Wait… what?!", "Wait… what?!"),
+        ("Wait… what?!", "Wait, what?!"),
         ("well-known rock 'n' roll, room(s), don’t", "well-known rock n roll, rooms, don’t"),
         ("C++ or #tag or a_b", "C plus plus or tag or a b"),
     ],
@@ -117,7 +117,7 @@ ENGLISH = {
 OTHERS = [
     ("de", "12,50 € um 10:30 Uhr, 1.234 Leute & 5 %", "zwölf Euro fünfzig um zehn Uhr dreißig, "
      "eintausendzweihundertvierunddreißig Leute und fünf Prozent"),
-    ("de", "am 3. Mai, z. B. bei a@b.de", "am 3. Mai, zum Beispiel bei a ät b Punkt de"),
+    ("de", "am 3. Mai, z. B. bei a@b.de", "am dritten Mai, zum Beispiel bei a ät b Punkt de"),
     ("fr", "M. Dupont paie 1 234,5 € le 1er mai",
      "Monsieur Dupont paie mille deux cent trente-quatre virgule cinq euros le premier mai"),
     ("es", "¿Cuesta 3,50 €? Sr. López", "¿Cuesta tres euros cincuenta? Señor López"),

@@ -1,0 +1,101 @@
+"""What shows that figures are a code or a number to dial: the words before and after them, by language.
+
+From the figures backwards, words are passed over that may stand between a label and its number ("is", "your",
+"ending in"), until a label is found, or a word that is neither.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from voiceagent.text_normalization.languages import Labels, Language, word_set
+
+Label = Literal["code", "reference", "place", "distant"]
+"""A code is read figure by figure from two figures on, a reference from three, what stands at a distance from
+its label from four. So is a place (a room, a flight) from `place_digits` on; its zero is "oh" in English."""
+
+_VERBS_OF_BEING = word_set("is are was be reads ist sind lautet es son era será est è é : =")
+"""Words before a code whose label may have an attribute: "the code for the front door is 4821"."""
+_MAX_UNKNOWN_WORDS = 5
+"""Longest attribute of a label."""
+_MAX_WORDS = 12
+"""Words looked back at: "the code that we have just sent to your phone: 482913"."""
+_TOKEN = re.compile(r"(?:n\.º|[^\W\d_]+(?:['’-][^\W\d_]+)*)|[.!?…]+(?=\s)|:|=|\d+|[º°#%€$£]")
+_MASK = re.compile(r"(?:[•xX]|\*(?=[*\s-])){3,}[\s*-]*$|[•xX]{2,}[\s-]*$|(?:^|\s)(?:\.{2,}|…)\s?$")
+"""What stands for hidden figures: "•••• 4242", "xxxx-4242"."""
+_SIGN = re.compile(r"(?:\#|№|\bNo\.|\bNr\.|n\.º|nº)[\s*_]*$")
+_COPULAS = re.compile(
+    r"\W{0,4}\s*(?:is|was|will be|as|ist|lautet|als|es|será|como|est|è|é)\s+(?P<rest>[^.,;!?\n]{1,60})",
+    re.IGNORECASE,
+)
+
+
+def label_of(before: str, after: str, language: Language) -> Label | None:
+    """Return the kind of label that figures between two pieces of text have, None for other figures."""
+    labels = language.labels
+    if labels is None:
+        return None
+    if _MASK.search(before[-24:]):
+        return "code"
+    if labels.counted.match(after):
+        return None
+    return _walk_back(before, labels) or _label_after(after, labels)
+
+
+def _kind(labels: Labels, word: str) -> Label | None:
+    compound = any(word.endswith(ending) and word != ending for ending in labels.endings)
+    if compound or word in labels.codes:
+        return "code"
+    if word in labels.references:
+        return "reference"
+    return "place" if word in labels.places else None
+
+
+def _walk_back(before: str, labels: Labels) -> Label | None:
+    refers_back = before.rstrip(" *_`\"“„«'")[-1:] == "\n"
+    loose = says = False
+    unknown = 0
+    tokens = _TOKEN.findall(before.lower())[-_MAX_WORDS:]
+    for steps, token in enumerate(reversed(tokens)):
+        if token[0] in ".!?…":
+            if not refers_back and not _is_abbreviation(tokens[: -steps - 1], labels):
+                return None
+            continue
+        kind = _kind(labels, token)
+        if kind and not loose and not unknown:
+            named = tokens[-steps - 2] if kind == "reference" and steps + 2 <= len(tokens) else ""
+            return "place" if named in labels.places else kind  # "room number"
+        if kind == "code":
+            return "distant"
+        if token in labels.verbs and steps < 4:
+            return "reference"
+        refers_back = refers_back or token in labels.back
+        loose = loose or token in labels.loose
+        says = says or token in _VERBS_OF_BEING
+        if token not in labels.between and token not in labels.loose and token not in "#º°:=":
+            unknown += 1
+        if unknown > (_MAX_UNKNOWN_WORDS if says else 0):
+            return None
+    return None
+
+
+def _is_abbreviation(tokens: list[str], labels: Labels) -> bool:
+    """Whether a full stop belongs to the label before it: "tel.", "ext."."""
+    return bool(tokens) and len(tokens[-1]) < 5 and _kind(labels, tokens[-1]) is not None
+
+
+def _label_after(after: str, labels: Labels) -> Label | None:
+    """Find a label as in "482913 is your login code"."""
+    found = _COPULAS.match(after)
+    if not found:
+        return None
+    words = re.findall(r"[^\W\d_]+", found["rest"].lower())[:5]
+    if not words or words[0] not in labels.between:
+        return None
+    return "code" if any(_kind(labels, word) == "code" for word in words) else None
+
+
+def has_number_sign(before: str) -> bool:
+    """Whether the text ends in a sign for "number", as in "#4821"."""
+    return _SIGN.search(before[-8:]) is not None

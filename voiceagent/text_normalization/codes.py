@@ -1,0 +1,117 @@
+"""Codes, references, card and account numbers: figures one by one, letters spelled."""
+
+from __future__ import annotations
+
+import re
+
+from voiceagent.text_normalization.code_labels import has_number_sign, label_of
+from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.numbers import digit_words, in_words, number_words
+from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
+
+MAX_NUMBER = 9
+"""A longer row of figures is no quantity."""
+_RUN = re.compile(r"\d+|[^\W\d_]+|[^\w]+|_+")
+_LETTERS_AND_FIGURES = re.compile(
+    r"[A-Z]{1,4}\d{3,}|(?=[A-Z\d]{5,}$)(?:[A-Z]+\d+[A-Z]+\d*|\d+[A-Z]+\d+[A-Z]*)+"
+)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_VOWELS = frozenset("aeiouyäöüáéíóúàèìòùâêîôû")
+_CONSONANTS = re.compile(r"[^aeiouyäöüáéíóúàèìòùâêîôû]{4,}|q(?!u)")
+
+
+def spell(text: str, language: Language, zero: str = "") -> str | None:
+    """Return a code figure by figure, its letters one by one; signs between groups are pauses.
+
+    Letters that make a word stay one: "SAVE15" is "SAVE fifteen". zero: said for 0.
+    """
+    parts: list[str] = []
+    word = False
+    for run in _RUN.findall(text):
+        if run.isdecimal():
+            words = number_words(run, language) if word and len(run) < 3 else digit_words(run, language)
+            if words is None:
+                return None
+            parts.append(_with_zero(words, language, zero))
+        elif run[0].isalpha():
+            parts.append(run if (word := is_word(run)) else " ".join(run.upper()))
+        elif "." in run or "/" in run or "_" in run:
+            parts.append(language.signs.get(run.strip(), ""))
+        elif parts:
+            parts[-1] += ","
+    return " ".join(part for part in parts if part)
+
+
+def _with_zero(words: str, language: Language, zero: str) -> str:
+    nought = in_words(0, language) or ""
+    return re.sub(rf"\b{nought}\b", zero, words) if zero else words
+
+
+def is_word(letters: str) -> bool:
+    """Whether letters can be said as a word: "SAVE", but not "QXZT"."""
+    lower = letters.lower()
+    return len(lower) > 3 and bool(_VOWELS & set(lower)) and not _CONSONANTS.search(lower)
+
+
+def _read_code(match: re.Match[str], language: Language) -> str | None:
+    """Read letters and figures that a label or their own form show to be a code."""
+    code = match[0]
+    digits = sum(character.isdecimal() for character in code)
+    letters = sum(character.isalpha() for character in code)
+    before, labels = text_before(match), language.labels
+    if letters and _LETTERS_AND_FIGURES.fullmatch(code):
+        return spell(code, language)
+    if digits < 2 and letters < 4:
+        return None
+    if not letters and digits > MAX_NUMBER:
+        return spell(code, language)
+    kind = label_of(before, text_after(match, 70), language)
+    if kind == "distant" and _YEAR.fullmatch(code):
+        return None
+    if kind == "place":
+        if letters or (labels and digits < labels.place_digits) or not code.isdecimal():
+            return None
+        return spell(code, language, "oh" if language.code == "en" else "")
+    at_least = {"code": 2, "reference": 3, "distant": 4}.get(
+        kind or "", 4 if has_number_sign(before) else MAX_NUMBER + 1
+    )
+    return spell(code, language) if digits >= at_least else None
+
+
+def _read_letters(match: re.Match[str], language: Language) -> str | None:
+    """Read capital letters after a label that are no word: "your reference is QXZTPL"."""
+    if is_word(match[0]) or label_of(text_before(match), "", language) not in ("code", "reference"):
+        return None
+    return " ".join(match[0])
+
+
+def _read_letters_and_figures(match: re.Match[str], language: Language) -> str | None:
+    """Read "LH 1234" after a label, as flights are written."""
+    if label_of(text_before(match), text_after(match, 20), language) is None:
+        return None
+    return spell(match[0].replace(" ", ""), language)
+
+
+_GROUP = r"[A-Z]{0,4}\d++(?:[A-Z]{1,4}\d*+)?+|[A-Z]{1,4}+"
+RULES: tuple[Rule, ...] = (
+    rule(
+        r"[A-Z]{2}\d{2}(?:[ ]?[\dA-Z]{4}){3,7}(?:[ ]?[\dA-Z]{1,3})?(?!\w)",
+        lambda match, language: spell(match[0], language),
+    ),
+    rule(
+        r"\d{4}(?:[ -]\d{4}){2,3}(?:[ -]\d{1,3})?(?![\w-])", lambda match, language: spell(match[0], language)
+    ),
+    rule(r"\d{3,}+(?:[ -]\d{2,}+){0,8}+(?![^\W_]|%|[.,:/]\d|[ -]\d|-\w)", _read_code),
+    rule(r"\d{2}(?:[ -]\d{2,}+){1,8}+(?![^\W_]|%|[.,:/]\d|[ -]\d)", _read_code),
+    rule(r"\d{2}(?![^\W_]|%|[.,:/-]\d|[ ]?[%€$£°])", _read_code),
+    rule(
+        rf"(?=[A-Z-]{{0,12}}\d|\d{{1,12}}[A-Z-])(?:{_GROUP})(?:-(?:{_GROUP})){{0,8}}+(?![^\W_]|%|[.,:/-]\w)",
+        _read_code,
+    ),
+    rule(r"(?=[^\W_]{0,24}\d)[^\W_]{1,40}+(?:-[^\W_]{1,20}+){0,6}+(?![^\W_]|%|[.,:/@-]\w)", _read_code),
+)
+"""For what begins with a figure or with letters that figures follow."""
+LETTER_RULES: tuple[Rule, ...] = (
+    rule(r"[A-Z]{2}[ ]\d{2,8}(?![^\W_]|[.,:/]\d)", _read_letters_and_figures),
+    rule(r"[A-Z]{4,8}(?![\w'’-])", _read_letters),
+)

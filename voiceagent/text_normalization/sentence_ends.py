@@ -1,0 +1,120 @@
+"""Full stops that end no sentence, or one that looks as if it went on. Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Literal
+
+from voiceagent.text_normalization.languages import Language, both_cases, find_language, word_set
+from voiceagent.text_normalization.ordinals import goes_on_after_ordinal
+
+Verdict = Literal["ends", "goes on", "waits", "open"]
+"""A sentence ends, goes on, waits for the rest of the next word, or is not decided here."""
+
+_ENGLISH = find_language("en")
+_AFTER_TIMES = frozenset(
+    [
+        *("Eastern", "Pacific", "Central", "Mountain", "Greenwich", "UTC", "GMT", "CET", "ET", "PT", "CT"),
+        *("EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT", "BST"),
+        *(*_ENGLISH.months, *_ENGLISH.days, *_ENGLISH.short_days, *_ENGLISH.short_months),
+    ]
+)
+"""Capitalized words that may follow "5 p.m." in its sentence."""
+_AFTER_STREETS = word_set(
+    "Suite Ste Apt Apartment Unit Floor Fl Room Rm Building Bldg P.O. N S E W NE NW SE SW North South "
+    "East West Station Bridge Market Church Hospital School Clinic Cafe Hotel Park Theater Theatre "
+    "Mall Bakery Plaza Pier Bus Metro"
+)
+"""Capitalized words that may follow "Main St." in its sentence."""
+_HALF_DAY = re.compile(r"(?:^|[\s\d])[ap]\.(?:\s?m\.)?$", re.IGNORECASE)
+_SHORT_STREETS = r"(?:St|Ave|Blvd|Rd|Ln|Pkwy|Hwy|Ct|Pl|Sq|Dr)\.$"
+_STREET = re.compile(rf"[A-Z][\w'’]*\s+{_SHORT_STREETS}|\dth\s+(?:St|Ave)\.$")
+_STREET_WITH_NUMBER = re.compile(
+    r"\d\w*\s+(?:[NSEW]\.?\s+)?(?:(?:[A-Z][\w'’]*|\d{1,3}(?:st|nd|rd|th))\s+){1,3}" + _SHORT_STREETS
+)
+_GERMAN_NUMBER = re.compile(r"(?:^|[\s(„\"*-])\d{1,2}\.$")
+_GERMAN_DATE = re.compile(r"\d{1,2}\.\s?\d{1,2}\.$")
+_GERMAN_STREET = re.compile(r"str\.$")
+GLUED = re.compile(
+    r"(?<=[^\W\d_][a-zß-ÿ])\.(?=[A-ZÀ-Þ](?:[a-zß-ÿ]|[ '’])|[¿¡])"
+    r"|(?<=OK)\.(?=[A-Z][a-z ])"
+    r"|(?<=[^\W_])[!?]+(?=[^\W_]|[¿¡])"
+    r"|(?<=[^\W_])[.!?]+[*_\"”»)]{1,3}(?=[A-ZÀ-Þ])"
+)
+"""The end of a sentence that has no blank after it, though another follows: "Great!Your", "booked.See"."""
+
+
+def judge_full_stop(sentence: str, following: str, complete: bool, language: Language) -> Verdict:
+    """Judge whether a text that ends in a full stop is a sentence.
+
+    following: the next word as far as it is known. complete: whether it is known to its end.
+    """
+    last_word = sentence[-24:].rsplit(maxsplit=1)[-1].lstrip("\"'“‘«([{*_`~„")
+    if last_word in _followed(language):
+        return "goes on"
+    if not following[:1].isupper() and last_word.lower() in language.before_numbers:
+        return "goes on"
+    if not following[:1].isupper() and re.split(r"[-–/]", last_word.rstrip("."))[-1] in _short_names(
+        language
+    ):
+        return "goes on"
+    if following[:1].islower() and _HALF_DAY.search(sentence[-12:]):
+        return "goes on"
+    if language.code == "de":
+        return _judge_german(sentence, following, complete)
+    if language.code == "en":
+        return _judge_english(sentence, following, complete)
+    return "open"
+
+
+@cache
+def _followed(language: Language) -> frozenset[str]:
+    """Return the abbreviations after which a sentence goes on."""
+    return frozenset(both_cases(language.before_more))
+
+
+@cache
+def _short_names(language: Language) -> frozenset[str]:
+    units = [symbol.rstrip(".") for symbol in language.units if symbol.rstrip(".").isalpha()]
+    return frozenset(
+        [*language.short_days, *language.short_months, *(unit for unit in units if len(unit) > 1)]
+    )
+
+
+def _judge_german(sentence: str, following: str, complete: bool) -> Verdict:
+    tail = sentence[-60:]
+    if _GERMAN_STREET.search(tail) and following[:1].isdigit():
+        return "goes on"
+    if following[:1].islower() and (_GERMAN_NUMBER.search(tail) or _GERMAN_DATE.search(tail)):
+        return "goes on"
+    if _GERMAN_DATE.search(tail):
+        return "goes on" if following[:1].isdigit() else "ends"
+    if not _GERMAN_NUMBER.search(tail):
+        return "open"
+    if not complete and following[:1].isalpha():
+        return "waits"
+    return "goes on" if goes_on_after_ordinal(tail, following) else "ends"
+
+
+def _judge_english(sentence: str, following: str, complete: bool) -> Verdict:
+    tail = sentence[-60:]
+    names = _AFTER_TIMES if _HALF_DAY.search(tail) else _AFTER_STREETS if _STREET.search(tail) else None
+    if names is None or not following[:1].isalpha():
+        return "open"
+    if following[0].islower():
+        return "goes on"
+    if names is _AFTER_STREETS and not _STREET_WITH_NUMBER.search(tail):
+        return "open"
+    if not complete:
+        return "waits"
+    return "goes on" if following in names else "ends"
+
+
+def ends_after_abbreviation(abbreviation: str, after: str, language: Language, before: str = "") -> bool:
+    """Whether the full stop of an abbreviation is its sentence's too. after: the text behind it."""
+    following = re.match(r"[\s\"'”’»)\]*_]*([^\W\d_]*)", after)
+    if following is None or not after.strip():
+        return True
+    word = following[1]
+    return bool(word) and judge_full_stop(before + abbreviation, word, True, language) == "ends"

@@ -1,0 +1,70 @@
+"""House numbers and postal codes, as they are said in addresses."""
+
+from __future__ import annotations
+
+import re
+
+from voiceagent.text_normalization.languages import Language, find_language
+from voiceagent.text_normalization.numbers import digit_words, in_words, number_words
+from voiceagent.text_normalization.rules import Rule, rule
+
+_STREETS = (
+    "St|Street|Ave|Avenue|Blvd|Boulevard|Rd|Road|Dr|Drive|Ln|Lane|Way|Ct|Court|Pl|Place|Sq|Square|Pkwy|Parkway"
+    "|Hwy|Highway|Terrace|Ter|Circle|Cir|Close|Crescent|Row|Alley|Walk|Quay|Plaza|Trail|Gardens|Broadway"
+)
+_STATES = find_language("en").states
+_DIRECTIONS = {"N": "north", "S": "south", "E": "east", "W": "west"}
+
+
+def house_number_words(digits: str, language: Language) -> str | None:
+    """Return an English house number in words: "forty-eight twenty-one", "three oh five", "ten oh five"."""
+    if len(digits) < 3 or digits.startswith("0"):
+        return number_words(digits, language)
+    if len(digits) > 4 or digits.endswith("000"):
+        return digit_words(digits, language) if len(digits) > 4 else in_words(int(digits), language)
+    first, last = int(digits[:-2]), int(digits[-2:])
+    start = in_words(first, language)
+    if last == 0:
+        return f"{start} hundred"
+    return f"{start} {'oh ' if last < 10 else ''}{in_words(last, language)}"
+
+
+def _read_house(match: re.Match[str], language: Language) -> str | None:
+    return house_number_words(match[1], language)
+
+
+def _read_number_and_letter(match: re.Match[str], language: Language) -> str | None:
+    return f"{number_words(match[1], language)} {match[2].upper()}"
+
+
+def _read_state_and_zip(match: re.Match[str], language: Language) -> str | None:
+    return f"{_STATES[match[1]]} {digit_words(match[2], language)}"
+
+
+def _read_direction(match: re.Match[str], _: Language) -> str:
+    return "".join(_DIRECTIONS[letter] for letter in match[1]).capitalize()
+
+
+def _read_digits(match: re.Match[str], language: Language) -> str | None:
+    return digit_words(match[0], language)
+
+
+_NAME = r"[ ](?:[NSEW]\.?|[A-Z][\w'’]*\.?|\d{1,3}(?:st|nd|rd|th))"
+RULES: tuple[Rule, ...] = (
+    rule(rf"(\d{{1,5}})(?=(?:{_NAME}){{1,3}}?[ ](?:{_STREETS})\b)", _read_house, "en"),
+    rule(r"(\d{3,4})(?=[ ](?:Broadway|Main)\b)", _read_house, "en"),
+    rule(r"(\d{1,4})([A-F])(?![\w-])", _read_number_and_letter, "en"),
+    rule(r"(\d{1,4})[ ]?([a-f])(?=[,.;]|[ ]?$)", _read_number_and_letter, "de"),
+    rule(r"(?:(?<=\d,[ ])|(?<=\d[a-z],[ ]))\d{5}(?=[ ][A-ZÄÖÜ])", _read_digits, "de"),
+    rule(r"(?<=[^\W_],[ ])\d{5}(?=[ ][A-ZÁÉÍÓÚ])", _read_digits, "es"),
+    rule(r"(?<=in[ ])\d{5}(?=[ ][A-ZÄÖÜ][a-zäöü])", _read_digits, "de"),
+)
+NAME_RULES: tuple[Rule, ...] = (
+    rule(rf"([NSEW])\.(?={_NAME}[ ](?:{_STREETS})\b)", _read_direction, "en"),
+    rule(rf"({'|'.join(_STATES)})\.?[ ](\d{{5}}(?:-\d{{4}})?)(?!\d)", _read_state_and_zip, "en"),
+    rule(
+        r"(?<=\d[ ])([NS]?[EW]|[NS])\b\.?(?=[ ](?:[A-Z][a-z]|\d{1,3}(?:st|nd|rd|th)\b))",
+        _read_direction,
+        "en",
+    ),
+)

@@ -1,0 +1,152 @@
+"""Times of day."""
+
+from __future__ import annotations
+
+import re
+
+from voiceagent.text_normalization.agreement import counting_words
+from voiceagent.text_normalization.languages import Language
+from voiceagent.text_normalization.numbers import in_words
+from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
+from voiceagent.text_normalization.sentence_ends import ends_after_abbreviation
+
+_MARKS = {"de": "Uhr|h", "nl": "uur|u", "fr": "h|heures", "es": "h|hs|hrs|horas", "pt": "h|horas", "it": "h"}
+"""What follows a time to say that it is one."""
+_SHORT_MINUTES = {"es": "y ", "it": "e ", "pt": "e "}
+"""What is said before minutes below ten."""
+_BEFORE_HOURS = {
+    "de": r"\b(?:um|ab|bis|gegen|von|zwischen|nach|vor)", "es": r"\b(?:las?|hasta)|\d\s?(?:a|-|–|y)",
+    "pt": r"\b(?:às?|as|até)|\d\s?(?:a|-|–|e)", "it": r"\b(?:alle|ore|dalle)",
+}  # fmt: skip
+"""What stands before an hour of the day: "a las 14 h", where "2 h" are two hours."""
+
+
+def _hour_words(hour: int, language: Language) -> str | None:
+    return counting_words(str(hour), language, "n" if language.code == "de" else "f", "")
+
+
+def _read_time(match: re.Match[str], language: Language) -> str | None:
+    hour, minute = int(match["hour"]), int(match["minute"])
+    if hour > 24:
+        return None
+    between = language.hour
+    if language.code == "fr" and hour == 1:
+        between = "heure"
+    minutes = in_words(minute, language) if minute else ""
+    if minute and minute < 10:
+        minutes = f"{_SHORT_MINUTES.get(language.code, '')}{minutes}"
+    half = _spanish_half(match.groupdict().get("half"), hour) if language.code == "es" else ""
+    return _with_full_stop(
+        " ".join(filter(None, (_hour_words(hour, language), between, minutes, half))), match
+    )
+
+
+def _spanish_half(half: str | None, hour: int) -> str:
+    if not half:
+        return ""
+    if half[0].lower() == "a":
+        return "de la mañana" if hour < 12 else "de la noche"
+    return "del mediodía" if hour == 12 else "de la tarde" if hour < 8 else "de la noche"
+
+
+def _with_full_stop(words: str, match: re.Match[str]) -> str:
+    """Return a time with the full stop of "p. m." where that ends the sentence too."""
+    return f"{words}." if match[0].endswith(".") and not text_after(match).strip() else words
+
+
+def _read_hour(match: re.Match[str], language: Language) -> str | None:
+    hour = int(match["hour"])
+    said = re.search(rf"(?:{_BEFORE_HOURS[language.code]})\s?$", text_before(match, 16))
+    if hour > 24 or not (said or re.match(r"\s?[-–]\s?\d", text_after(match, 4))):
+        return None
+    hours = "heure" if language.code == "fr" and hour == 1 else language.hour
+    return " ".join(filter(None, (_hour_words(hour, language), hours)))
+
+
+def _read_german_one(match: re.Match[str], language: Language) -> str:
+    return f"{_hour_words(1, language)} {language.hour}"
+
+
+def _read_spanish_half_day(match: re.Match[str], language: Language) -> str | None:
+    hour = int(match["hour"])
+    words = f"{_hour_words(hour, language)} {_spanish_half(match['half'], hour)}"
+    return _with_full_stop(words, match) if hour <= 12 else None
+
+
+def _read_english_time(match: re.Match[str], language: Language) -> str | None:
+    hour, minute, half = int(match["hour"]), int(match["minute"]), _half_of_day(match, language)
+    if hour > 24:
+        return None
+    after = f"{'oh ' if minute < 10 else ''}{in_words(minute, language)}" if minute else ""
+    if not minute and not half:
+        after = "o'clock" if 1 <= hour <= 12 else "hundred"
+    return " ".join(filter(None, (in_words(hour, language), after, half)))
+
+
+def _half_of_day(match: re.Match[str], language: Language) -> str:
+    half: str | None = match["half"]
+    if not half:
+        return ""
+    ends = half.endswith(".") and ends_after_abbreviation(half, text_after(match, 40), language)
+    return f"{half[0].upper()}M{'.' if ends else ''}"
+
+
+def _read_english_hour(match: re.Match[str], language: Language) -> str | None:
+    hour = int(match["hour"])
+    return f"{in_words(hour, language)} {_half_of_day(match, language)}" if hour <= 12 else None
+
+
+_TIME = r"(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?![\d:])"
+_HALF = r"(?P<half>[ap]\.[ ]?m\.|[ap]m\b|A\.M\.|P\.M\.|AM\b|PM\b)"
+
+
+_ENGLISH = (
+    rule(rf"{_TIME}(?:[ \u202f]?{_HALF})?", _read_english_time),
+    rule(rf"(?P<hour>\d{{1,2}})[ \u202f]?{_HALF}", _read_english_hour),
+)
+
+
+def time_rules(language: Language) -> tuple[Rule, ...]:
+    """Return the rules for times of day in a language."""
+    if language.code == "en":
+        return _ENGLISH
+    mark = _MARKS.get(language.code)
+    if mark is None:
+        return (rule(_TIME, _read_time),)
+    half = rf"(?:[ \u202f]?{_HALF})?" if language.code == "es" else ""
+    marked = (
+        rf"[ \u202f]?(?:{mark})(?!\w)(?:\.(?=,|[ ][a-z\d]))?"
+        if language.code == "es"
+        else rf"[ \u202f]?(?:{mark})(?!\w)"
+    )
+    dotted = r"(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)"
+    until = rf"(?=\s?(?:bis|tot|[-–]|a)\s?\d{{1,2}}[.:][0-5]\d{marked})"
+    return (
+        rule(rf"{_TIME}(?:{marked})?{half}", _read_time),
+        rule(rf"{dotted}(?:{marked}|{until})", _read_time),
+        rule(
+            r"(?P<hour>\d{1,2})[ ]?h[ ]?(?P<minute>[0-5]\d)(?![\w:]|[ ]?[Mm]in)(?:[ ]?Uhr\b)?",
+            _read_time,
+            "fr",
+            "es",
+            "pt",
+            "de",
+        ),
+        rule(r"(?<=ore[ ])(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)(?!\d)", _read_time, "it"),
+        rule(r"1(?=[ ]Uhr\b)[ ]Uhr", _read_german_one, "de"),
+        rule(rf"(?P<hour>\d{{1,2}})[ \u202f]?{_HALF}", _read_spanish_half_day, "es"),
+        rule(
+            r"(?P<hour>\d{1,2})[ \u202f]?(?:h|hs|hrs)\b(?![ ]?\d)(?:\.(?=[ ][a-z]|,))?",
+            _read_hour,
+            "de",
+            "es",
+            "pt",
+            "it",
+        ),
+        rule(r"(?P<hour>\d{1,2})[ \u202f]?h\b(?![ ]?\d)", _read_french_hours, "fr"),
+    )
+
+
+def _read_french_hours(match: re.Match[str], language: Language) -> str:
+    hour = int(match["hour"])
+    return f"{_hour_words(hour, language)} {'heure' if hour == 1 else 'heures'}"

@@ -1,0 +1,58 @@
+"""Units of measure, and how a number of them is said."""
+
+from __future__ import annotations
+
+import re
+
+from voiceagent.text_normalization.agreement import counting_words
+from voiceagent.text_normalization.languages import Language, Unit
+from voiceagent.text_normalization.numbers import number_pattern
+from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before, word_before
+
+_MINUTES_FOLLOW_HOURS = re.compile(r"\d\s?(?:h|hrs?|d|hours?|Std\.?|Stunden?|horas?),?\s?$")
+_SECONDS_FOLLOW = re.compile(r"\s?\d{1,2}\s?s(?:ec)?\b")
+
+
+def _read_unit(match: re.Match[str], language: Language) -> str | None:
+    symbol = match["unit"]
+    if symbol == "d" and not re.match(r"\s?\d{1,2}\s?h", text_after(match, 6)):
+        return None
+    minutes = symbol == "m" and (
+        _MINUTES_FOLLOW_HOURS.search(text_before(match, 12)) or _SECONDS_FOLLOW.match(text_after(match, 8))
+    )
+    unit = language.units["min" if minutes else symbol]
+    words = _amount_of(match["amount"], unit, match, language)
+    return f"{words}." if words and _ends_sentence(match, language) else words
+
+
+def _ends_sentence(match: re.Match[str], language: Language) -> bool:
+    """Whether the full stop of "10 min." is its sentence's too; a German noun may follow it."""
+    if not match[0].endswith("."):
+        return False
+    following = "$" if language.code == "de" else "$|[A-ZÀ-Þ¿¡]"
+    return re.match(rf"\s*(?:{following})", text_after(match, 12)) is not None
+
+
+def _amount_of(amount: str, unit: Unit, match: re.Match[str], language: Language) -> str | None:
+    words = counting_words(amount, language, unit.gender, word_before(match))
+    return f"{words} {unit.one if amount == '1' else unit.many}" if words else None
+
+
+def _read_hours_and_minutes(match: re.Match[str], language: Language) -> str:
+    amounts = ((match["hours"], "h"), (match["minutes"].lstrip("0"), "min"))
+    parts = [_amount_of(amount, language.units[unit], match, language) for amount, unit in amounts if amount]
+    return " ".join(filter(None, parts))
+
+
+def unit_rules(language: Language) -> tuple[Rule, ...]:
+    """Return the rules for numbers with units; none where the units' names are not known."""
+    if not language.units:
+        return ()
+    amount = rf"(?P<amount>{number_pattern(language)})"
+    symbols = sorted(language.units, key=len, reverse=True)
+    units = "|".join(re.escape(symbol) for symbol in symbols)
+    stop = r"(?:\.(?=[,;:]|[ ][a-z0-9]))?" if language.code != "de" else r"(?:\.(?=[,;:]|[ ][a-zäöü0-9]))?"
+    return (
+        rule(r"(?P<hours>\d{1,2})h[ ]?(?P<minutes>[0-5]\d)(?:m|min)?\b(?![:.]\d)", _read_hours_and_minutes),
+        rule(rf"{amount}[ \u00a0\u202f-]?(?P<unit>{units})(?![\w'’]){stop}", _read_unit),
+    )
