@@ -89,23 +89,33 @@ class Endpointer:
 
     threshold: probability from which a chunk is voiced; voice goes on down to `HYSTERESIS` less.
     silence_s: silence that ends the turn, unless `require` asks for another in this pause.
-    Raises ValueError for a value out of range.
+    silence_by_model: count that silence from the end of the first chunk that the model of speech does not
+    take for voice, in whole chunks, and not from where the loudness fell. Raises ValueError for a value out
+    of range.
+
+    By the model a turn ends 50 to 150 ms later, and goes on through a dip between two words. Silero's own
+    `VADIterator` counts so (silero-vad 5 and later, utils_vad.py), and so does OpenAI's Realtime API with
+    `server_vad`: its recordings end a turn in the very chunk of 32 ms in which that iterator does.
 
     A blip inside a pause neither resumes speech nor restarts the pause: once it proves too short, its time
     counts as silence like the rest. While it may still become speech no turn is ended, which costs `start_s`
     at most.
     """
 
-    def __init__(self, config: EndpointConfig, threshold: float, silence_s: float) -> None:
+    def __init__(
+        self, config: EndpointConfig, threshold: float, silence_s: float, silence_by_model: bool = False
+    ) -> None:
         if not 0.0 < threshold < 1.0:
             raise ValueError(f"threshold is {threshold}; it must lie between 0 and 1")
         _check_positive("silence_s", silence_s)
         self._config = config
         self._threshold = threshold
         self._silence_s = silence_s
+        self._silence_by_model = silence_by_model
         self._now_s = 0.0
         self._model_voiced = False  # the newest chunk, by its probability
         self._voiced = False  # and the voice has not ended for all that
+        self._unvoiced_from_s = 0.0  # end of the first chunk since that is no voice, by its probability
         self._loud_to_s = 0.0  # end of the newest chunk that was voiced both ways
         self._run_from_s = 0.0  # where the newest run of voiced chunks began
         self._phase = _Phase.IDLE
@@ -138,7 +148,9 @@ class Endpointer:
         """
         chunk_from_s = self._now_s
         self._now_s += seconds
-        self._model_voiced = self.is_voiced(probability)
+        was_voiced, self._model_voiced = self._model_voiced, self.is_voiced(probability)
+        if was_voiced and not self._model_voiced:
+            self._unvoiced_from_s = self._now_s
         if self._model_voiced and not fell:
             self._loud_to_s = self._now_s
         lingers = fell and not self.idle and self._now_s - self._loud_to_s <= LINGER_S
@@ -175,9 +187,9 @@ class Endpointer:
     @property
     def due_in_s(self) -> float:
         """How much more silence this pause waits for, until its turn is due or ends; inf where none would do:
-        outside a pause, and while the model hears a voice.
+        outside a pause, while the model hears a voice, and where the silence is counted by it.
         """
-        if self._phase is not _Phase.PAUSED or self._model_voiced:
+        if self._phase is not _Phase.PAUSED or self._model_voiced or self._silence_by_model:
             return math.inf
         silence_s = self._wait.silence_s if self._wait.due_s is None else self._wait.due_s
         return self._voice_end_s + silence_s - self._now_s
@@ -263,11 +275,11 @@ class Endpointer:
     def _end_if_due(self, silent_to_s: float) -> list[SpeechEvent]:
         if self._phase is not _Phase.PAUSED or self._model_voiced:
             return []
-        silent_s = silent_to_s - self._voice_end_s
+        silent_s = silent_to_s - (self._unvoiced_from_s if self._silence_by_model else self._voice_end_s)
         if reaches(silent_s, self._wait.silence_s):
             self._phase, self._held, self._wait = _Phase.IDLE, False, _Wait(self._silence_s)
             self._stretch.ended()
-            return [TurnEnded(self._voice_end_s)]
+            return [TurnEnded(self._voice_end_s, silent_to_s=silent_to_s)]
         if self._wait.due_s is None or not reaches(silent_s, self._wait.due_s):
             return []
         self._wait = _Wait(self._wait.silence_s)

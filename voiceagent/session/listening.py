@@ -217,15 +217,17 @@ class Listener:
 
     # ---- what the caller says
 
-    def start_recognition(self, item_id: str, at_s: float) -> None:
-        """Recognize the turn that began at `at_s`, from the prefix padding before it."""
+    def start_recognition(self, item_id: str, at_s: float, not_before_s: float = 0.0) -> None:
+        """Recognize the turn that began at `at_s`, from the prefix padding before it, but not from before
+        `not_before_s`.
+        """
         detection = self._settings.turn_detection
         padding_s = detection.prefix_padding_s if detection else 0.0
         recognition = TurnRecognition(
             item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
         )
         # from before the voice was noticed: "s" and "f" begin too softly to be voiced
-        recognition.push(self._since(at_s - padding_s))
+        recognition.push(self._since(max(at_s - padding_s, not_before_s)))
         self._recognitions[item_id] = self._fed = recognition
 
     def flush_recognition(self, item_id: str, number: bool) -> None:
