@@ -213,6 +213,11 @@ class Endpointer:
         """No turn is in progress."""
         return self._phase is _Phase.IDLE
 
+    @property
+    def awaits_silence(self) -> bool:
+        """Whether silence would change anything: a turn is in progress, or what may become one."""
+        return not self.idle or self._noticed is not None
+
     def _voiced_chunk(self, from_s: float) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
         if not self._voiced:

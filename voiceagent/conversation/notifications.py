@@ -25,8 +25,9 @@ class NotifySettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySpeechStarted:
-    """The caller began to speak; the words will become item `item_id`. not_before_s: as `StartRecognition` has
-    it.
+    """The caller began to speak; the words will become item `item_id`.
+
+    not_before_s: as `StartRecognition` has it.
     """
 
     item_id: str

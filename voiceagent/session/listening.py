@@ -80,6 +80,11 @@ class Listener:
         return self._taken_samples / SAMPLE_RATE_HZ + self._arriving.pending_s
 
     @property
+    def awaits_silence(self) -> bool:
+        """Whether silence would change anything: a turn is in progress, or what may become one."""
+        return self._detector.awaits_silence
+
+    @property
     def buffered_s(self) -> float:
         """Seconds of sound in the turn that a client takes by hand."""
         return 0.0 if self._manual_since_s is None else self.received_s - self._manual_since_s

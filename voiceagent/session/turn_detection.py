@@ -137,6 +137,11 @@ class TurnDetector:
         return self._told_in_pause(self._endpointer.require(seconds, more_s))
 
     @property
+    def awaits_silence(self) -> bool:
+        """Whether silence would change anything: a turn is in progress, or what may become one."""
+        return self._endpointer is not None and self._endpointer.awaits_silence
+
+    @property
     def due_in_s(self) -> float:
         """Seconds of sound behind the last window, less than a window, that make the pause in progress as
         long as was asked for; inf where it takes more.

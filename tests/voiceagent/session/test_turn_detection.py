@@ -185,3 +185,26 @@ def test_positions_behind_sound_that_was_not_judged_are_those_of_the_call() -> N
     events = told(*[unjudged] * 5, *[SPOKEN] * 10, *[QUIET] * 8, by=detector)
     assert isinstance(ended_turn := events[-1][1], TurnEnded)
     assert ended_turn.silent_to_s == pytest.approx(23 * WINDOW_S)
+
+
+# ---- when silence would change anything
+
+
+def test_silence_is_awaited_from_a_voice_that_is_noticed_to_the_turns_end() -> None:
+    detector = Detector()
+    told(*[QUIET] * 4, by=detector)
+    assert not detector.awaits_silence
+    told(SPOKEN, by=detector)
+    assert detector.awaits_silence, "what was noticed may have lowered the agent's voice"
+    told(QUIET, by=detector)
+    assert not detector.awaits_silence
+    told(*[SPOKEN] * 10, *[QUIET] * 3, by=detector)
+    assert detector.awaits_silence
+    told(*[QUIET] * 10, by=detector)
+    assert not detector.awaits_silence
+
+
+def test_no_silence_is_awaited_where_the_client_takes_turns_by_hand() -> None:
+    detector = TurnDetector(TurnConfig().to_endpointing(), None)
+    told(*[SPOKEN] * 10, by=detector)
+    assert not detector.awaits_silence
