@@ -114,6 +114,7 @@ class Endpointer:
         self._silence_by_model = silence_by_model
         self._now_s = 0.0
         self._model_voiced = False  # the newest chunk, by its probability
+        self._perhaps_voiced = False  # the same, were a voice going on
         self._voiced = False  # and the voice has not ended for all that
         self._unvoiced_from_s = 0.0  # end of the first chunk since that is no voice, by its probability
         self._loud_to_s = 0.0  # end of the newest chunk that was voiced both ways
@@ -149,6 +150,7 @@ class Endpointer:
         chunk_from_s = self._now_s
         self._now_s += seconds
         was_voiced, self._model_voiced = self._model_voiced, self.is_voiced(probability)
+        self._perhaps_voiced = probability >= self._threshold - HYSTERESIS
         if was_voiced and not self._model_voiced:
             self._unvoiced_from_s = self._now_s
         if self._model_voiced and not fell:
@@ -280,6 +282,8 @@ class Endpointer:
     def _end_if_due(self, silent_to_s: float) -> list[SpeechEvent]:
         if self._phase is not _Phase.PAUSED or self._model_voiced:
             return []
+        if self._silence_by_model and self._perhaps_voiced:
+            return []  # the next chunk may be a voice
         silent_s = silent_to_s - (self._unvoiced_from_s if self._silence_by_model else self._voice_end_s)
         if reaches(silent_s, self._wait.silence_s):
             self._phase, self._held, self._wait = _Phase.IDLE, False, _Wait(self._silence_s)

@@ -178,6 +178,13 @@ def test_by_the_model_a_voice_that_fell_counts_as_silence_only_once_the_model_sa
         assert ended.at_s == pytest.approx(0.3)
 
 
+def test_by_the_model_a_turn_does_not_end_in_a_chunk_that_may_be_a_voice_again():
+    endpointer = by_model(silence_s=0.3)
+    play(endpointer, (VOICE, 0.3), (SILENCE, 0.3))
+    assert TurnEnded not in kinds(play(endpointer, (BELOW_THE_THRESHOLD, 0.1)))
+    assert TurnEnded in kinds(play(endpointer, (SILENCE, 0.02)))
+
+
 @given(st.lists(st.tuples(st.sampled_from([VOICE, SILENCE]), st.integers(1, 30)), max_size=20))
 def test_by_the_model_no_turn_ends_that_the_loudness_would_have_let_go_on(runs: list[tuple[float, int]]):
     ends = []

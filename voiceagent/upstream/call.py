@@ -118,13 +118,14 @@ class UpstreamCall(BaseCall):
         self._keeping.heard(samples, rate_hz, begins_ago_s)
         if not made:
             self._silent_from_s = self._heard_s
-            self._silence.watch()
 
     @property
     def _awaits_silence(self) -> bool:
-        """The upstream finds the turns, so it is sent as much silence as it may wait for."""
+        """The upstream finds the turns: where it has found a voice, it is sent as much silence as it may wait
+        for.
+        """
         silent_s = self._heard_s - self._silent_from_s
-        return self.settings.turn_detection is not None and silent_s < UPSTREAM_SILENCE_S
+        return self._conversation.caller_speaks and silent_s < UPSTREAM_SILENCE_S
 
     def handle(self, request: ev.ClientRequest) -> None:
         """Take a request of the client."""
@@ -236,6 +237,8 @@ class UpstreamCall(BaseCall):
             case notify.NotifyError(code, message):
                 self._log.warning("upstream_error", code=code, reason=message)
         self._client.notify(notification)  # type: ignore[arg-type]  # all others were carried out
+        if isinstance(notification, notify.NotifySpeechStarted):
+            self._silence.watch()
         if isinstance(notification, notify.NotifyResponseEnded):
             report = self._times.report(notification)
             if report is not None:
