@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from enum import Enum, auto
 
 from audio.interruption import LASTS_S, Stretch, may_be_voice, reaches
+from audio.model_silence import ModelSilence
 from audio.speech_events import (
     SpeechEvent,
     SpeechPaused,
@@ -89,13 +90,9 @@ class Endpointer:
 
     threshold: probability from which a chunk is voiced; voice goes on down to `HYSTERESIS` less.
     silence_s: silence that ends the turn, unless `require` asks for another in this pause.
-    silence_by_model: count that silence from the end of the first chunk that the model of speech does not
-    take for voice, in whole chunks, and not from where the loudness fell. Raises ValueError for a value out
-    of range.
-
-    By the model a turn ends 50 to 150 ms later, and goes on through a dip between two words. Silero's own
-    `VADIterator` counts so (silero-vad 5 and later, utils_vad.py), and so does OpenAI's Realtime API with
-    `server_vad`: its recordings end a turn in the very chunk of 32 ms in which that iterator does.
+    silence_by_model: count that silence as `ModelSilence` does, and not from where the loudness fell: a turn
+    ends 50 to 200 ms later, and goes on through a dip between two words. Raises ValueError for a value out of
+    range.
 
     A blip inside a pause neither resumes speech nor restarts the pause: once it proves too short, its time
     counts as silence like the rest. While it may still become speech no turn is ended, which costs `start_s`
@@ -111,12 +108,10 @@ class Endpointer:
         self._config = config
         self._threshold = threshold
         self._silence_s = silence_s
-        self._silence_by_model = silence_by_model
+        self._by_model = ModelSilence(threshold - HYSTERESIS) if silence_by_model else None
         self._now_s = 0.0
         self._model_voiced = False  # the newest chunk, by its probability
-        self._perhaps_voiced = False  # the same, were a voice going on
         self._voiced = False  # and the voice has not ended for all that
-        self._unvoiced_from_s = 0.0  # end of the first chunk since that is no voice, by its probability
         self._loud_to_s = 0.0  # end of the newest chunk that was voiced both ways
         self._run_from_s = 0.0  # where the newest run of voiced chunks began
         self._phase = _Phase.IDLE
@@ -149,10 +144,9 @@ class Endpointer:
         """
         chunk_from_s = self._now_s
         self._now_s += seconds
-        was_voiced, self._model_voiced = self._model_voiced, self.is_voiced(probability)
-        self._perhaps_voiced = probability >= self._threshold - HYSTERESIS
-        if was_voiced and not self._model_voiced:
-            self._unvoiced_from_s = self._now_s
+        self._model_voiced = self.is_voiced(probability)
+        if self._by_model is not None:
+            self._by_model.push(probability, self._model_voiced, self._now_s)
         if self._model_voiced and not fell:
             self._loud_to_s = self._now_s
         lingers = fell and not self.idle and self._now_s - self._loud_to_s <= LINGER_S
@@ -191,7 +185,7 @@ class Endpointer:
         """How much more silence this pause waits for, until its turn is due or ends; inf where none would do:
         outside a pause, while the model hears a voice, and where the silence is counted by it.
         """
-        if self._phase is not _Phase.PAUSED or self._model_voiced or self._silence_by_model:
+        if self._phase is not _Phase.PAUSED or self._model_voiced or self._by_model is not None:
             return math.inf
         silence_s = self._wait.silence_s if self._wait.due_s is None else self._wait.due_s
         return self._voice_end_s + silence_s - self._now_s
@@ -282,9 +276,9 @@ class Endpointer:
     def _end_if_due(self, silent_to_s: float) -> list[SpeechEvent]:
         if self._phase is not _Phase.PAUSED or self._model_voiced:
             return []
-        if self._silence_by_model and self._perhaps_voiced:
-            return []  # the next chunk may be a voice
-        silent_s = silent_to_s - (self._unvoiced_from_s if self._silence_by_model else self._voice_end_s)
+        silent_s = silent_to_s - self._voice_end_s
+        if self._by_model is not None:
+            silent_s = self._by_model.until(silent_to_s)
         if reaches(silent_s, self._wait.silence_s):
             self._phase, self._held, self._wait = _Phase.IDLE, False, _Wait(self._silence_s)
             self._stretch.ended()

@@ -68,10 +68,10 @@ class Caller:
         dictation = self.dictation if resumes is None else resumes.dictation
         # no two items may share a sample: a word would be recognized twice, or half of it as another
         taken_to_s = max([self._committed_to_s, *(ended.sound_end_s for ended in self.awaiting)])
-        not_before_s = min(taken_to_s, at_s) if taken_to_s > at_s - padding_s else 0.0
-        turn = CallerTurn(self._new_id("item"), at_s, respond, resumes, dictation, not_before_s)
-        self.open = turn
-        return turn, do.StartRecognition(turn.item_id, at_s, not_before_s)
+        turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes, dictation)
+        if taken_to_s > at_s - padding_s:
+            turn.not_before_s = min(taken_to_s, at_s)
+        return turn, do.StartRecognition(turn.item_id, at_s, turn.not_before_s)
 
     def announce(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
         """Let the client know of the turn; one that it takes by hand it knows already."""

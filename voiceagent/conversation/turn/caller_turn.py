@@ -97,10 +97,10 @@ class CallerTurn:
     respond: bool = True
     resumes: CallerTurn | None = None
     dictation: tuple[int, ...] | None = None
-    not_before_s: float = 0.0
     phase: Phase = Speaking()
     standing: Standing = Standing.CANDIDATE
     recognized: Recognized = Recognized()
+    not_before_s: float = field(default=0.0, init=False)
     notified: str = field(default="", init=False)
     own_pauses_s: tuple[float, ...] = field(default=(), init=False)
     length: Length = field(default=Length.BRIEF, init=False)
