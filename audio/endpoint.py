@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from enum import Enum, auto
 
 from audio.interruption import LASTS_S, Stretch, may_be_voice, reaches
+from audio.model_silence import ModelSilence
 from audio.speech_events import (
     SpeechEvent,
     SpeechPaused,
@@ -89,20 +90,25 @@ class Endpointer:
 
     threshold: probability from which a chunk is voiced; voice goes on down to `HYSTERESIS` less.
     silence_s: silence that ends the turn, unless `require` asks for another in this pause.
-    Raises ValueError for a value out of range.
+    silence_by_model: count that silence as `ModelSilence` does, and not from where the loudness fell: a turn
+    ends 50 to 200 ms later, and goes on through a dip between two words. Raises ValueError for a value out of
+    range.
 
     A blip inside a pause neither resumes speech nor restarts the pause: once it proves too short, its time
     counts as silence like the rest. While it may still become speech no turn is ended, which costs `start_s`
     at most.
     """
 
-    def __init__(self, config: EndpointConfig, threshold: float, silence_s: float) -> None:
+    def __init__(
+        self, config: EndpointConfig, threshold: float, silence_s: float, silence_by_model: bool = False
+    ) -> None:
         if not 0.0 < threshold < 1.0:
             raise ValueError(f"threshold is {threshold}; it must lie between 0 and 1")
         _check_positive("silence_s", silence_s)
         self._config = config
         self._threshold = threshold
         self._silence_s = silence_s
+        self._by_model = ModelSilence(threshold - HYSTERESIS) if silence_by_model else None
         self._now_s = 0.0
         self._model_voiced = False  # the newest chunk, by its probability
         self._voiced = False  # and the voice has not ended for all that
@@ -139,6 +145,8 @@ class Endpointer:
         chunk_from_s = self._now_s
         self._now_s += seconds
         self._model_voiced = self.is_voiced(probability)
+        if self._by_model is not None:
+            self._by_model.push(probability, self._model_voiced, self._now_s)
         if self._model_voiced and not fell:
             self._loud_to_s = self._now_s
         lingers = fell and not self.idle and self._now_s - self._loud_to_s <= LINGER_S
@@ -175,9 +183,9 @@ class Endpointer:
     @property
     def due_in_s(self) -> float:
         """How much more silence this pause waits for, until its turn is due or ends; inf where none would do:
-        outside a pause, and while the model hears a voice.
+        outside a pause, while the model hears a voice, and where the silence is counted by it.
         """
-        if self._phase is not _Phase.PAUSED or self._model_voiced:
+        if self._phase is not _Phase.PAUSED or self._model_voiced or self._by_model is not None:
             return math.inf
         silence_s = self._wait.silence_s if self._wait.due_s is None else self._wait.due_s
         return self._voice_end_s + silence_s - self._now_s
@@ -200,6 +208,11 @@ class Endpointer:
     def idle(self) -> bool:
         """No turn is in progress."""
         return self._phase is _Phase.IDLE
+
+    @property
+    def awaits_silence(self) -> bool:
+        """Whether silence would change anything: a turn is in progress, or what may become one."""
+        return not self.idle or self._noticed is not None
 
     def _voiced_chunk(self, from_s: float) -> list[SpeechEvent]:
         events: list[SpeechEvent] = []
@@ -264,10 +277,12 @@ class Endpointer:
         if self._phase is not _Phase.PAUSED or self._model_voiced:
             return []
         silent_s = silent_to_s - self._voice_end_s
+        if self._by_model is not None:
+            silent_s = self._by_model.until(silent_to_s)
         if reaches(silent_s, self._wait.silence_s):
             self._phase, self._held, self._wait = _Phase.IDLE, False, _Wait(self._silence_s)
             self._stretch.ended()
-            return [TurnEnded(self._voice_end_s)]
+            return [TurnEnded(self._voice_end_s, silent_to_s=silent_to_s)]
         if self._wait.due_s is None or not reaches(silent_s, self._wait.due_s):
             return []
         self._wait = _Wait(self._wait.silence_s)

@@ -96,11 +96,12 @@ class TurnEnded:
     """The caller's turn is over, backdated to the last voiced sample.
 
     level_db: of its voice as a whole, in decibels of full scale; None where that is not told, or not known of
-    so short a voice.
+    so short a voice. silent_to_s: the end of the silence that ended it; None where that is not known.
     """
 
     at_s: float
     level_db: float | None = None
+    silent_to_s: float | None = None
 
 
 SpeechEvent = (

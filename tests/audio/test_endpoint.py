@@ -3,7 +3,21 @@
 from dataclasses import fields, replace
 
 import pytest
-from endpointing import CHUNK_S, CONFIG, SILENCE, VOICE, kinds, new_endpointer, play, times
+from endpointing import (
+    CHUNK_S,
+    CONFIG,
+    SILENCE,
+    SILENCE_S,
+    THRESHOLD,
+    VOICE,
+    kinds,
+    new_endpointer,
+    of_turns,
+    play,
+    times,
+)
+from hypothesis import given
+from hypothesis import strategies as st
 
 from audio.endpoint import EndpointConfig, Endpointer
 from audio.speech_events import (
@@ -139,3 +153,42 @@ def test_a_value_out_of_range_is_refused_by_name(threshold, silence_s, named):
 def test_a_config_out_of_range_is_refused_by_name(name):
     with pytest.raises(ValueError, match=name):
         replace(CONFIG, **{name: 0.0})
+
+
+def by_model(silence_s: float = SILENCE_S) -> Endpointer:
+    return Endpointer(CONFIG, THRESHOLD, silence_s, silence_by_model=True)
+
+
+def test_by_the_model_a_turn_ends_in_whole_chunks_behind_the_first_that_is_no_voice():
+    endpointer = by_model(silence_s=0.3)
+    play(endpointer, (VOICE, 0.3))
+    assert TurnEnded not in kinds(play(endpointer, (SILENCE, 0.3)))
+    (ended,) = of_turns(play(endpointer, (SILENCE, 0.02)))
+    assert ended == TurnEnded(pytest.approx(0.3), None, pytest.approx(0.62))
+
+
+def test_by_the_model_a_voice_that_fell_counts_as_silence_only_once_the_model_says_so():
+    """Its loudness falls at 0.3 s, and the model hears it until 0.4."""
+    for endpointer, ends_at_s in ((new_endpointer(0.3), 0.6), (by_model(0.3), 0.72)):
+        play(endpointer, (VOICE, 0.3))
+        for _ in range(5):
+            endpointer.push(VOICE, CHUNK_S, fell=True)
+        (ended,) = (event for event in play(endpointer, (SILENCE, 0.4)) if isinstance(event, TurnEnded))
+        assert ended.silent_to_s == pytest.approx(ends_at_s)
+        assert ended.at_s == pytest.approx(0.3)
+
+
+def test_by_the_model_a_turn_does_not_end_in_a_chunk_that_may_be_a_voice_again():
+    endpointer = by_model(silence_s=0.3)
+    play(endpointer, (VOICE, 0.3), (SILENCE, 0.3))
+    assert TurnEnded not in kinds(play(endpointer, (BELOW_THE_THRESHOLD, 0.1)))
+    assert TurnEnded in kinds(play(endpointer, (SILENCE, 0.02)))
+
+
+@given(st.lists(st.tuples(st.sampled_from([VOICE, SILENCE]), st.integers(1, 30)), max_size=20))
+def test_by_the_model_no_turn_ends_that_the_loudness_would_have_let_go_on(runs: list[tuple[float, int]]):
+    ends = []
+    for endpointer in (new_endpointer(0.3), by_model(0.3)):
+        events = play(endpointer, *((probability, count * CHUNK_S) for probability, count in runs))
+        ends.append(sum(isinstance(event, TurnEnded) for event in events))
+    assert ends[1] <= ends[0]

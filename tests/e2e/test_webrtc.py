@@ -18,6 +18,8 @@ from recordings import recorded
 from rtc_caller import RATE_HZ, rtc_calling
 from served import calls_at, lent, served
 
+from voiceagent.bench.voiced import voice_end_s
+
 ROOT = Path(__file__).parents[2]
 FIXED = ROOT / "tests/bench/fixed.toml"
 SILENCE = np.zeros(RATE_HZ * 3 // 2, np.int16)
@@ -77,6 +79,22 @@ async def test_words_are_understood_with_a_tenth_of_packets_lost(demo: str) -> N
         understood = await caller.until("conversation.item.input_audio_transcription.completed")
         assert "forward" in understood["transcript"].lower()
         assert (await caller.until("response.done"))["response"]["status"] == "completed"
+
+
+async def test_a_caller_who_mutes_behind_the_last_word_is_answered(fixed: str) -> None:
+    """The track is taken away, as by push to talk: no more packets come."""
+    voice = recorded("goforward.wav", RATE_HZ)
+    spoken = voice[: round(voice_end_s(voice, RATE_HZ) * RATE_HZ)]
+    async with rtc_calling(fixed) as caller:
+        await caller.microphone.say(np.concatenate([SILENCE, spoken]))
+        (sender,) = caller.peer.getSenders()
+        sender.replaceTrack(None)
+        assert (await caller.until("response.done"))["response"]["status"] == "completed"
+        sender.replaceTrack(caller.microphone)
+        await caller.microphone.say(spoken)
+        sender.replaceTrack(None)
+        await caller.until("input_audio_buffer.committed", 2)
+        await caller.until("response.done", 2)
 
 
 async def test_the_waterfall_of_a_turn_ends_with_what_the_caller_heard(fixed: str) -> None:

@@ -106,12 +106,12 @@ class KeptCall(KeepsNothing):
         named = "" if fault is None else fault_name(fault)
         self._tell(Record(self._number, self._clock(), received_s, event, ids, commands, named))
 
-    def heard(self, samples: Samples, rate_hz: int) -> None:
+    def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
         """See `Keeping`. Sound for which there is no room is lost as silence, so that the rest keeps time."""
         if self._missed or len(self.waiting) >= MAX_WAITING:
             self._tell_short_of_room("", samples, rate_hz)
         else:
-            self.waiting.append((self._clock(), "", samples, rate_hz))
+            self.waiting.append((self._clock() - begins_ago_s, "", samples, rate_hz))
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
         """See `Keeping`."""

@@ -16,10 +16,14 @@ from voiceagent.conversation.settings import CallSettings, Modality
 
 @dataclass(frozen=True, slots=True)
 class StartRecognition:
-    """Recognize the turn that began at `at_s`, from a little before it."""
+    """Recognize the turn that began at `at_s`, from a little before it.
+
+    not_before_s: where the sound of the item before ends, if the prefix padding would reach into it.
+    """
 
     item_id: str
     at_s: float
+    not_before_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,7 +173,7 @@ class TurnConfig(Section):
     eagerness: Eagerness = "auto"
     """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
     silence_s: Duration = 0.2
-    """Silence that ends the turn in "server_vad"."""
+    """Silence that ends the turn in "server_vad", from where the voice model ends speech."""
     interruption_candidate_s: Duration = 0.096
     """Voiced time over the agent's speech that silences it, ready to go on."""
     interruption_confirmed_s: Duration = 0.9

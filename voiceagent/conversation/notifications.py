@@ -25,18 +25,25 @@ class NotifySettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySpeechStarted:
-    """The caller began to speak; the words will become item `item_id`."""
+    """The caller began to speak; the words will become item `item_id`.
+
+    not_before_s: as `StartRecognition` has it.
+    """
 
     item_id: str
     at_s: float
+    not_before_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class NotifySpeechStopped:
-    """The caller's turn is over."""
+    """The caller's turn is over. sound_end_s: where the sound of its item ends, if the silence that ended the
+    turn is part of it; None where only the length of that silence is known.
+    """
 
     item_id: str
     at_s: float
+    sound_end_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

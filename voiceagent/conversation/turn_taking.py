@@ -68,7 +68,8 @@ class TurnTaking:
             self._prompts.begin_turn()
         detection = settings.turn_detection
         respond = detection is not None and detection.create_response and not self.claimed
-        turn, recognize = self._caller.start(at_s, respond, self._voice.resumed(at_s))
+        padding_s = 0.0 if detection is None else detection.prefix_padding_s
+        turn, recognize = self._caller.start(at_s, padding_s, respond, self._voice.resumed(at_s))
         over_agent = self._voice.begin(turn, level_db, detection)
         if over_agent is not None:
             return [recognize, *over_agent]
@@ -93,8 +94,8 @@ class TurnTaking:
                 return self._responses.cancel_preemptive()
             case ev.TurnDue():
                 return self._responses.hurry(turn.item_id, words_of(turn.text))
-            case ev.TurnEnded(at_s, level_db):
-                return self._turn_ended(turn, at_s, level_db, settings)
+            case ev.TurnEnded():
+                return self._turn_ended(turn, event, settings)
             case ev.TurnJudged() if turn.item_id == event.item_id:
                 # before the words are settled it is only kept: both are weighed together
                 self._caller.judge(turn, event)
@@ -104,10 +105,10 @@ class TurnTaking:
                 return self.limit_pause(turn, settings)
         return []
 
-    def _turn_ended(
-        self, turn: CallerTurn, at_s: float, level_db: float | None, settings: CallSettings
-    ) -> list[Command]:
-        commands = self._caller.end(turn, at_s, level_db)
+    def _turn_ended(self, turn: CallerTurn, event: ev.TurnEnded, settings: CallSettings) -> list[Command]:
+        # the protocol counts the silence that ends a turn to its item where the client may set it
+        silent_to_s = None if _semantic(settings) else event.silent_to_s
+        commands = self._caller.end(turn, event.at_s, event.level_db, silent_to_s)
         if turn.announced:
             commands += self._caller.commit(turn, by_voice=True)
         return commands + (self.conclude(turn, settings) if turn.settled else [])

@@ -7,9 +7,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeVar
+from weakref import ref
 
+import numpy as np
 import structlog
 
+from audio.pcm import Samples
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
@@ -18,19 +21,25 @@ from voiceagent.session.agent import AgentCode, Line, OfferedTool, Pressed
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.keeping import CallObserver, Keeping, NotKept
 from voiceagent.session.mcp import configured_tools
+from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
+from voiceagent.session.silence_filling import SilenceFilling
 from voiceagent.session.tool_running import ToolRunner, ToolSource
 
 log = structlog.get_logger()
 
 Taken = TypeVar("Taken")
 
+STOOD_STILL_S = 1.0
+"""A line that stands still for longer is in the log."""
+STOOD_STILL = "no sound came from the caller, and then all that was late"
+
 
 class BaseCall(ABC):
     """One call: who is told of it, what its line can do, its tools, and its end.
 
-    A subclass makes the responses: it sets `_monitor`, takes events by `post`, and says in `_take_gone` and
-    `_stop` how its work ends.
+    A subclass makes the responses: it sets `_monitor`, takes events by `post` and sound by `_push_audio`, and
+    says in `_take_gone` and `_stop` how its work ends.
     """
 
     _monitor: CallMonitor
@@ -57,6 +66,14 @@ class BaseCall(ABC):
         self._closed = False
         self._untaken: deque[Any] = deque()
         self._taking = False
+        call = ref(self)
+
+        def awaits_silence() -> bool:
+            alive = call()
+            return alive is not None and not alive._closed and alive._awaits_silence
+
+        fill = weak_callback(self._fill_silence)
+        self._silence = SilenceFilling(services.measuring.clock, awaits_silence, fill)
 
     @property
     @abstractmethod
@@ -72,6 +89,39 @@ class BaseCall(ABC):
     @abstractmethod
     def quiet(self) -> bool:
         """Nobody speaks; tools may run."""
+
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        """Take the caller's next sound; see `Call`. Raises InputOverflow."""
+        if self._closed:
+            return
+        rate_hz = self.settings.input_format.rate_hz
+        if made:
+            samples = self._silence.left_of(samples, rate_hz)
+            if len(samples):
+                self._push_audio(samples, rate_hz, made)
+            return
+        self._push_audio(samples, rate_hz, made)
+        late_s = self._silence.took(len(samples) / rate_hz)
+        if late_s > STOOD_STILL_S:
+            self._log.warning("line_stood_still", for_s=round(late_s, 1), reason=STOOD_STILL)
+
+    def _fill_silence(self, seconds: float) -> None:
+        """Hear silence where the line has sent nothing for the last so many seconds."""
+        if not self._closed:
+            rate_hz = self.settings.input_format.rate_hz
+            silence = np.zeros(round(seconds * rate_hz), np.int16)
+            self._push_audio(silence, rate_hz, made=True, begins_ago_s=seconds)
+
+    def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
+        """Take the caller's next sound, in a subclass that hears. begins_ago_s: how long ago it began, by the
+        clock, where it did not come just now. Raises InputOverflow, which never happens with `made` sound.
+        """
+        raise NotImplementedError
+
+    @property
+    def _awaits_silence(self) -> bool:
+        """Whether silence of the caller would change anything now."""
+        return False
 
     @property
     @abstractmethod
@@ -171,6 +221,7 @@ class BaseCall(ABC):
         if self._closed:
             return
         self._closed = True
+        self._silence.close()
         self._end()
         # before anything that waits: an engine that hangs must not keep it out of the log
         self._log.info("call_ended", reason=reason)

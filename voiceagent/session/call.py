@@ -68,8 +68,9 @@ class Call(Protocol):
         """The client is there, and may be notified from now on. greet: with the greeting, if there is one."""
 
     def hear(self, samples: Samples, made: bool = False) -> None:
-        """Take the caller's next sound, int16 mono at the rate of the input format. made: silence of ours
-        where it is late, which counts as nothing that he sent. Raises InputOverflow.
+        """Take the caller's next sound, int16 mono at the rate of the input format. made: it stands for a gap
+        that the line reports, for which silence may have stood in already; it counts as nothing that was
+        sent. Raises InputOverflow.
         """
 
     def handle(self, request: ClientRequest) -> None:

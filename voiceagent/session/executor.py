@@ -177,8 +177,8 @@ class CommandExecutor:
 
     def _execute_for_listener(self, command: do.ListenerCommand) -> None:
         match command:
-            case do.StartRecognition(item_id, at_s):
-                self.listener.start_recognition(item_id, at_s)
+            case do.StartRecognition(item_id, at_s, not_before_s):
+                self.listener.start_recognition(item_id, at_s, not_before_s)
             case do.FlushRecognition(item_id, number):
                 self.listener.flush_recognition(item_id, number)
             case do.RequireSilence():

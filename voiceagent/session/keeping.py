@@ -39,8 +39,10 @@ class Keeping(Protocol):
         seconds of the caller's sound received by then. fault: what it raised, which it never should.
         """
 
-    def heard(self, samples: Samples, rate_hz: int) -> None:
-        """The caller's next sound [n], as it was received."""
+    def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
+        """The caller's next sound [n], as it was received. begins_ago_s: how long ago it began, where it is
+        silence in place of sound that did not come.
+        """
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
         """A frame [n] of the agent's sound went to the client, as it will be heard."""
@@ -87,7 +89,7 @@ class KeepsNothing:
     ) -> None:
         """Nothing."""
 
-    def heard(self, samples: Samples, rate_hz: int) -> None:
+    def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
         """Nothing."""
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:

@@ -80,6 +80,11 @@ class Listener:
         return self._taken_samples / SAMPLE_RATE_HZ + self._arriving.pending_s
 
     @property
+    def awaits_silence(self) -> bool:
+        """Whether silence would change anything: a turn is in progress, or what may become one."""
+        return self._detector.awaits_silence
+
+    @property
     def buffered_s(self) -> float:
         """Seconds of sound in the turn that a client takes by hand."""
         return 0.0 if self._manual_since_s is None else self.received_s - self._manual_since_s
@@ -217,15 +222,17 @@ class Listener:
 
     # ---- what the caller says
 
-    def start_recognition(self, item_id: str, at_s: float) -> None:
-        """Recognize the turn that began at `at_s`, from the prefix padding before it."""
+    def start_recognition(self, item_id: str, at_s: float, not_before_s: float = 0.0) -> None:
+        """Recognize the turn that began at `at_s`, from the prefix padding before it, but not from before
+        `not_before_s`.
+        """
         detection = self._settings.turn_detection
         padding_s = detection.prefix_padding_s if detection else 0.0
         recognition = TurnRecognition(
             item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
         )
         # from before the voice was noticed: "s" and "f" begin too softly to be voiced
-        recognition.push(self._since(at_s - padding_s))
+        recognition.push(self._since(max(at_s - padding_s, not_before_s)))
         self._recognitions[item_id] = self._fed = recognition
 
     def flush_recognition(self, item_id: str, number: bool) -> None:

@@ -43,6 +43,8 @@ class Session(BaseCall):
     ) -> None:
         super().__init__(call_id, services, keeping, agent, observer)
         self._shedder = services.shedder
+        self._resume_s = services.answering.policy.resume_s
+        self._resumable_until_s = 0.0  # position until which a voice goes on with the turn before
         self._ids = Ids()
         self._conversation = Conversation(
             settings, services.answering.policy, services.speaking.synthesizer.rate_hz, self._ids.new
@@ -81,12 +83,17 @@ class Session(BaseCall):
         """Why the client may not name this MCP server; None where it may."""
         return self._executor.mcp.refusal(server)
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
-        """Take the caller's next sound; see `Call`. Raises InputOverflow."""
-        if not self._closed:
-            rate_hz = self._conversation.settings.input_format.rate_hz
-            self._listener.hear(samples, made)
-            self._keeping.heard(samples, rate_hz)
+    def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
+        self._listener.hear(samples, made)
+        self._keeping.heard(samples, rate_hz, begins_ago_s)
+
+    @property
+    def _awaits_silence(self) -> bool:
+        """Also as long as a voice would resume the turn before: a caller who was mute for longer than that
+        interrupts, and does not resume.
+        """
+        listener = self._listener
+        return listener.awaits_silence or listener.received_s < self._resumable_until_s
 
     def handle(self, request: ev.ClientRequest) -> None:
         """Take a request of the client."""
@@ -115,6 +122,10 @@ class Session(BaseCall):
     def _take(self, event: ev.Event) -> None:
         self._stamps.event(event)
         self._tool_times.event(event)
+        if isinstance(event, ev.VoiceNoticed | ev.SpeechStarted):
+            self._silence.watch()
+        elif isinstance(event, ev.TurnEnded):
+            self._resumable_until_s = event.at_s + self._resume_s
         # asked once a turn, and told as an event: a replay must come to the same decision
         if isinstance(event, ev.SpeechStarted):
             allowed = self._shedder.level < SheddingLevel.NO_PREEMPTIVE

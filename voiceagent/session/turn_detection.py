@@ -137,6 +137,11 @@ class TurnDetector:
         return self._told_in_pause(self._endpointer.require(seconds, more_s))
 
     @property
+    def awaits_silence(self) -> bool:
+        """Whether silence would change anything: a turn is in progress, or what may become one."""
+        return self._endpointer is not None and self._endpointer.awaits_silence
+
+    @property
     def due_in_s(self) -> float:
         """Seconds of sound behind the last window, less than a window, that make the pause in progress as
         long as was asked for; inf where it takes more.
@@ -165,11 +170,17 @@ class TurnDetector:
     def _new_endpointer(self, detection: TurnDetection | None) -> Endpointer | None:
         if detection is None:
             return None
-        silence_s = detection.silence_s
         if detection.kind == "semantic_vad":
             # A response needs the words: until they are known there is no hurry.
-            silence_s = SILENCES[detection.eagerness].open_s
-        return Endpointer(self._config, detection.threshold, silence_s)
+            return Endpointer(self._config, detection.threshold, SILENCES[detection.eagerness].open_s)
+        return Endpointer(self._config, detection.threshold, detection.silence_s, silence_by_model=True)
 
     def _of_the_call(self, events: list[SpeechEvent]) -> list[SpeechEvent]:
-        return [replace(event, at_s=event.at_s + self._skipped_s) for event in events]
+        return [_later(event, self._skipped_s) for event in events]
+
+
+def _later(event: SpeechEvent, seconds: float) -> SpeechEvent:
+    """Return the event with its positions moved by so many seconds."""
+    if isinstance(event, TurnEnded) and event.silent_to_s is not None:
+        event = replace(event, silent_to_s=event.silent_to_s + seconds)
+    return replace(event, at_s=event.at_s + seconds)

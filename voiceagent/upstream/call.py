@@ -34,6 +34,10 @@ from voiceagent.upstream.conversation import UpstreamConversation
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Send, Wanted
 from voiceagent.upstream.times import UpstreamTimes
 
+UPSTREAM_SILENCE_S = 10.0
+"""How much silence an upstream is sent behind the sound of a line that sends no more: the longest that
+`silence_duration_ms` may be, and more than OpenAI's `semantic_vad` waits for (8 s with low eagerness).
+"""
 Step = tuple[Callable[[], ev.Event], Callable[[], list[Wanted]]]
 """An event as the log has it, and what the conversation makes of it."""
 
@@ -74,7 +78,7 @@ class UpstreamCall(BaseCall):
         told, began = weak_callback(self._tool_ended), self._keeping.tool_began
         self._tools = ToolRunner(call_id, measuring, post, self._monitor, filler_after_s, told, began)
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
-        self._heard_s = 0.0
+        self._heard_s = self._silent_from_s = 0.0
         # by it a log tells what the core was, also of a caller who is gone before the upstream comes
         self._take(partial(ev.UpstreamTold, "called"), lambda: [])
         self._join_agent_and_tools(services)
@@ -103,17 +107,25 @@ class UpstreamCall(BaseCall):
         """No client may name MCP servers here."""
         return f"{server.label}: calls that go to an upstream have no MCP servers of clients"
 
-    def hear(self, samples: Samples, made: bool = False) -> None:
-        """Take the caller's next sound; see `Call`. Raises InputOverflow."""
-        if self._closed:
-            return
+    def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
         limit_s = self._services.hearing.input_buffer_s
         if self._connection.waiting_s > limit_s:
+            if made:  # the upstream is not there: it misses some silence
+                return
             raise InputOverflow(self._connection.waiting_s, limit_s)
         self._connection.hear(self._resampler.push(samples))
-        rate_hz = self.settings.input_format.rate_hz
         self._heard_s += len(samples) / rate_hz
-        self._keeping.heard(samples, rate_hz)
+        self._keeping.heard(samples, rate_hz, begins_ago_s)
+        if not made:
+            self._silent_from_s = self._heard_s
+
+    @property
+    def _awaits_silence(self) -> bool:
+        """The upstream finds the turns: where it has found a voice, it is sent as much silence as it may wait
+        for.
+        """
+        silent_s = self._heard_s - self._silent_from_s
+        return self._conversation.caller_speaks and silent_s < UPSTREAM_SILENCE_S
 
     def handle(self, request: ev.ClientRequest) -> None:
         """Take a request of the client."""
@@ -225,6 +237,8 @@ class UpstreamCall(BaseCall):
             case notify.NotifyError(code, message):
                 self._log.warning("upstream_error", code=code, reason=message)
         self._client.notify(notification)  # type: ignore[arg-type]  # all others were carried out
+        if isinstance(notification, notify.NotifySpeechStarted):
+            self._silence.watch()
         if isinstance(notification, notify.NotifyResponseEnded):
             report = self._times.report(notification)
             if report is not None:

@@ -48,6 +48,11 @@ class UpstreamConversation:
         self._started = self._connected = self._speaking = self._claimed = False
 
     @property
+    def caller_speaks(self) -> bool:
+        """Whether the upstream hears the caller speak, as far as it has said so."""
+        return self._speaking
+
+    @property
     def quiet(self) -> bool:
         """Nobody speaks; tools may run."""
         return not (self._speaking or self._responses or self._asking.awaited)

@@ -146,6 +146,15 @@ async def test_the_recognizer_is_told_how_long_it_is_silent_where_words_are_aske
     await listener.close()
 
 
+async def test_no_sound_of_the_item_before_is_recognized_again() -> None:
+    listener, _, ears = listening()
+    await hear(listener, np.full(50 * FRAME, 1, np.int16))  # a second
+    listener.start_recognition("item_1", 0.8, not_before_s=0.7)
+    await asyncio.sleep(0.01)
+    assert sum(map(len, ears.heard)) / SAMPLE_RATE_HZ == pytest.approx(listener.received_s - 0.7, abs=0.033)
+    await listener.close()
+
+
 async def test_where_a_turn_is_taken_by_hand_nobody_says_that_its_end_is_silent() -> None:
     listener, _, ears = listening(replace(SETTINGS, turn_detection=None))
     listener.hear(np.zeros(10 * FRAME, np.int16))
@@ -236,12 +245,14 @@ async def test_a_pause_is_reported_before_the_model_hears_it(
 async def test_a_turn_ends_with_the_frame_that_makes_its_silence_long_enough(voice: Samples) -> None:
     beyond_s = []
     for begins in range(0, 640, 64):  # of the voice, among windows and frames
-        listener, events, _ = listening()
+        listener, events, _ = listening(PATIENT)
         sound = np.pad(voice, (begins, 0))
         for begin in range(0, len(sound), FRAME):
             await hear(listener, sound[begin : begin + FRAME])
+            if events and isinstance(events[-1], SpeechPaused):
+                listener.require_silence(0.25)
             if events and isinstance(ended := events[-1], TurnEnded):
-                beyond_s.append(listener.received_s - ended.at_s - turn_detection().silence_s)
+                beyond_s.append(listener.received_s - ended.at_s - 0.25)
                 break
     assert len(beyond_s) == 10
     assert all(-1e-6 < seconds < FRAME / RATE_HZ for seconds in beyond_s)

@@ -21,19 +21,31 @@ def ended(ago_s: float, probability: float = 0.99, energies: tuple[float, ...] =
     return Window(np.zeros(512, np.int16), energies, probability, ENDED, ago_s)
 
 
+class Detector(TurnDetector):
+    """Of a call in which words that are known at once ask for 0.2 s of silence in each pause."""
+
+    def __init__(self) -> None:
+        turn = TurnConfig(detection="semantic_vad")
+        super().__init__(turn.to_endpointing(), turn.to_detection())
+
+    def push(self, window: Window, received_s: float) -> list[SpeechEvent]:
+        events = super().push(window, received_s)
+        if any(isinstance(event, SpeechPaused) for event in events):
+            events += self.require_silence(0.2, 0.0)
+        return events
+
+
 def paused(quiet: Window, windows: int) -> TurnDetector:
     """Behind a voice of ten windows, and a pause of so many."""
-    turn = TurnConfig(detection="server_vad", silence_s=0.2)
-    detector = TurnDetector(turn.to_endpointing(), turn.to_detection())
+    detector = Detector()
     for window in [quiet] * 4 + [SPOKEN] * 10 + [quiet] * windows:
         detector.push(window, 0.0)
     return detector
 
 
-def told(*windows: Window) -> list[tuple[float, SpeechEvent]]:
+def told(*windows: Window, by: TurnDetector | None = None) -> list[tuple[float, SpeechEvent]]:
     """The events, with when each is told."""
-    turn = TurnConfig(detection="server_vad", silence_s=0.2)
-    detector = TurnDetector(turn.to_endpointing(), turn.to_detection())
+    detector = by or Detector()
     events = []
     for count, window in enumerate(windows, 1):
         events += [(count * WINDOW_S, event) for event in detector.push(window, count * WINDOW_S)]
@@ -103,7 +115,9 @@ def test_a_silence_is_over_between_two_windows_where_it_is_as_long_as_was_asked_
     detector = paused(QUIET, 6)
     assert detector.due_in_s == pytest.approx(0.2 - 6 * WINDOW_S)
     (event,) = detector.look_ahead(LOW[:1])
-    assert event == TurnEnded(pytest.approx(14 * WINDOW_S), level_db=pytest.approx(-30.3))
+    assert event == TurnEnded(
+        pytest.approx(14 * WINDOW_S), pytest.approx(-30.3), pytest.approx(14 * WINDOW_S + 0.2)
+    )
 
 
 def test_what_is_due_behind_another_window_waits_for_that() -> None:
@@ -120,3 +134,77 @@ def test_where_sound_behind_the_last_window_is_loud_the_next_one_decides() -> No
 def test_a_turn_that_is_taken_by_hand_is_never_due() -> None:
     turn = TurnConfig()
     assert TurnDetector(turn.to_endpointing(), None).due_in_s == math.inf
+
+
+# ---- server_vad: the silence is counted by the model of speech, in its windows
+
+
+def by_server_vad(silence_s: float = 0.2) -> TurnDetector:
+    turn = TurnConfig(detection="server_vad", silence_s=silence_s)
+    return TurnDetector(turn.to_endpointing(), turn.to_detection())
+
+
+def test_with_server_vad_a_dip_in_loudness_that_the_model_of_speech_bridges_is_no_silence() -> None:
+    """A sentence whose verb comes behind 0.16 s of near silence: the model hears 0.1 s of it at most."""
+    dip = [*lingers(2), *[QUIET] * 3]
+    events = told(*[SPOKEN] * 10, *dip, *[SPOKEN] * 10, by=by_server_vad())
+    assert TurnEnded not in kinds(events)
+    assert TurnEnded in kinds(told(*[SPOKEN] * 10, *lingers(2), *[QUIET] * 8, by=by_server_vad()))
+
+
+def test_with_server_vad_silence_counts_from_the_first_window_that_is_no_voice() -> None:
+    """As Silero's own `VADIterator` does, and OpenAI's recordings: eight windows for 0.2 s, 17 for 0.5."""
+    for silence_s, windows in ((0.2, 8), (0.5, 17)):
+        events = told(*[SPOKEN] * 10, *lingers(3), *[QUIET] * 20, by=by_server_vad(silence_s))
+        told_s, ended_turn = events[-1]
+        assert isinstance(ended_turn, TurnEnded)
+        assert told_s == pytest.approx((13 + windows) * WINDOW_S)
+        assert ended_turn.silent_to_s == pytest.approx(told_s)
+        assert ended_turn.at_s < 12 * WINDOW_S, "the end of the voice itself is where its loudness fell"
+
+
+def test_with_server_vad_a_single_voiced_window_begins_the_silence_anew() -> None:
+    events = told(*[SPOKEN] * 10, *[QUIET] * 6, SPOKEN, *[QUIET] * 7, by=by_server_vad())
+    assert TurnEnded not in kinds(events)
+
+
+def test_with_server_vad_the_pause_is_told_as_soon_as_ever() -> None:
+    windows = [*[SPOKEN] * 10, *lingers(4)]
+    assert told(*windows, by=by_server_vad()) == told(*windows)
+
+
+def test_with_server_vad_no_sound_is_looked_at_before_the_model_has_judged_it() -> None:
+    detector = by_server_vad()
+    told(*[SPOKEN] * 10, *[QUIET] * 7, by=detector)
+    assert detector.due_in_s == math.inf
+
+
+def test_positions_behind_sound_that_was_not_judged_are_those_of_the_call() -> None:
+    detector = by_server_vad()
+    unjudged = QUIET._replace(probability=None)
+    events = told(*[unjudged] * 5, *[SPOKEN] * 10, *[QUIET] * 8, by=detector)
+    assert isinstance(ended_turn := events[-1][1], TurnEnded)
+    assert ended_turn.silent_to_s == pytest.approx(23 * WINDOW_S)
+
+
+# ---- when silence would change anything
+
+
+def test_silence_is_awaited_from_a_voice_that_is_noticed_to_the_turns_end() -> None:
+    detector = Detector()
+    told(*[QUIET] * 4, by=detector)
+    assert not detector.awaits_silence
+    told(SPOKEN, by=detector)
+    assert detector.awaits_silence, "what was noticed may have lowered the agent's voice"
+    told(QUIET, by=detector)
+    assert not detector.awaits_silence
+    told(*[SPOKEN] * 10, *[QUIET] * 3, by=detector)
+    assert detector.awaits_silence
+    told(*[QUIET] * 10, by=detector)
+    assert not detector.awaits_silence
+
+
+def test_no_silence_is_awaited_where_the_client_takes_turns_by_hand() -> None:
+    detector = TurnDetector(TurnConfig().to_endpointing(), None)
+    told(*[SPOKEN] * 10, by=detector)
+    assert not detector.awaits_silence

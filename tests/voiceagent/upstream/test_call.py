@@ -347,6 +347,22 @@ async def test_a_busy_upstream_is_tried_again(monkeypatch: pytest.MonkeyPatch) -
         await client.until(lambda: client.of(notify.NotifyResponseEnded))
 
 
+async def test_while_the_upstream_hears_a_voice_it_is_sent_silence_for_a_line_that_sends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made = MadeUpstream()
+    async with calling(made, monkeypatch) as (call, client, _):
+        call.hear(np.full(480, 1_000, np.int16))
+        await made.until("input_audio_buffer.append")
+        made.send("input_audio_buffer.speech_started", item_id="item_muted", audio_start_ms=0)
+        assert (await made.until("input_audio_buffer.append", 5))["audio"]
+        made.send("input_audio_buffer.speech_stopped", item_id="item_muted", audio_end_ms=100)
+        await client.until(lambda: client.of(notify.NotifySpeechStopped))
+        sent = len(made.of("input_audio_buffer.append"))
+        await asyncio.sleep(0.3)
+        assert len(made.of("input_audio_buffer.append")) <= sent + 1, "no more once it is over"
+
+
 async def test_one_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     made = MadeUpstream(refusals=[(HTTPStatus.SERVICE_UNAVAILABLE, "overloaded")] * 9)
     async with calling(made, monkeypatch, retries=1) as (call, _, _):

@@ -45,6 +45,7 @@ class Caller:
         self.last: CallerTurn | None = None
         self.dictation: tuple[int, ...] | None = None
         self.levels = Levels()
+        self._committed_to_s = 0.0  # where the sound of the newest item ends
 
     @property
     def silent(self) -> bool:
@@ -57,17 +58,27 @@ class Caller:
         turns = [*self.awaiting, self.open] if self.open else self.awaiting
         return next((turn for turn in turns if turn.item_id == item_id), None)
 
-    def start(self, at_s: float, respond: bool, resumes: CallerTurn | None) -> tuple[CallerTurn, Command]:
-        """A turn begins; it is recognized from the start, whether or not it comes to anything."""
+    def start(
+        self, at_s: float, padding_s: float, respond: bool, resumes: CallerTurn | None
+    ) -> tuple[CallerTurn, Command]:
+        """A turn begins; it is recognized from the start, whether or not it comes to anything. padding_s: how
+        much of the sound before it is recognized too.
+        """
         # the half of a number that came first has used it up
         dictation = self.dictation if resumes is None else resumes.dictation
+        # no two items may share a sample: a word would be recognized twice, or half of it as another
+        taken_to_s = max([self._committed_to_s, *(ended.sound_end_s for ended in self.awaiting)])
         turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes, dictation)
-        return turn, do.StartRecognition(turn.item_id, at_s)
+        if taken_to_s > at_s - padding_s:
+            turn.not_before_s = min(taken_to_s, at_s)
+        return turn, do.StartRecognition(turn.item_id, at_s, turn.not_before_s)
 
     def announce(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
         """Let the client know of the turn; one that it takes by hand it knows already."""
         turn.standing = Standing.ANNOUNCED
-        return [notify.NotifySpeechStarted(turn.item_id, turn.started_at_s)] if by_voice else []
+        if not by_voice:
+            return []
+        return [notify.NotifySpeechStarted(turn.item_id, turn.started_at_s, turn.not_before_s)]
 
     def pause(self, turn: CallerTurn, at_s: float, judge: bool) -> list[Command]:
         """The caller is silent for the moment: settle the words so far, and ask the turn model."""
@@ -81,12 +92,20 @@ class Caller:
             turn.own_pauses_s += (pause_s,)
         turn.phase = Speaking()
 
-    def end(self, turn: CallerTurn, at_s: float, level_db: float | None = None) -> list[Command]:
-        """The turn is over; its words may still be on their way. level_db: of its voice, if known."""
+    def end(
+        self,
+        turn: CallerTurn,
+        at_s: float,
+        level_db: float | None = None,
+        sound_end_s: float | None = None,
+    ) -> list[Command]:
+        """The turn is over; its words may still be on their way. level_db: of its voice, if known.
+        sound_end_s: as `Ended` has it.
+        """
         turn.level_db = level_db
         # the pause before the end has asked for the words already
         flushed = not turn.speaking
-        turn.phase = Ended(at_s)
+        turn.phase = Ended(at_s, sound_end_s)
         self.open = None
         self.awaiting.append(turn)
         return [] if flushed else self._flush(turn)
@@ -106,9 +125,9 @@ class Caller:
         item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
         previous = self._history.last_id()
         self._history.insert(item)
-        stopped = [notify.NotifySpeechStopped(turn.item_id, turn.end_s)] if by_voice else []
+        self._committed_to_s = max(self._committed_to_s, turn.sound_end_s)
         return [
-            *stopped,
+            *(_stopped(turn) if by_voice else ()),
             notify.NotifyInputCommitted(turn.item_id, previous),
             notify.NotifyItemAdded(item, previous),
             notify.NotifyItemDone(item, previous),
@@ -184,6 +203,11 @@ class Caller:
         said = self._history.last_words_of("assistant")
         number = asks_for_number(said, turn.dictation, language_of(self._language))
         return [do.FlushRecognition(turn.item_id, number)]
+
+
+def _stopped(turn: CallerTurn) -> list[Command]:
+    sound_end_s = turn.phase.sound_end_s if isinstance(turn.phase, Ended) else None
+    return [notify.NotifySpeechStopped(turn.item_id, turn.end_s, sound_end_s)]
 
 
 def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy) -> EndOfTurn:

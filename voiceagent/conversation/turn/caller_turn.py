@@ -27,9 +27,12 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The turn is over; at_s: the last voiced sample."""
+    """The turn is over; at_s: the last voiced sample. sound_end_s: where the sound of its item ends, the
+    silence that ended the turn included; None where that silence is not part of it.
+    """
 
     at_s: float
+    sound_end_s: float | None = None
 
 
 Phase = Speaking | Paused | Ended
@@ -82,10 +85,11 @@ class CallerTurn:
 
     respond: a response is wanted when it is over. resumes: the turn that it goes on with, which was answered
     too early. dictation: how many digits a number may have that is dictated, empty for a name or the like,
-    None where nothing is. notified: the stable words that the client knows. own_pauses_s: the pauses after
-    which the caller went on, in seconds. length, nearness: over the agent, what the voice is by its length,
-    and whose it is by its loudness. level_db: decibels of full scale, of the voice as a whole once it is
-    over; before that, over the agent, of its loudest window; None where not known.
+    None where nothing is. not_before_s: as `StartRecognition` has it. notified: the stable words that the
+    client knows. own_pauses_s: the pauses after which the caller went on, in seconds. length, nearness: over
+    the agent, what the voice is by its length, and whose it is by its loudness. level_db: decibels of full
+    scale, of the voice as a whole once it is over; before that, over the agent, of its loudest window; None
+    where not known.
     """
 
     item_id: str
@@ -96,6 +100,7 @@ class CallerTurn:
     phase: Phase = Speaking()
     standing: Standing = Standing.CANDIDATE
     recognized: Recognized = Recognized()
+    not_before_s: float = field(default=0.0, init=False)
     notified: str = field(default="", init=False)
     own_pauses_s: tuple[float, ...] = field(default=(), init=False)
     length: Length = field(default=Length.BRIEF, init=False)
@@ -150,3 +155,10 @@ class CallerTurn:
     def end_s(self) -> float:
         """When its last voiced sample was; while it goes on, when it began."""
         return self.phase.at_s if isinstance(self.phase, Ended) else self.started_at_s
+
+    @property
+    def sound_end_s(self) -> float:
+        """Where the sound of its item ends; while it goes on, when it began."""
+        if isinstance(self.phase, Ended) and self.phase.sound_end_s is not None:
+            return self.phase.sound_end_s
+        return self.end_s

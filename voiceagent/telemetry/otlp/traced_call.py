@@ -74,7 +74,7 @@ class TracedCall:
         """See `Keeping`."""
         self._guarded(lambda: self._trace.took(event, received_s, commands, self._clock()))
 
-    def heard(self, samples: Samples, rate_hz: int) -> None:
+    def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
         """Nothing."""
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:

@@ -66,10 +66,12 @@ class RealtimeCall:
         except InputOverflow as overflow:
             self._drop(overflow)
 
-    def hear(self, samples: Samples) -> None:
-        """Take sound that came apart from the events, int16 mono at the rate of the input format."""
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        """Take sound that came apart from the events, int16 mono at the rate of the input format. made: as
+        `Call.hear` has it.
+        """
         try:
-            self._call.hear(samples)
+            self._call.hear(samples, made)
             self._overflowing = False
         except InputOverflow as overflow:
             self._drop(overflow)

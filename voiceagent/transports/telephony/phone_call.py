@@ -8,14 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
 import structlog
 
 from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.processes.rounds import InRound, rounds_of
 from voiceagent.session.agent import Pressed
 from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.session.references import weak_callback
@@ -25,7 +23,7 @@ from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.line_tools import LineTools
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
-from voiceagent.transports.telephony.stream.arrival import ReorderBuffer, SilenceFiller
+from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
 from voiceagent.transports.telephony.stream.keypad import Keypad, entry_text
 from voiceagent.transports.telephony.stream.serializer import (
     TRACEPARENT,
@@ -46,9 +44,6 @@ log = structlog.get_logger()
 
 START_S = 10.0
 """How long the provider may take to say which call it is."""
-TOLD_S = 1.0
-"""A line that stands still for longer is in the log."""
-STOOD_STILL = "no sound came from the provider, and then all that was late"
 MAX_DATA = 2_000
 """Characters of what is known of a call."""
 MAX_DATA_VALUE = 200
@@ -100,13 +95,12 @@ class PhoneCall:
         self._known = known
         self._started = False
         self._order = ReorderBuffer()
-        self._filler = SilenceFiller()
         self._keypad = Keypad()
         self._passed_over = self._keys = 0
         self._loop = asyncio.get_running_loop()
         self._entry_timer: asyncio.TimerHandle | None = None
         no_start = Ending(f"no start came within {START_S:.0f} s", 1002)
-        self._timer: asyncio.TimerHandle | InRound = self._loop.call_later(START_S, end, no_start)
+        self._start_timer = self._loop.call_later(START_S, end, no_start)
 
     def begin(self) -> None:
         """The connection is there; the call begins with the start that comes over it."""
@@ -122,7 +116,7 @@ class PhoneCall:
 
     def close(self) -> None:
         """Nothing more happens in this call."""
-        self._timer.cancel()
+        self._start_timer.cancel()
         if self._entry_timer is not None:
             self._entry_timer.cancel()
 
@@ -179,8 +173,7 @@ class PhoneCall:
         if self._line.tools:
             self._call.offer(line.offered())
         self._call.begin()
-        self._timer.cancel()
-        self._monitor_sound()
+        self._start_timer.cancel()
 
     def _hear(self, media: Media) -> None:
         audio_format, number = self._call.settings.input_format, media.number
@@ -190,20 +183,7 @@ class PhoneCall:
                 samples = decode_sound(payload, audio_format)
             except ValueError as error:
                 raise ProtocolError(f"sound cannot be read: {error}") from error
-            late_s = self._filler.took(len(samples) / audio_format.rate_hz, self._loop.time())
-            if late_s > TOLD_S:
-                self._log.warning("line_stood_still", for_s=round(late_s, 1), reason=STOOD_STILL)
             self._call.hear(samples)
-
-    def _monitor_sound(self) -> None:
-        """Put silence in where the caller's sound is late, and look again."""
-        now_s = self._loop.time()
-        samples = round(self._filler.missing_s(now_s) * self._call.settings.input_format.rate_hz)
-        if samples:
-            self._call.hear(np.zeros(samples, np.int16), made=True)
-        # in a round, behind what was read in it: of a line that sends there is nothing to put in
-        later = rounds_of(self._loop).call_later
-        self._timer = later(self._filler.next_s(now_s) - now_s, self._monitor_sound)
 
     def _played(self, name: str) -> None:
         played = self._client.played(name)

@@ -79,7 +79,7 @@ class WebRtcCall:
         self._wire = DataChannelWire(self._peer)
         self._connection = Connection(self._wire, client.outbox, call, limits=limits)
         self._realtime = RealtimeCall(call, client, session, sound_apart=True, limits=limits)
-        self._audio = CallerAudio(weak_callback(self._hear), time.monotonic)
+        self._audio = CallerAudio(weak_callback(self._hear), time.monotonic, weak_callback(self._hear_gap))
 
     async def answer(self, offer: str, caller: str) -> str:
         """The answer to a caller's offer, both SDP. caller: the IP address that it came from.
@@ -180,6 +180,10 @@ class WebRtcCall:
         # packets may come before DTLS is checked
         if self._wire.connected:
             self._realtime.hear(samples)
+
+    def _hear_gap(self, samples: Samples) -> None:
+        if self._wire.connected:
+            self._realtime.hear(samples, made=True)
 
 
 def _refused(message: str) -> RequestError:

@@ -60,14 +60,20 @@ class AgentVoice:
 
 
 class CallerAudio:
-    """The caller's sound: from packets as they come to samples in order, at `CALLER_HZ`.
+    """The caller's sound: from packets as they come to samples in order, at `CALLER_HZ`. hear_gap: takes what
+    stands for packets that did not come; by default `hear` does.
 
     It does the work of aiortc's jitter buffer and decoder: that buffer stalls for 280 ms at a lost packet and
     keeps the delay, and the decoder knows one rate, and not how to conceal a gap.
     """
 
-    def __init__(self, hear: Callable[[Samples], None], clock: Callable[[], float]) -> None:
-        self._hear = hear
+    def __init__(
+        self,
+        hear: Callable[[Samples], None],
+        clock: Callable[[], float],
+        hear_gap: Callable[[Samples], None] | None = None,
+    ) -> None:
+        self._hear, self._hear_gap = hear, hear_gap or hear
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._jitter = JitterBuffer(RTP_HZ)
@@ -96,7 +102,11 @@ class CallerAudio:
     def _decode(self, ready: list[MediaPacket | Gap]) -> None:
         for piece in ready:
             try:
-                self._hear(sound_of(piece, self._decoder))
+                sound = sound_of(piece, self._decoder)
+                if isinstance(piece, Gap):
+                    self._hear_gap(sound)
+                else:
+                    self._hear(sound)
             except OpusError as error:
                 log.debug("packet_not_decoded", reason=str(error))
         self._schedule()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from call_settings import call_settings
+from call_settings import call_settings, turn_detection
 from call_world import CallWorld, of
+from hypothesis import given
+from hypothesis import strategies as st
 from turn_pauses import calling
 
 from llmcore.engine import Message
@@ -108,3 +110,66 @@ def test_clearing_the_input_begins_the_response_that_waited_for_it():
     assert not of(do.StartResponse, world.feed(ev.TranscriptChanged(first, "hello", "", True)))
     (start,) = of(do.StartResponse, world.feed(ev.InputCleared()))
     assert start.request.messages == (Message("user", "hello"),)
+
+
+# ---- the sound of items
+
+UNANSWERED = call_settings(turn_detection=turn_detection(create_response=False))
+
+
+def limits_of(commands: list[do.Command]) -> tuple[float, float]:
+    """How far back the padding of a turn may go: for the recognizer, and as the client is notified."""
+    (recognize,) = of(do.StartRecognition, commands)
+    (started,) = of(notify.NotifySpeechStarted, commands)
+    return recognize.not_before_s, started.not_before_s
+
+
+def test_padding_goes_back_to_the_end_of_the_sound_of_the_item_before_and_no_further() -> None:
+    world = CallWorld(UNANSWERED)
+    item_id = world.begin_speaking(1.0)
+    world.pause(item_id, "is there parking", 2.0)
+    world.feed(ev.TurnEnded(2.0, silent_to_s=2.25))
+    assert limits_of(world.feed(ev.SpeechStarted(2.4))) == (2.25, 2.25)
+
+
+def test_where_the_padding_does_not_reach_it_the_item_before_is_no_limit() -> None:
+    world = CallWorld(UNANSWERED)
+    world.pause(world.begin_speaking(1.0), "is there parking", 2.0)
+    world.feed(ev.TurnEnded(2.0, silent_to_s=2.25))
+    assert limits_of(world.feed(ev.SpeechStarted(9.0))) == (0.0, 0.0)
+
+
+def test_the_sound_of_a_turn_whose_words_are_still_awaited_is_its_own_already() -> None:
+    world = CallWorld(UNANSWERED)
+    world.begin_speaking(1.0)
+    world.feed(ev.SpeechPaused(2.0))
+    world.feed(ev.TurnEnded(2.0, silent_to_s=2.25))
+    assert limits_of(world.feed(ev.SpeechStarted(2.3))) == (2.25, 2.25)
+
+
+def test_with_semantic_vad_an_item_ends_with_its_voice() -> None:
+    world = CallWorld(call_settings(turn_detection=turn_detection("semantic_vad", create_response=False)))
+    world.pause(world.begin_speaking(1.0), "is there parking", 2.0)
+    ended = world.feed(ev.TurnEnded(2.0, silent_to_s=2.2))
+    assert [stopped.sound_end_s for stopped in of(notify.NotifySpeechStopped, ended)] == [None]
+    assert limits_of(world.feed(ev.SpeechStarted(2.25))) == (2.0, 2.0)
+
+
+GAPS = st.floats(0.0, 2.0)
+
+
+@given(st.lists(st.tuples(GAPS, st.floats(0.05, 3.0), GAPS), min_size=2, max_size=8))
+def test_no_two_items_share_a_sample(turns: list[tuple[float, float, float]]) -> None:
+    world = CallWorld(UNANSWERED)
+    padding_s = turn_detection().prefix_padding_s
+    at_s, last_end_s = 0.0, 0.0
+    for number, (before_s, voiced_s, silent_s) in enumerate(turns):
+        at_s += before_s
+        begun = world.feed(ev.SpeechStarted(at_s))
+        (recognize,) = of(do.StartRecognition, begun)
+        assert max(at_s - padding_s, recognize.not_before_s) >= last_end_s - 1e-9 or number == 0
+        at_s += voiced_s
+        world.pause(recognize.item_id, f"words {number}", at_s)
+        last_end_s = at_s + silent_s
+        world.feed(ev.TurnEnded(at_s, silent_to_s=last_end_s))
+        at_s = last_end_s

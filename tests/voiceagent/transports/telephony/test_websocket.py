@@ -29,7 +29,7 @@ from voiceagent.session.agent import Pressed
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony import phone_call
 from voiceagent.transports.telephony.provider import Placement
-from voiceagent.transports.telephony.stream import arrival, keypad
+from voiceagent.transports.telephony.stream import keypad
 from voiceagent.transports.telephony.twilio.signature import HEADER, signature
 from voiceagent.transports.telephony.websocket import with_plus
 
@@ -222,26 +222,6 @@ async def test_sound_reaches_the_call_in_its_order_and_once() -> None:
             await websocket.send(line.media(level, chunk))
         await soon(call.until(lambda call: len(call.heard) == 4))
         assert [round(int(sound[0]) / 1_000) for sound in call.heard] == [1, 2, 3, 4]
-
-
-async def test_silence_stands_in_for_sound_that_does_not_come() -> None:
-    async with calling() as (websocket, call, _):
-        await websocket.send(line.media(SOUND, 1))
-        await soon(call.until(lambda call: call.made_samples > 5 * 160))
-        assert len(call.heard) == 1
-
-
-async def test_a_line_that_stood_still_is_in_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phone_call, "TOLD_S", 0.05)
-    monkeypatch.setattr(arrival, "SURPLUS_S", 0.05)
-    async with calling() as (websocket, call, _):
-        await websocket.send(line.media(SOUND, 1))
-        await soon(call.until(lambda call: call.made_samples > 5 * 160))
-        with capture_logs() as logged:
-            for number in range(2, 22):
-                await websocket.send(line.media(SOUND, number))
-            await soon(call.until(lambda call: len(call.heard) == 21))
-        assert [entry["event"] for entry in logged] == ["line_stood_still"]
 
 
 async def test_returning_marks_tell_what_was_played() -> None:

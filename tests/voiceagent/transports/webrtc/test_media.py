@@ -54,6 +54,18 @@ async def test_what_is_lost_is_concealed_so_that_no_time_is_missing() -> None:
     assert np.sqrt(np.mean(sound**2, axis=1))[5:].min() > 1000, "no hole is left"
 
 
+async def test_what_stands_for_a_gap_is_told_from_what_came() -> None:
+    """The call may have put silence in for it already."""
+    heard: list[Samples] = []
+    gaps: list[Samples] = []
+    audio = CallerAudio(heard.append, Clock(), gaps.append)
+    first, second = packets(2)
+    audio.take(first)
+    audio.take(second._replace(timestamp=(second.timestamp + 19 * 960) % 2**32))  # 0.38 s of silence
+    assert [len(sound) for sound in heard] == [HEARD] * 2
+    assert sum(map(len, gaps)) == 19 * HEARD
+
+
 async def test_a_packet_behind_a_gap_is_heard_though_no_other_follows() -> None:
     heard: list[Samples] = []
     audio = CallerAudio(heard.append, asyncio.get_running_loop().time)

@@ -164,14 +164,16 @@ class Encoder:
         """What happens to the caller's sound. The protocol's positions count padding and silence in."""
         detection = self.settings.turn_detection
         match notification:
-            case notify.NotifySpeechStarted(item_id, at_s):
+            case notify.NotifySpeechStarted(item_id, at_s, not_before_s):
                 padding_s = detection.prefix_padding_s if detection else 0.0
-                place: dict[str, Any] = {"item_id": item_id, "audio_start_ms": _ms(at_s - padding_s)}
+                from_s = max(at_s - padding_s, not_before_s)
+                place: dict[str, Any] = {"item_id": item_id, "audio_start_ms": _ms(from_s)}
                 return {"type": "input_audio_buffer.speech_started", **place}
-            case notify.NotifySpeechStopped(item_id, at_s):
+            case notify.NotifySpeechStopped(item_id, at_s, sound_end_s):
                 server_vad = detection is not None and detection.kind == "server_vad"
                 silence_s = detection.silence_s if detection and server_vad else 0.0
-                place = {"item_id": item_id, "audio_end_ms": _ms(at_s + silence_s)}
+                end_s = at_s + silence_s if sound_end_s is None else sound_end_s
+                place = {"item_id": item_id, "audio_end_ms": _ms(end_s)}
                 return {"type": "input_audio_buffer.speech_stopped", **place}
             case notify.NotifyInputCommitted(item_id, previous_id):
                 place = {"item_id": item_id, "previous_item_id": previous_id}

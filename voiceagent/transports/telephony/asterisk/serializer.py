@@ -14,7 +14,6 @@ from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
-from voiceagent.transports.realtime.protocol.errors import shorten
 from voiceagent.transports.telephony.stream.json_messages import Digit, Text, read_fields, read_text
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
@@ -70,18 +69,15 @@ class AsteriskSerializer:
         self._json = False
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """What Asterisk says. Raises ProtocolError."""
+        """What Asterisk says; nothing of what comes before MEDIA_START. Raises ProtocolError."""
         if isinstance(message, bytes):
-            if self._format is None:
-                raise ProtocolError("sound came before MEDIA_START")
-            return Media(message)
+            return None if self._format is None else Media(message)
         in_json = message.lstrip().startswith("{")
         said = _read_json(message) if in_json else _read_plain(message)
         if not isinstance(said, Unknown) and said["event"] == "MEDIA_START":
             return self._start(said, in_json)
         if self._format is None:
-            event = said.name if isinstance(said, Unknown) else said["event"]
-            raise ProtocolError(f"{shorten(event)} came before MEDIA_START")
+            return None
         if isinstance(said, Unknown):
             return said
         if said["event"] == "DTMF_END":

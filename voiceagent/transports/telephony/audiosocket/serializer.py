@@ -35,7 +35,7 @@ class AudioSocketSerializer:
         self._started = False
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """What Asterisk says. Raises ProtocolError."""
+        """What Asterisk says; nothing of what comes before the call's UUID. Raises ProtocolError."""
         assert isinstance(message, bytes)  # TCP has no text
         kind, body = message[0], message[HEAD_BYTES:]
         if kind == IDENTITY:
@@ -43,7 +43,7 @@ class AudioSocketSerializer:
         if kind == HANG_UP:
             return Stopped("the caller hung up")
         if not self._started:
-            raise ProtocolError(f"a message of kind {kind:#04x} came first; allowed: the call's UUID, 0x01")
+            return None
         match kind:
             case _ if kind == SOUND:
                 return Media(body)

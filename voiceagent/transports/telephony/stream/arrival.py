@@ -1,11 +1,6 @@
-"""The caller's sound as it arrives: put in order, silence where it is late, its bytes in order.
-
-Pure: time is an argument.
-"""
+"""The caller's sound as it arrives: put in order, its bytes in order. Pure."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -40,67 +35,6 @@ class ReorderBuffer:
             ready.append(self._waiting.pop(self._next))
             self._next += 1
         return ready
-
-
-LATE_S = 0.1
-"""Sound that has not come for this long is late: longer than the jitter of a working line."""
-OVERSLEPT_S = 0.05
-"""Woken this much later than asked for, the server stood still."""
-SURPLUS_S = 0.5
-"""More silence than this is not taken back: a line that stood still for long would leave turns without an end
-for as long, where it sends no silence.
-"""
-
-
-class SilenceFiller:
-    """Silence where the caller's sound is late: counts it against the clock, monotonic seconds.
-
-    The end of a turn is found in seconds of sound, so a line that sends nothing (a phone that leaves silence
-    out, a network that stands still) would never end one. Sound that comes after all is taken, so that no
-    word is lost; the silence that stood in for it is taken back from the next gap, up to `SURPLUS_S`. Where
-    it was the server that stood still, what came in the meantime is let in first: a pause of the server's is
-    none of the caller's.
-    """
-
-    def __init__(self) -> None:
-        self._began_s: float | None = None
-        self._last_s = 0.0
-        self._taken_s = 0.0
-        self._look_s = math.inf
-        self._gap_s = 0.0  # the newest, until it is told of
-
-    def took(self, seconds: float, now_s: float) -> float:
-        """The caller's sound arrived. Gives for how long the line stood still, where sound comes that was
-        late by more than `SURPLUS_S`, and once; else 0.
-        """
-        if self._began_s is None:
-            self._began_s = now_s - seconds
-        elif now_s - self._last_s > LATE_S:
-            self._gap_s = now_s - self._last_s
-        self._last_s = now_s
-        self._taken_s += seconds
-        surplus_s = self._taken_s - (now_s - self._began_s) - SURPLUS_S
-        if surplus_s <= 0:
-            return 0.0
-        self._taken_s -= surplus_s
-        gap_s, self._gap_s = self._gap_s, 0.0
-        return gap_s
-
-    def missing_s(self, now_s: float) -> float:
-        """Seconds of silence to put in now, which count as taken; 0 before the first sound."""
-        if now_s > self._look_s + OVERSLEPT_S:
-            self._last_s = now_s
-        if self._began_s is None or now_s - self._last_s < LATE_S:
-            return 0.0
-        missing_s = max(0.0, now_s - self._began_s - self._taken_s)
-        self._taken_s += missing_s
-        return missing_s
-
-    def next_s(self, now_s: float) -> float:
-        """When to look again; a later look tells that the server stood still."""
-        late_at_s = self._last_s + LATE_S
-        self._look_s = late_at_s if self._began_s is not None and late_at_s > now_s else now_s + LATE_S
-        return self._look_s
 
 
 _SURE = 4.0  # times as rough: recorded voices are 12 to 57 times, white noise of -20 dB 11 and quieter more

@@ -101,6 +101,10 @@ class ConnectedMessage(TypedDict):
     event: Literal["connected"]
 
 
+_BEFORE_START = frozenset({"start", "stop", "error"})
+"""What means something before `start`; the rest is dropped, as providers' parts do not start in step."""
+
+
 class JsonStream(ABC):
     """One stream.
 
@@ -119,10 +123,12 @@ class JsonStream(ABC):
         self._media_head = ""  # a message with sound, up to the sound
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """What the provider says. Raises ProtocolError."""
+        """What the provider says; nothing of what comes before `start` but its end. Raises ProtocolError."""
         said = read_text(self.messages, message)
         if isinstance(said, Unknown):
             return said
+        if self._stream_id is None and said["event"] not in _BEFORE_START:
+            return None
         match said["event"]:
             case "media":
                 self._of_stream(said)
@@ -138,7 +144,8 @@ class JsonStream(ABC):
                 self._of_stream(said)
                 return MarkPlayed(said["mark"]["name"])
             case "stop":
-                self._of_stream(said)
+                if self._stream_id is not None:
+                    self._of_stream(said)
                 return Stopped(f"{self.provider} stopped the stream")
             case "connected":
                 return None
@@ -169,8 +176,6 @@ class JsonStream(ABC):
         return Media(sound, media.get("chunk"))
 
     def _of_stream(self, said: Mapping[str, object]) -> None:
-        """Raises ProtocolError where a message comes before `start`, or is not the stream's."""
-        if self._stream_id is None:
-            raise ProtocolError(f"{said['event']} came before start")
+        """Raises ProtocolError where a message is not the stream's."""
         if said.get(self.id_field) != self._stream_id:
             raise wrong(self.id_field, said.get(self.id_field), f"the stream's own, {self._stream_id}")

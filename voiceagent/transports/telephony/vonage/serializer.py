@@ -14,7 +14,6 @@ from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
-from voiceagent.transports.realtime.protocol.errors import shorten
 from voiceagent.transports.telephony.stream.json_messages import Digit, Parameters, Text, read_text, wrong
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
@@ -88,17 +87,14 @@ class VonageSerializer:
         self._format: AudioFormat | None = None
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """What Vonage says. Raises ProtocolError."""
+        """What Vonage says; nothing of what comes before its first message. Raises ProtocolError."""
         if isinstance(message, bytes):
-            if self._format is None:
-                raise ProtocolError("sound came before websocket:connected")
-            return Media(message)
+            return None if self._format is None else Media(message)
         said = read_text(_MESSAGES, message)
         if not isinstance(said, Unknown) and said["event"] == "websocket:connected":
             return self._start(said)
         if self._format is None:
-            event = said.name if isinstance(said, Unknown) else said["event"]
-            raise ProtocolError(f"{shorten(event)} came before websocket:connected")
+            return None
         if isinstance(said, Unknown):
             return said
         if said["event"] == "websocket:dtmf":

@@ -49,6 +49,13 @@ def test_the_caller_speaks_and_is_understood() -> None:
     assert events[-1]["usage"] == {"type": "duration", "seconds": 1.0}
 
 
+def test_an_item_begins_where_the_sound_of_the_one_before_ends_at_the_earliest() -> None:
+    wire = Wire(call_settings(turn_detection=turn_detection(prefix_padding_s=0.3, silence_s=0.2)))
+    (stopped,) = wire.notify(notify.NotifySpeechStopped("item_1", 3.968, 4.256))
+    (started,) = wire.notify(notify.NotifySpeechStarted("item_2", 4.4, 4.256))
+    assert stopped["audio_end_ms"] == started["audio_start_ms"] == 4256
+
+
 def test_speech_never_begins_before_the_call() -> None:
     assert Wire().notify(notify.NotifySpeechStarted("item_1", 0.1))[0]["audio_start_ms"] == 0
 

@@ -63,7 +63,6 @@ def test_the_agents_sound_and_the_hang_up_are_framed():
 @pytest.mark.parametrize(
     ("before", "message", "said"),
     [
-        (b"", SOUND, "a message of kind 0x10 came first"),
         (b"", b"\x01\x00\x02ab", "the UUID has 2 bytes; allowed: 16"),
         (IDENTITY, IDENTITY, "a second UUID came"),
         (IDENTITY, b"\x03\x00\x01x", "digit is 'X'"),

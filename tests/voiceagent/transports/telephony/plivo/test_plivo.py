@@ -109,7 +109,6 @@ def test_checkpoints_and_clearing_carry_the_stream():
 @pytest.mark.parametrize(
     ("before", "message", "said"),
     [
-        ("", media(b"\xff"), "media came before start"),
         ("", start("audio/opus"), "mediaFormat is ('audio/opus', 8000); allowed: ('audio/x-mulaw', 8000)"),
         ("", start(headers=7), "extra_headers is 7"),
         (start(), start(), "a second start came"),

@@ -100,7 +100,6 @@ def test_mark_and_clear_carry_the_stream():
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        (line.media(b"\xff", 1), "media came before start"),
         (line.start(streamSid=""), "streamSid is ''"),
         (line.start(streamSid="MZother"), "allowed: the stream's own, MZother"),
         (line.start(callSid=None), "callSid is None"),

@@ -76,8 +76,6 @@ def test_a_mark_is_a_notice_that_vonage_sends_back():
 @pytest.mark.parametrize(
     ("before", "message", "said"),
     [
-        ("", b"\x00\x00", "sound came before websocket:connected"),
-        ("", '{"event":"websocket:dtmf","digit":"5"}', "came before websocket:connected"),
         ("", connected(44_100), "'audio/l16;rate=44100'; allowed: audio/l16;rate=8000"),
         ("", '{"event":"websocket:connected","content-type":"audio/opus"}', "content-type is 'audio/opus'"),
         ("", connected(headers=12), "headers is 12; allowed: an object"),
