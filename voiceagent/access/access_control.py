@@ -27,11 +27,12 @@ _USUAL_LIMITS = AccessLimits()
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """A caller who was let in. session: fields of the session that his secret prescribes. names: those that
-    he is known by, and the most calls of each.
+    he is known by, and the most calls of each. secret: SHA-256 of his client secret, "" for an owner.
     """
 
     session: dict[str, Any] = field(default_factory=dict)
     names: Mapping[str, int] = field(default_factory=dict)
+    secret: str = ""
 
 
 class Admission:
@@ -63,6 +64,7 @@ class Admission:
         self._wrong_keys = WrongKeys() if wrong_keys is None else wrong_keys
         self._shares = Shares() if shares is None else shares
         self.others: OtherGateways = NoOtherGateways()
+        self._openers: dict[str, str] = {}  # of calls that go on, those that client secrets opened
 
     def new_secret(self, session: dict[str, Any], lifetime_s: float) -> ClientSecret:
         """A client secret for such sessions, which is accepted here from now on."""
@@ -86,7 +88,8 @@ class Admission:
         # first: a page's secret is no wrong key, and must not count as one
         secret = self.secrets.find(key, self.clock())
         if secret is not None:
-            return Admitted(secret.session, self._names(headers, peer, "secret", secret.value))
+            names = self._names(headers, peer, "secret", secret.value)
+            return Admitted(secret.session, names, sha256(secret.value.encode()).hexdigest())
         self._check_key(headers, peer)
         return Admitted({}, self._names(headers, peer, "key", key))
 
@@ -95,7 +98,13 @@ class Admission:
         self.rules.check(headers, peer)
         self._check_key(headers, peer)
 
-    async def begin_call(self, caller: Admitted) -> Callable[[], None]:
+    def may_control(self, secret: str, call_id: str) -> bool:
+        """Return whether a caller may control a call of this process: an owner any, the holder of a client
+        secret those that it opened. secret: as `Admitted` has it.
+        """
+        return not secret or self._openers.get(call_id) == secret
+
+    async def begin_call(self, caller: Admitted, call_id: str) -> Callable[[], None]:
         """Count a call of a caller; gives what counts it off again, once. Raises NotAdmitted."""
         here = self._shares.take(caller.names)
         if isinstance(here, str):
@@ -112,7 +121,10 @@ class Admission:
         def call_over() -> None:
             here()
             everywhere()
+            self._openers.pop(call_id, None)
 
+        if caller.secret:
+            self._openers[call_id] = caller.secret
         return call_over
 
     def sees_details(self, headers: Mapping[str, str], peer: str) -> bool:

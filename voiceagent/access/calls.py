@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import structlog
 
 from llmcore.policies.admission import Refusal
 from voiceagent.access.slots import Slots
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, CallRefused, Client, OpenCall
+from voiceagent.session.call_clients import CallClients
 
 log = structlog.get_logger()
 
@@ -25,6 +27,14 @@ ELSEWHERE_S = 1.0
 
 CLOSE_S = 5.0
 """How long a call that has ended may take to stop, and to be written down."""
+
+
+class OpenedCall(NamedTuple):
+    """A call that is going on. defaults: the settings that it was opened with."""
+
+    call: Call
+    clients: CallClients
+    defaults: CallSettings
 
 
 class Calls:
@@ -44,7 +54,7 @@ class Calls:
         self._refusal = refusal
         self._count = count
         self._open: OpenCall | None = None
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, OpenedCall] = {}
         self._monitoring: set[asyncio.Task[None]] = set()
         self._tools: set[asyncio.Task[None]] = set()  # of calls that are over
         self._changed = asyncio.Event()
@@ -75,11 +85,12 @@ class Calls:
         try:
             if refusal := self._refusal(self._slots.taken - 1):
                 raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
-            call = opener(call_id, client, model)
+            clients = CallClients(client)
+            call = opener(call_id, clients, model)
         except BaseException:
             self._slots.release()
             raise
-        self._calls[call_id] = call
+        self._calls[call_id] = OpenedCall(call, clients, call.settings)
         self._count(len(self._calls))
         monitoring = asyncio.create_task(self._monitor(call_id, call), name=f"call {call_id}")
         self._monitoring.add(monitoring)
@@ -90,12 +101,18 @@ class Calls:
         """The ids of the calls that are going on."""
         return tuple(self._calls)
 
+    def find(self, call_id: str) -> OpenedCall | None:
+        """Return the call of this id, None where it does not go on here."""
+        return self._calls.get(call_id)
+
     def hang_up(self, call_id: str) -> bool:
         """End a call, over whichever transport; whether it goes on here."""
-        call = self._calls.get(call_id)
-        if call is None:
+        opened = self._calls.get(call_id)
+        if opened is None:
             return False
-        ending = asyncio.create_task(call.close("the call was hung up by its id"), name=f"end {call_id}")
+        ending = asyncio.create_task(
+            opened.call.close("the call was hung up by its id"), name=f"end {call_id}"
+        )
         self._monitoring.add(ending)
         ending.add_done_callback(self._monitoring.discard)
         return True
@@ -115,7 +132,7 @@ class Calls:
                     log.info("waiting_for_tools", tools=sorted(tool.get_name() for tool in self._tools))
                     await asyncio.wait(self._tools)
         except TimeoutError:
-            calls = list(self._calls.values())
+            calls = [opened.call for opened in self._calls.values()]
             await asyncio.gather(*(call.close("the server is shutting down") for call in calls))
         await self._written()
 

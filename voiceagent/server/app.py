@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.gpu import watch_gpus
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
+from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked, not_found
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
 
@@ -170,6 +171,12 @@ class Server:
     async def hang_up(self, call_id: str) -> bool:
         """Nobody else has calls."""
         return False
+
+    async def sideband(
+        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """See `WholeServer`: there is no other process."""
+        yield not_found(asked.call_id)
 
 
 class VoiceApp(Starlette):

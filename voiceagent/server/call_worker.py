@@ -37,6 +37,7 @@ from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
+from voiceagent.transports.realtime.sidebands.messages import SidebandAsked
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketEndpoint
 from voiceagent.validation.errors import CommandFailed
 
@@ -96,6 +97,8 @@ class CallWorker:
         return {
             "metrics": single_answer(self._collect),
             "hang_up": single_answer(self._hang_up),
+            "has_call": single_answer(self._has_call),
+            "sideband": self._routes.sidebands.serve_stream,
             "keep_secret": single_answer(self._keep_secret),
             "troubles": single_answer(self._troubles),
             "drain": single_answer(self._calls.drain),
@@ -186,6 +189,9 @@ class CallWorker:
 
     async def _hang_up(self, call_id: str) -> bool:
         return self._routes.end(call_id)
+
+    async def _has_call(self, asked: SidebandAsked) -> bool:
+        return self._routes.sidebands.has(asked)
 
     async def _keep_secret(self, secret: ClientSecret) -> None:
         self._routes.keep_secret(secret)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, Protocol
@@ -39,6 +39,8 @@ from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import answering, under_realtime
+from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
+from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.routes import telephony_routes
@@ -79,6 +81,11 @@ class WholeServer(Protocol):
     async def hang_up(self, call_id: str) -> bool:
         """End a call that another process of this server has; whether one had it."""
 
+    def sideband(
+        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """Attach to a call that another process of this server has: as `Relay` has it."""
+
 
 class Routes:
     """Routes and calls of one process. Raises ConfigError where the configuration cannot be used."""
@@ -114,6 +121,7 @@ class Routes:
         self.shared = shared_state(config, self._admission.secrets, metrics)
         if self.shared is not None:
             self._admission.others = self.shared
+        self.sidebands = Sidebands(self.calls.find, self._admission, server.sideband, config.limits)
         reached = network(config.webrtc, os.environ, config.source)
         self.webrtc = WebRtcEndpoint(
             self.calls.open,
@@ -139,7 +147,7 @@ class Routes:
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        realtime = RealtimeEndpoint(self.calls.open, self._admission, self._limits)
+        realtime = RealtimeEndpoint(self.calls.open, self._admission, self._limits, self.sidebands)
         secrets = SecretsEndpoint(self._admission, self._settings, self._share_secret, self._limits)
         page = Page()
         return Starlette(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from voiceagent.server.load import ProcessLoad
 from voiceagent.server.status import Judged
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.spans import Span
+from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked
 from voiceagent.webhooks.message import WebhookEvent
 
 ANSWER_S = 2.0
@@ -101,6 +102,14 @@ class SupervisorClient:
     async def share_secret(self, secret: ClientSecret) -> None:
         """Have all workers know a client secret."""
         await self._connection.ask("share_secret", secret)
+
+    async def sideband(
+        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """See `WholeServer`."""
+        async with aclosing(self._connection.stream("sideband", asked, messages)) as values:
+            async for value in values:
+                yield value
 
     async def hang_up(self, call_id: str) -> bool:
         """Whether one of the workers had the call, which ends."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -36,6 +37,7 @@ from voiceagent.server.supervisor_client import LlmStatus
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
+from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked, not_found
 
 LLM_STATUS_S = 0.25
 """How often workers are told how busy the LLM is, if that has changed."""
@@ -124,6 +126,7 @@ class Workers:
             "triage": single_answer(lambda _: self.triage()),
             "share_secret": single_answer(self.share_secret),
             "hang_up": single_answer(self.hang_up),
+            "sideband": self.sideband,
         }
 
     async def _answer_rate(self, _: None) -> int:
@@ -209,6 +212,18 @@ class Workers:
         # here too: a worker that is started later asks for them
         self._secrets.keep(secret, time.monotonic())
         await self.pool.ask("keep_secret", secret, ANSWER_S, starting=True)
+
+    async def sideband(
+        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """See `WholeServer`: pass a sideband on to the worker that has the call."""
+        having = [worker for worker, has in (await self.pool.ask("has_call", asked, ANSWER_S)).items() if has]
+        if not having:
+            yield not_found(asked.call_id)
+            return
+        async with aclosing(self.pool.stream(having[0], "sideband", asked, messages)) as values:
+            async for value in values:
+                yield value
 
     async def hang_up(self, call_id: str) -> bool:
         """End a call, whichever worker has it; whether one had it."""

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.websockets import WebSocketClose
+from starlette.websockets import WebSocket, WebSocketClose
 
 from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
@@ -106,6 +106,15 @@ def _not_there(routes: list[Route]) -> ASGIApp:
         await _refusal(404, "not_found", message)(scope, receive, send)
 
     return refuse
+
+
+async def deny(
+    websocket: WebSocket, status: int, code: str, message: str, headers: dict[str, str] | None = None
+) -> None:
+    """Refuse a handshake, in the words of the protocol."""
+    refusal = _refusal(status, code, message)
+    refusal.headers.update(headers or {})
+    await websocket.send_denial_response(refusal)
 
 
 def _refusal(status: int, code: str, message: str, param: str | None = None) -> Response:

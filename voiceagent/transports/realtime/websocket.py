@@ -7,7 +7,6 @@ closes with code 1009 (`ws_max_size`).
 
 from __future__ import annotations
 
-from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket
 
 from audio.pcm import Samples
@@ -15,12 +14,14 @@ from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.session.call import CallRefused, OpenCall, new_id
+from voiceagent.session.call import CallRefused, OpenCall, conversation_id, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
+from voiceagent.transports.realtime.http import deny
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
+from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.websocket import WebSocketWire, address_of
 
 
@@ -29,7 +30,7 @@ class WebSocketClient:
 
     def __init__(self, call_id: str) -> None:
         self.outbox: Outbox[str] = Outbox()
-        self._encoder = Encoder(call_id, new_id("conv"))
+        self._encoder = Encoder(call_id, conversation_id(call_id))
 
     def notify(self, notification: notify.Notification) -> None:
         """Notify the client."""
@@ -52,14 +53,19 @@ class WebSocketClient:
 
 
 class RealtimeEndpoint:
-    """Serves calls. limits: what each may take."""
+    """Serves calls. limits: what each may take. sidebands: serves connections to calls that go on."""
 
     def __init__(
-        self, open_call: OpenCall, admission: Admission, limits: TransportLimits = USUAL_LIMITS
+        self,
+        open_call: OpenCall,
+        admission: Admission,
+        limits: TransportLimits = USUAL_LIMITS,
+        sidebands: Sidebands | None = None,
     ) -> None:
         self._open_call = open_call
         self._admission = admission
         self._limits = limits
+        self._sidebands = sidebands
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
@@ -67,25 +73,28 @@ class RealtimeEndpoint:
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
         except NotAdmitted as refused:
-            await _deny(websocket, refused.status, refused.code, str(refused))
+            await deny(websocket, refused.status, refused.code, str(refused))
             return
         query = websocket.query_params
-        if "call_id" in query or query.get("intent", "conversation") != "conversation":
+        if "call_id" in query and self._sidebands is not None:
+            await self._sidebands.serve(websocket, caller)
+            return
+        if query.get("intent", "conversation") != "conversation":
             message = f"{websocket.url.query!r}: only new conversations are served here; allowed: model"
-            await _deny(websocket, 400, "invalid_value", message)
+            await deny(websocket, 400, "invalid_value", message)
             return
         call_id = new_id("sess")
         client = WebSocketClient(call_id)
         try:
-            call_over = await self._admission.begin_call(caller)
+            call_over = await self._admission.begin_call(caller, call_id)
         except NotAdmitted as refused:
-            await _deny(websocket, refused.status, refused.code, str(refused))
+            await deny(websocket, refused.status, refused.code, str(refused))
             return
         try:
             call = self._open_call(call_id, client, query.get("model", ""))
         except CallRefused as refused:
             call_over()
-            await _deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
+            await deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
             return
         call.join_trace(websocket.headers.get("traceparent", ""))
         offered = websocket.scope["subprotocols"]
@@ -95,10 +104,3 @@ class RealtimeEndpoint:
             await Connection(wire, client.outbox, call, limits=self._limits).run(handler)
         finally:
             call_over()
-
-
-async def _deny(
-    websocket: WebSocket, status: int, code: str, message: str, headers: dict[str, str] | None = None
-) -> None:
-    error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
-    await websocket.send_denial_response(JSONResponse({"error": error}, status, headers))

@@ -80,7 +80,7 @@ class WebRtcEndpoint:
         client = WebRtcClient(call_id)
         session = caller.session | asked.session
         # before the call is made: many offers at once must not pass a limit together
-        call_over = await self._admission.begin_call(caller)
+        call_over = await self._admission.begin_call(caller, call_id)
         try:
             call = self._open_call(call_id, client, asked.model)
         except BaseException:
