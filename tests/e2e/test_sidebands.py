@@ -39,7 +39,9 @@ async def address(
         tmp_path, f'api_keys_env = "KEYS"\nworkers = {request.param}', FixedLlm="tool_engine:ToolLlm"
     )
     text = config.read_text()
-    options = 'ttft_s = 0.1          # from the request to the first word\nword_s = 0.01         # between words\n'
+    options = (
+        "ttft_s = 0.1          # from the request to the first word\nword_s = 0.01         # between words\n"
+    )
     assert options in text
     config.write_text(text.replace(options, ""))
     async with served(config) as address:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,6 +11,8 @@ from starlette.routing import WebSocketRoute
 
 from voiceagent.access.access_control import Admission
 from voiceagent.access.auth import ApiKeys
+from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
+from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked, not_found
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 
 __all__ = ["MAX_MESSAGE_BYTES", "SEND_BUFFER_BYTES", "RealtimeServer", "serving"]
@@ -25,6 +27,12 @@ class RealtimeServer(ScriptedServer):
         super().__init__(prepare)
         self.admission = Admission(keys)
 
+    async def elsewhere(
+        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """There is no other process."""
+        yield not_found(asked.call_id)
+
     @property
     def url(self) -> str:
         """Where a WebSocket client connects."""
@@ -37,6 +45,7 @@ async def serving(
 ) -> AsyncIterator[RealtimeServer]:
     """A server that runs for the length of the block."""
     server = RealtimeServer(keys, prepare)
-    endpoint = RealtimeEndpoint(server.open_call, server.admission)
+    sidebands = Sidebands(server.find, server.admission, server.elsewhere)
+    endpoint = RealtimeEndpoint(server.open_call, server.open_transcription, server.admission, sidebands)
     async with server.serving([WebSocketRoute("/v1/realtime", endpoint.serve)], SEND_BUFFER_BYTES):
         yield server

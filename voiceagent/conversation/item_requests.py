@@ -9,7 +9,14 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import History, HistoryLimits, MessageItem, ToolOutputItem, TooMuch, UnknownItem
+from voiceagent.conversation.history import (
+    History,
+    HistoryLimits,
+    MessageItem,
+    ToolOutputItem,
+    TooMuch,
+    UnknownItem,
+)
 from voiceagent.conversation.mcp import McpApprovalResponse
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.played_text import PlayedText

@@ -59,7 +59,7 @@ class Server:
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._triage = Triage(self._collect)
         self._slots = LocalSlots(config.server.max_calls)
-        self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s)
+        self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s, self._transcribing)
         self._exporter = new_exporter(config, self._metrics)
         following = Following() if self._exporter is None else Following(self._exporter.send)
         self._routes = Routes(config, self._slots, self._metrics, self, following)
@@ -111,7 +111,7 @@ class Server:
             audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
         ):
             monitoring = [
-                asyncio.create_task(self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"),
+                asyncio.create_task(self._llm_monitor.run(lambda: self._slots.answered), name="LLM monitor"),
                 asyncio.create_task(self._parts.run(), name="parts monitor"),
                 asyncio.create_task(self._loop.run(), name="loop monitor"),
                 asyncio.create_task(self._load.run(), name="load"),
@@ -130,9 +130,10 @@ class Server:
         """What is given up while there is too much to do."""
         return self._llm_monitor.shedder
 
-    def refusal(self, calls: int) -> Refusal | None:
-        """Why one more call would not be served in time, if it would not; counted."""
-        return self._load.refusal(calls) or self._llm_monitor.refusal(calls)
+    def refusal(self, calls: int, answered: int | None) -> Refusal | None:
+        """See `WholeServer`."""
+        late = self._load.refusal(calls)
+        return late if late is not None or answered is None else self._llm_monitor.refusal(answered)
 
     async def load(self) -> dict[str, Any]:
         """The body of `GET /load`."""
@@ -140,13 +141,16 @@ class Server:
 
     def _told_load(self) -> dict[str, Any]:
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
-        outlook = monitor.outlook(self._slots.taken)
+        outlook = monitor.outlook(self._slots.answered)
         return load_report(self._calls.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
         calls, troubles = len(self._calls), self._parts.troubles()
         return health(self._config, self._calls.state, calls, self._llm_monitor, troubles, self._loop)
+
+    def _transcribing(self) -> int:
+        return self._calls.transcribing
 
     def _other_troubles(self) -> dict[str, str]:
         return self._routes.troubles()

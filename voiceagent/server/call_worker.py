@@ -75,7 +75,7 @@ class CallWorker:
         self._connections = connections
         self._metrics = Metrics()
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
-        self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s)
+        self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s, self._transcribing)
         self._supervisor = SupervisorClient(supervisor, self._metrics, self._load)
         told = self._supervisor
         send_spans = told.send_spans if config.otlp.endpoint else None
@@ -177,6 +177,9 @@ class CallWorker:
         assert endpoint is not None  # the supervisor listens for what is configured
         with suppress(OSError):  # whoever called has gone meanwhile
             await endpoint.take(connection)
+
+    def _transcribing(self) -> int:
+        return self._calls.transcribing
 
     def _loop_stalled(self, clock_s: float, lag_s: float) -> None:
         self._routes.loop_stalled(clock_s, lag_s)

@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 from starlette.applications import Starlette
@@ -32,7 +33,7 @@ from voiceagent.server.sharing import Gateway, shared_state
 from voiceagent.server.startup import webhook_sender
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import tracer
-from voiceagent.session.call import Call, CallRefused, Client, OpenCall
+from voiceagent.session.call import Call, CallRefused, Client
 from voiceagent.session.keeping import Keeping, kept_and_traced
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
@@ -60,8 +61,11 @@ FOR_OWNERS = "this is for holders of an API key (server.api_keys_env)"
 class WholeServer(Protocol):
     """What routes ask of the whole server, whether that is its own process or has others beside it."""
 
-    def refusal(self, calls: int) -> Refusal | None:
-        """Why one more call beside `calls` others would not be served in time, if it would not; counted."""
+    def refusal(self, calls: int, answered: int | None) -> Refusal | None:
+        """Why one more call beside `calls` others would not be served in time, if it would not; counted.
+
+        answered: how many of the others the LLM answers; None where this one only transcribes.
+        """
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
@@ -122,14 +126,18 @@ class Routes:
         if self.shared is not None:
             self._admission.others = self.shared
         self.sidebands = Sidebands(self.calls.find, self._admission, server.sideband, config.limits)
-        reached = network(config.webrtc, os.environ, config.source)
-        self.webrtc = WebRtcEndpoint(
+        self.webrtc = self._webrtc_endpoint()
+
+    def _webrtc_endpoint(self) -> WebRtcEndpoint:
+        """The endpoint of calls over WebRTC."""
+        return WebRtcEndpoint(
             self.calls.open,
+            self.calls.open_transcription,
             self._admission,
-            reached,
+            network(self._config.webrtc, os.environ, self._config.source),
             self._hang_up_elsewhere,
-            config.limits,
-            metrics.datagrams_not_read.inc,
+            self._config.limits,
+            self._metrics.datagrams_not_read.inc,
         )
 
     def _phone_routes(self, rules: AccessRules) -> list[BaseRoute]:
@@ -147,7 +155,9 @@ class Routes:
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        realtime = RealtimeEndpoint(self.calls.open, self._admission, self._limits, self.sidebands)
+        realtime = RealtimeEndpoint(
+            self.calls.open, self.calls.open_transcription, self._admission, self.sidebands, self._limits
+        )
         secrets = SecretsEndpoint(self._admission, self._settings, self._share_secret, self._limits)
         page = Page()
         return Starlette(
@@ -176,7 +186,8 @@ class Routes:
 
     def ready(self, services: Services) -> None:
         """Take calls from now on."""
-        self.calls.ready(self._opener(services))
+        open_call = self._opener(services)
+        self.calls.ready(partial(open_call, transcribes=False), partial(open_call, transcribes=True))
 
     def loop_stalled(self, clock_s: float, lag_s: float) -> None:
         """The event loop woke `lag_s` too late."""
@@ -233,11 +244,13 @@ class Routes:
         if self.shared is not None:
             self.shared.calls_changed()
 
-    def _opener(self, services: Services) -> OpenCall:
+    def _opener(self, services: Services) -> Callable[..., Call]:
         follow = self._follower(services)
 
-        def open_call(call_id: str, client: Client, model: str) -> Call:
+        def open_call(call_id: str, client: Client, model: str, transcribes: bool) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
+            if transcribes:
+                return open_transcription(call_id, client, settings.as_transcription())
             if self._upstream is not None:
                 settings = replace(settings, voice=self._upstream.config.voice)
             make = self._agents.of_model(model)
@@ -249,6 +262,12 @@ class Routes:
                     call_id, services, settings, client, self._upstream, keeping, agent, observer
                 )
             return Session(call_id, services, settings, client, keeping, agent, observer)
+
+        def open_transcription(call_id: str, client: Client, settings: CallSettings) -> Call:
+            if self._upstream is not None:
+                raise CallRefused("calls go to an upstream here; there are no transcription sessions", 400)
+            observer = None if self.webhooks is None else self.webhooks.call(call_id)
+            return Session(call_id, services, settings, client, follow(call_id, settings), None, observer)
 
         return open_call
 

@@ -49,12 +49,12 @@ class SupervisorClient:
                 async for status in statuses:
                     self.shedder.level, self._refusal = status
 
-    def refusal(self, calls: int) -> Refusal | None:
-        """Why a call beside so many is refused; None where it is not."""
+    def refusal(self, calls: int, answered: int | None) -> Refusal | None:
+        """See `WholeServer`."""
         # its own first: a process that is late must not wait for another's word
         if late := self._load.refusal(calls):
             return late
-        if self._refusal is None or not calls:
+        if self._refusal is None or not answered:
             return None
         self._metrics.llm.call_refused(self._refusal)
         return self._refusal

@@ -108,6 +108,11 @@ class Workers:
         """How many there are now."""
         return self._slots.taken
 
+    @property
+    def answered(self) -> int:
+        """How many of them the LLM answers."""
+        return self._slots.answered
+
     def close(self) -> None:
         """All workers have ended: what they counted their calls in goes."""
         self._counts.close()
@@ -148,7 +153,7 @@ class Workers:
         sent: LlmStatus | None = None
         while True:
             # A worker knows itself whether a call would be the only one, which is never refused.
-            now = LlmStatus(self.shedder.level, self._llm_monitor.outlook(max(1, self._slots.taken)))
+            now = LlmStatus(self.shedder.level, self._llm_monitor.outlook(max(1, self._slots.answered)))
             if now != sent:
                 sent = now
                 yield now
@@ -165,9 +170,9 @@ class Workers:
         """What is given up while there is too much to do."""
         return self._llm_monitor.shedder
 
-    def refusal(self, calls: int) -> Refusal | None:
-        """Why one more call would not be served in time, if it would not; counted."""
-        return self._llm_monitor.refusal(calls)
+    def refusal(self, calls: int, answered: int | None) -> Refusal | None:
+        """See `WholeServer`."""
+        return None if answered is None else self._llm_monitor.refusal(answered)
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
@@ -188,7 +193,7 @@ class Workers:
     def load_now(self) -> dict[str, Any]:
         """What `load` gives, without waiting."""
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
-        outlook = monitor.outlook(self._slots.taken)
+        outlook = monitor.outlook(self._slots.answered)
         return load_report(self.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def metrics_page(self) -> bytes:

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from call_settings import call_settings
 from structlog.testing import capture_logs
 
 from voiceagent.access.calls import Calls
@@ -15,6 +16,7 @@ class FakeCall:
     """A call that ends when it is told to, or closed."""
 
     def __init__(self) -> None:
+        self.settings = call_settings()
         self.over, self.written = asyncio.Event(), asyncio.Event()
         self.written.set()
         self.closed_for = ""
@@ -41,7 +43,7 @@ class World:
         self.opened: list[tuple[str, str]] = []
 
     def ready(self) -> World:
-        self.calls.ready(self._make)
+        self.calls.ready(self._make, self._make)
         return self
 
     def open(self, call_id: str) -> Any:

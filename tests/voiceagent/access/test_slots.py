@@ -40,9 +40,9 @@ def test_the_slots_of_a_worker_that_died_are_free_again(shared):
 def test_the_server_is_as_late_as_its_least_late_worker_that_lives(shared):
     first, second = shared(0), shared(1)
     assert first.lag_s == 0
-    first.report(0.25, 0.0)
+    first.report(0.25, 0.0, 0)
     assert first.lag_s == second.lag_s == 0.25
-    second.report(0.125, 0.0)
+    second.report(0.125, 0.0, 0)
     assert first.lag_s == second.lag_s == 0.125
     first.clear(1)
     assert (first.lag_s, first.taken) == (0.25, 0)
@@ -52,8 +52,8 @@ def test_what_each_worker_has_to_do_is_known_to_all_until_it_dies(shared):
     first, second = shared(0), shared(1)
     assert second.workers == [WorkerLoad(0), WorkerLoad(0)]
     assert first.take()
-    first.report(0.25, 0.5)
-    second.report(0.0, 0.125)
+    first.report(0.25, 0.5, 0)
+    second.report(0.0, 0.125, 0)
     assert second.workers == [WorkerLoad(1, 0.5, 0.25), WorkerLoad(0, 0.125, 0.0)]
     second.clear(0)
     assert second.workers == [WorkerLoad(0), WorkerLoad(0, 0.125, 0.0)]

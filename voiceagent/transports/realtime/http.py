@@ -4,7 +4,7 @@ is read.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pydantic_core import from_json
@@ -106,6 +106,17 @@ def _not_there(routes: list[Route]) -> ASGIApp:
         await _refusal(404, "not_found", message)(scope, receive, send)
 
     return refuse
+
+
+def wants_transcription(query: Mapping[str, str], session: Mapping[str, Any]) -> bool:
+    """Return whether a call is to be one that only transcribes, by the query of its request or by the session
+    that it begins with. Raises RequestError.
+    """
+    intent = query.get("intent", "conversation")
+    if intent not in ("conversation", "transcription"):
+        message = f"intent is {shorten(intent)}; allowed: 'conversation', 'transcription'"
+        raise RequestError("invalid_value", message, "intent")
+    return intent == "transcription" or session.get("type") == "transcription"
 
 
 async def deny(

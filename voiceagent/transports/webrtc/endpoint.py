@@ -21,7 +21,7 @@ from starlette.responses import Response
 from voiceagent.access.access_control import Admission
 from voiceagent.session.call import OpenCall, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
-from voiceagent.transports.realtime.http import to_object
+from voiceagent.transports.realtime.http import to_object, wants_transcription
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.limits import check_object
 from voiceagent.transports.realtime.protocol.session_settings import merge_given
@@ -54,6 +54,7 @@ class WebRtcEndpoint:
     def __init__(
         self,
         open_call: OpenCall,
+        open_transcription: OpenCall,
         admission: Admission,
         network: Network,
         hang_up_elsewhere: Callable[[str], Awaitable[bool]],
@@ -61,6 +62,7 @@ class WebRtcEndpoint:
         on_unreadable: Callable[[], None] = lambda: None,
     ) -> None:
         self._open_call = open_call
+        self._open_transcription = open_transcription
         self._admission = admission
         self._network = network
         self._sockets = UdpSockets(network.ports, on_unreadable)
@@ -79,10 +81,12 @@ class WebRtcEndpoint:
         call_id = new_id("rtc")
         client = WebRtcClient(call_id)
         session = caller.session | asked.session
+        transcribes = wants_transcription(request.query_params, session)
+        open_call = self._open_transcription if transcribes else self._open_call
         # before the call is made: many offers at once must not pass a limit together
         call_over = await self._admission.begin_call(caller, call_id)
         try:
-            call = self._open_call(call_id, client, asked.model)
+            call = open_call(call_id, client, asked.model)
         except BaseException:
             call_over()
             raise

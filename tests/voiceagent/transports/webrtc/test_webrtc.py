@@ -46,7 +46,7 @@ class Site:
         self.calls: list[ScriptedCall] = []
         self.shared: list[str] = []
         self._full = full
-        webrtc = WebRtcEndpoint(self._open_call, admission, network, self._hang_up_elsewhere)
+        webrtc = WebRtcEndpoint(self._open_call, self._open_call, admission, network, self._hang_up_elsewhere)
         secrets = SecretsEndpoint(admission, call_settings(instructions="Be kind."), self._share)
         routes = [
             Route("/calls", answering(webrtc.call), methods=["POST"]),
