@@ -22,6 +22,8 @@ SESSIONS: dict[str, type[BaseModel]] = {
     "transcription": RealtimeTranscriptionSessionCreateResponse,
 }
 """What a session's type is shown as."""
+EAGERNESS = "audio.input.turn_detection.eagerness"
+"""In transcription sessions the package has it where the session is asked for, and not where it is shown."""
 EXTENSION = "voiceagent"
 """The field of the session by which a client asks for more than the protocol; shown only to those."""
 SESSION_EXTRAS = {"session.id", "session.object", f"session.{EXTENSION}"}
@@ -38,7 +40,7 @@ def proved(event: dict[str, Any]) -> dict[str, Any]:
     if "session" in event:
         shown = SESSIONS[event["session"]["type"]]
         session = shown.model_validate_json(json.dumps(event["session"]), strict=True)
-        assert set(_unknown_fields(session, "")) <= {EXTENSION}
+        assert set(_unknown_fields(session, "")) <= {EXTENSION, EAGERNESS}
     return event
 
 

@@ -98,6 +98,10 @@ class Admission:
         self.rules.check(headers, peer)
         self._check_key(headers, peer)
 
+    def opener(self, call_id: str) -> str:
+        """Return the SHA-256 of the client secret that opened a call of this process, "" where none did."""
+        return self._openers.get(call_id, "")
+
     def may_control(self, secret: str, call_id: str) -> bool:
         """Return whether a caller may control a call of this process: an owner any, the holder of a client
         secret those that it opened. secret: as `Admitted` has it.

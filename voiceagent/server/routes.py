@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from functools import partial
 from typing import Any, Protocol
 
@@ -23,25 +22,27 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.requester import AccessRules
 from voiceagent.access.slots import Slots
 from voiceagent.agents.load import load_agents
-from voiceagent.agents.running import running_agent
+from voiceagent.cluster.places import CallControl
 from voiceagent.config.tables import Config
-from voiceagent.conversation.settings import CallSettings
-from voiceagent.server.followed_call import FollowedCall, Following
+from voiceagent.server.call_opener import CallOpener
+from voiceagent.server.followed_call import Following
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import Gateway, shared_state
 from voiceagent.server.startup import webhook_sender
 from voiceagent.server.status import Judged
-from voiceagent.server.traces import tracer
-from voiceagent.session.call import Call, CallRefused, Client
-from voiceagent.session.keeping import Keeping, kept_and_traced
+from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
-from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import answering, under_realtime
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
-from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked
+from voiceagent.transports.realtime.sidebands.messages import (
+    Refused,
+    Relayed,
+    SidebandAsked,
+    at_another_gateway,
+)
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.routes import telephony_routes
@@ -49,7 +50,6 @@ from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
 from voiceagent.transports.websocket import address_of, websocket_routes
 from voiceagent.triage.page import POLICY, as_json, as_page
-from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.connection import Upstream
 
 SERVING = ("ready", "degraded")
@@ -125,7 +125,8 @@ class Routes:
         self.shared = shared_state(config, self._admission.secrets, metrics)
         if self.shared is not None:
             self._admission.others = self.shared
-        self.sidebands = Sidebands(self.calls.find, self._admission, server.sideband, config.limits)
+            self.shared.control_of = self._control_of
+        self.sidebands = Sidebands(self.calls.find, self._admission, self._sideband_elsewhere, config.limits)
         self.webrtc = self._webrtc_endpoint()
 
     def _webrtc_endpoint(self) -> WebRtcEndpoint:
@@ -186,7 +187,10 @@ class Routes:
 
     def ready(self, services: Services) -> None:
         """Take calls from now on."""
-        open_call = self._opener(services)
+        calls = CallOpener(
+            self._config, self._agents, self._upstream, self.kept, self.webhooks, self._following
+        )
+        open_call = calls.opener(services)
         self.calls.ready(partial(open_call, transcribes=False), partial(open_call, transcribes=True))
 
     def loop_stalled(self, clock_s: float, lag_s: float) -> None:
@@ -221,6 +225,23 @@ class Routes:
             return True
         return self.shared is not None and await self.shared.hang_up(call_id)
 
+    def _control_of(self, call_id: str) -> CallControl:
+        return CallControl(self._gateway_url or "", self._admission.opener(call_id))
+
+    async def _sideband_elsewhere(
+        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """Attach to a call of another process of this server, or tell which gateway has it."""
+        async with aclosing(self._server.sideband(asked, messages)) as values:
+            async for value in values:
+                refused = isinstance(value, Refused) and self.shared is not None
+                yield await self._refusal_of_others(asked, value) if refused else value
+
+    async def _refusal_of_others(self, asked: SidebandAsked, refused: Relayed) -> Relayed:
+        assert self.shared is not None
+        url = await self.shared.sideband_url(asked.call_id, asked.secret)
+        return refused if url is None else at_another_gateway(asked.call_id, url)
+
     async def _share_secret(self, secret: ClientSecret) -> None:
         await self._server.share_secret(secret)
         await self._admission.others.keep_secret(secret)
@@ -243,48 +264,6 @@ class Routes:
         self._metrics.calls.set(calls)
         if self.shared is not None:
             self.shared.calls_changed()
-
-    def _opener(self, services: Services) -> Callable[..., Call]:
-        follow = self._follower(services)
-
-        def open_call(call_id: str, client: Client, model: str, transcribes: bool) -> Call:
-            settings = replace(services.settings, model=model) if model else services.settings
-            if transcribes:
-                return open_transcription(call_id, client, settings.as_transcription())
-            if self._upstream is not None:
-                settings = replace(settings, voice=self._upstream.config.voice)
-            make = self._agents.of_model(model)
-            agent = None if make is None else running_agent(call_id, make, self._agents.of_call)
-            observer = None if self.webhooks is None else self.webhooks.call(call_id)
-            keeping = follow(call_id, settings)
-            if self._upstream is not None:
-                return UpstreamCall(
-                    call_id, services, settings, client, self._upstream, keeping, agent, observer
-                )
-            return Session(call_id, services, settings, client, keeping, agent, observer)
-
-        def open_transcription(call_id: str, client: Client, settings: CallSettings) -> Call:
-            if self._upstream is not None:
-                raise CallRefused("calls go to an upstream here; there are no transcription sessions", 400)
-            observer = None if self.webhooks is None else self.webhooks.call(call_id)
-            return Session(call_id, services, settings, client, follow(call_id, settings), None, observer)
-
-        return open_call
-
-    def _follower(self, services: Services) -> Callable[[str, CallSettings], Keeping | None]:
-        """What begins to keep and to trace a call, if calls are kept or traced."""
-        kept = self.kept
-        policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
-        spans, tell = self._following.spans, self._following.tell
-        trace = None if spans is None else tracer(self._config, spans, services)
-
-        def follow(call_id: str, settings: CallSettings) -> Keeping | None:
-            keeping = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
-            traced = None if trace is None else trace(call_id)
-            followed = None if tell is None else FollowedCall(call_id, tell, traced)
-            return kept_and_traced(keeping, kept_and_traced(followed, traced))
-
-        return follow
 
     async def _health(self, request: Request) -> Response:
         health = await self._server.health()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from voiceagent.transports.realtime.protocol.errors import shorten
 
@@ -43,6 +44,17 @@ Relayed = Accepted | Refused | Closed | str
 
 Relay = Callable[[SidebandAsked, AsyncIterator[str | bytes]], AsyncGenerator[Relayed, None]]
 """Attaches to a call of another process; the iterator gives the client's messages."""
+
+
+def at_another_gateway(call_id: str, url: str) -> Refused:
+    """Return the refusal for a call that another gateway has: a redirect, which many clients follow, where
+    that gateway has a URL of its own.
+    """
+    if not url:
+        message = "another gateway has this call, and no URL of its own (cluster.gateway_url_env)"
+        return Refused(421, "call_at_another_gateway", message)
+    location = f"{url.replace('http', 'ws', 1)}/v1/realtime?{urlencode({'call_id': call_id})}"
+    return Refused(307, "call_at_another_gateway", f"another gateway has this call: {location}", location)
 
 
 def not_found(call_id: str) -> Refused:
