@@ -12,6 +12,8 @@ import httpx
 import pytest
 from fixed_config import write_config
 from openai import AsyncOpenAI
+from phone_caller import calling as phone_calling
+from phone_lines import Twilio
 from rtc_caller import RtcCaller, rtc_calling
 from sdk_caller import calling
 from served import served
@@ -118,7 +120,9 @@ async def test_the_call_s_end_closes_its_sidebands(address: str) -> None:
         assert (await status_of(address, call_id))[0] == 404
 
 
-async def test_unknown_calls_and_somebody_elses_are_refused_in_the_same_words(address: str) -> None:
+async def test_unknown_calls_and_somebody_elses_are_refused_in_the_same_words(
+    address: str,
+) -> None:
     key, other = await secret(address), await secret(address)
     async with rtc_calling(address, authorization=f"Bearer {key}") as caller:
         call_id = call_id_of(caller.location)
@@ -129,6 +133,10 @@ async def test_unknown_calls_and_somebody_elses_are_refused_in_the_same_words(ad
         assert (await status_of(address, call_id, "sk-wrong"))[0] == 401
         async with sideband(address, call_id, key), sideband(address, call_id, SECRET_KEY):
             pass
+        hang_up = f"/v1/realtime/calls/{call_id}/hangup"
+        for asking, status in ((other, 404), (key, 200), (key, 200), (other, 404)):
+            answer = await caller.http.post(hang_up, headers={"authorization": f"Bearer {asking}"})
+            assert answer.status_code == status, "it may be hung up again, and only by whom it is"
 
 
 async def test_a_sideband_attaches_before_the_caller_is_connected(address: str) -> None:
@@ -168,3 +176,31 @@ async def test_a_call_over_a_websocket_has_sidebands_too(address: str) -> None:
             mine = await caller.until("response.done")
             assert done["response"]["id"] == mine["response"]["id"]
             assert done["response"]["conversation_id"] == mine["response"]["conversation_id"]
+
+
+async def test_a_phone_call_has_sidebands_and_what_they_asked_for_is_kept(tmp_path: Path) -> None:
+    config = write_config(tmp_path)
+    config.write_text(f'{config.read_text()}\n[calls]\nfolder = "{tmp_path / "kept"}"\n')
+    async with (
+        served(config) as address,
+        httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as http,
+        phone_calling(Twilio(), f"ws://{address}/telephony/twilio") as caller,
+    ):
+        async with asyncio.timeout(30):
+            while not (kept := (await http.get("/v1/calls?state=running")).json()["calls"]):  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        call_id = kept[0]["call_id"]
+        async with sideband(address, call_id) as server:
+            await server.connection.session.update(session={"type": "realtime", "instructions": "Be kind."})
+            await server.connection.response.create()
+            await server.until("output_audio_buffer.started")
+            await caller.until(lambda: caller.playing_s > 0)
+            assert not server.of("response.output_audio.delta")
+            await http.post(f"/v1/realtime/calls/{call_id}/hangup")
+            await caller.until(lambda: caller.hung_up)
+        async with asyncio.timeout(30):
+            while (told := (await http.get(f"/v1/calls/{call_id}")).json())["call"]["reason"] is None:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+    asked = [(one["request"], one["sideband"]) for one in told["requests"] if one["sideband"]]
+    assert asked == [("session.update", 1), ("response.create", 1)]
+    assert ("session.update", 0) in [(one["request"], one["sideband"]) for one in told["requests"]]

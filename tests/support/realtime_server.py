@@ -9,10 +9,10 @@ from typing import Any
 from scripted_server import MAX_MESSAGE_BYTES, ScriptedServer
 from starlette.routing import WebSocketRoute
 
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import ApiKeys
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
-from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked, not_found
+from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 
 __all__ = ["MAX_MESSAGE_BYTES", "SEND_BUFFER_BYTES", "RealtimeServer", "serving"]
@@ -28,7 +28,7 @@ class RealtimeServer(ScriptedServer):
         self.admission = Admission(keys)
 
     async def elsewhere(
-        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
         """There is no other process."""
         yield not_found(asked.call_id)

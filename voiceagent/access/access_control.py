@@ -5,10 +5,11 @@ server.
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from voiceagent.access.auth import ApiKeys, presented_key
 from voiceagent.access.client_secrets import PREFIX, ClientSecret, ClientSecrets
@@ -21,6 +22,8 @@ from voiceagent.access.wrong_keys import WrongKeys
 TICKET_S = 8 * 3600
 """How long a page may read what is kept of calls before it asks for the key again."""
 
+PAST_CALLS = 1_000
+"""Calls that have ended, and may still be hung up by the client secret that opened them."""
 _USUAL_LIMITS = AccessLimits()
 
 
@@ -32,6 +35,13 @@ class Admitted:
 
     session: dict[str, Any] = field(default_factory=dict)
     names: Mapping[str, int] = field(default_factory=dict)
+    secret: str = ""
+
+
+class CallAsked(NamedTuple):
+    """A request to control a call, by hanging up or by a sideband. secret: as `Admitted` has it."""
+
+    call_id: str
     secret: str = ""
 
 
@@ -65,6 +75,7 @@ class Admission:
         self._shares = Shares() if shares is None else shares
         self.others: OtherGateways = NoOtherGateways()
         self._openers: dict[str, str] = {}  # of calls that go on, those that client secrets opened
+        self._past_openers: OrderedDict[str, str] = OrderedDict()
 
     def new_secret(self, session: dict[str, Any], lifetime_s: float) -> ClientSecret:
         """A client secret for such sessions, which is accepted here from now on."""
@@ -100,13 +111,13 @@ class Admission:
 
     def opener(self, call_id: str) -> str:
         """Return the SHA-256 of the client secret that opened a call of this process, "" where none did."""
-        return self._openers.get(call_id, "")
+        return self._openers.get(call_id) or self._past_openers.get(call_id, "")
 
-    def may_control(self, secret: str, call_id: str) -> bool:
-        """Return whether a caller may control a call of this process: an owner any, the holder of a client
-        secret those that it opened. secret: as `Admitted` has it.
+    def may_control(self, asked: CallAsked) -> bool:
+        """Return whether a call of this process may be controlled: by an owner any, by the holder of a client
+        secret those that it opened.
         """
-        return not secret or self._openers.get(call_id) == secret
+        return not asked.secret or self.opener(asked.call_id) == asked.secret
 
     async def begin_call(self, caller: Admitted, call_id: str) -> Callable[[], None]:
         """Count a call of a caller; gives what counts it off again, once. Raises NotAdmitted."""
@@ -125,7 +136,10 @@ class Admission:
         def call_over() -> None:
             here()
             everywhere()
-            self._openers.pop(call_id, None)
+            if (opener := self._openers.pop(call_id, None)) is not None:
+                self._past_openers[call_id] = opener
+                while len(self._past_openers) > PAST_CALLS:
+                    self._past_openers.popitem(last=False)
 
         if caller.secret:
             self._openers[call_id] = caller.secret

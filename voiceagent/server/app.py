@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.access.access_control import CallAsked
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
@@ -39,7 +40,7 @@ from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.gpu import watch_gpus
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
-from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked, not_found
+from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
 
@@ -172,12 +173,12 @@ class Server:
     async def share_secret(self, secret: ClientSecret) -> None:
         """Nobody else takes calls."""
 
-    async def hang_up(self, call_id: str) -> bool:
+    async def hang_up(self, asked: CallAsked) -> bool:
         """Nobody else has calls."""
         return False
 
     async def sideband(
-        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
         """See `WholeServer`: there is no other process."""
         yield not_found(asked.call_id)

@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
+from voiceagent.access.access_control import CallAsked
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import SharedSlots
 from voiceagent.config.tables import Config
@@ -37,7 +38,6 @@ from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.transports.realtime.sidebands.messages import SidebandAsked
 from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketEndpoint
 from voiceagent.validation.errors import CommandFailed
 
@@ -190,10 +190,10 @@ class CallWorker:
     async def _troubles(self, _: None) -> dict[str, str]:
         return self._routes.troubles()
 
-    async def _hang_up(self, call_id: str) -> bool:
-        return self._routes.end(call_id)
+    async def _hang_up(self, asked: CallAsked) -> bool:
+        return self._routes.end(asked)
 
-    async def _has_call(self, asked: SidebandAsked) -> bool:
+    async def _has_call(self, asked: CallAsked) -> bool:
         return self._routes.sidebands.has(asked)
 
     async def _keep_secret(self, secret: ClientSecret) -> None:

@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Route
 
 from llmcore.policies.admission import Refusal
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import accepted_keys, access_rules
 from voiceagent.access.calls import Calls
 from voiceagent.access.client_secrets import ClientSecret
@@ -40,7 +40,6 @@ from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.realtime.sidebands.messages import (
     Refused,
     Relayed,
-    SidebandAsked,
     at_another_gateway,
 )
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
@@ -82,11 +81,11 @@ class WholeServer(Protocol):
     async def share_secret(self, secret: ClientSecret) -> None:
         """Make a key known wherever calls are taken."""
 
-    async def hang_up(self, call_id: str) -> bool:
+    async def hang_up(self, asked: CallAsked) -> bool:
         """End a call that another process of this server has; whether one had it."""
 
     def sideband(
-        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
         """Attach to a call that another process of this server has: as `Relay` has it."""
 
@@ -213,23 +212,33 @@ class Routes:
         """
         if self.shared is None:
             return nullcontext()
-        return self.shared.running(self.calls.ids, self.end, None if gateway is None else gateway.report)
+        return self.shared.running(self.calls.ids, self._end, None if gateway is None else gateway.report)
 
-    def end(self, call_id: str) -> bool:
-        """End a call of this process; whether it has it, or had."""
-        return self.webrtc.end(call_id) or self.calls.hang_up(call_id)
+    def end(self, asked: CallAsked) -> bool:
+        """End a call of this process; whether it has it, or had, and the caller may end it."""
+        return self.webrtc.end(asked) or self._hang_up_here(asked)
 
-    async def _hang_up_elsewhere(self, call_id: str) -> bool:
+    def _end(self, call_id: str) -> bool:
+        return self.end(CallAsked(call_id))
+
+    def _hang_up_here(self, asked: CallAsked) -> bool:
+        return self._admission.may_control(asked) and self.calls.hang_up(asked.call_id)
+
+    async def _hang_up_elsewhere(self, asked: CallAsked) -> bool:
         """End a call that is none of WebRTC's here."""
-        if self.calls.hang_up(call_id) or await self._server.hang_up(call_id):
+        if self._hang_up_here(asked) or await self._server.hang_up(asked):
             return True
-        return self.shared is not None and await self.shared.hang_up(call_id)
+        if self.shared is None:
+            return False
+        if asked.secret and await self.shared.sideband_url(asked.call_id, asked.secret) is None:
+            return False
+        return await self.shared.hang_up(asked.call_id)
 
     def _control_of(self, call_id: str) -> CallControl:
         return CallControl(self._gateway_url or "", self._admission.opener(call_id))
 
     async def _sideband_elsewhere(
-        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
         """Attach to a call of another process of this server, or tell which gateway has it."""
         async with aclosing(self._server.sideband(asked, messages)) as values:
@@ -237,7 +246,7 @@ class Routes:
                 refused = isinstance(value, Refused) and self.shared is not None
                 yield await self._refusal_of_others(asked, value) if refused else value
 
-    async def _refusal_of_others(self, asked: SidebandAsked, refused: Relayed) -> Relayed:
+    async def _refusal_of_others(self, asked: CallAsked, refused: Relayed) -> Relayed:
         assert self.shared is not None
         url = await self.shared.sideband_url(asked.call_id, asked.secret)
         return refused if url is None else at_another_gateway(asked.call_id, url)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
+from voiceagent.access.access_control import CallAsked
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.processes.messages import RpcError, Told
 from voiceagent.processes.parent import Parent
@@ -17,7 +18,7 @@ from voiceagent.server.load import ProcessLoad
 from voiceagent.server.status import Judged
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.spans import Span
-from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked
+from voiceagent.transports.realtime.sidebands.messages import Relayed
 from voiceagent.webhooks.message import WebhookEvent
 
 ANSWER_S = 2.0
@@ -104,13 +105,13 @@ class SupervisorClient:
         await self._connection.ask("share_secret", secret)
 
     async def sideband(
-        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
         """See `WholeServer`."""
         async with aclosing(self._connection.stream("sideband", asked, messages)) as values:
             async for value in values:
                 yield value
 
-    async def hang_up(self, call_id: str) -> bool:
+    async def hang_up(self, asked: CallAsked) -> bool:
         """Whether one of the workers had the call, which ends."""
-        return bool(await self._connection.ask("hang_up", call_id))
+        return bool(await self._connection.ask("hang_up", asked))

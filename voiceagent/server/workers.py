@@ -14,6 +14,7 @@ from prometheus_client.metrics_core import Metric
 
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.access.access_control import CallAsked
 from voiceagent.access.calls import State
 from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
 from voiceagent.access.slots import LocalSlots, SharedSlots
@@ -37,7 +38,7 @@ from voiceagent.server.supervisor_client import LlmStatus
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
-from voiceagent.transports.realtime.sidebands.messages import Relayed, SidebandAsked, not_found
+from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 
 LLM_STATUS_S = 0.25
 """How often workers are told how busy the LLM is, if that has changed."""
@@ -219,7 +220,7 @@ class Workers:
         await self.pool.ask("keep_secret", secret, ANSWER_S, starting=True)
 
     async def sideband(
-        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
         """See `WholeServer`: pass a sideband on to the worker that has the call."""
         having = [worker for worker, has in (await self.pool.ask("has_call", asked, ANSWER_S)).items() if has]
@@ -230,6 +231,6 @@ class Workers:
             async for value in values:
                 yield value
 
-    async def hang_up(self, call_id: str) -> bool:
+    async def hang_up(self, asked: CallAsked) -> bool:
         """End a call, whichever worker has it; whether one had it."""
-        return any((await self.pool.ask("hang_up", call_id, ANSWER_S)).values())
+        return any((await self.pool.ask("hang_up", asked, ANSWER_S)).values())

@@ -14,11 +14,12 @@ from structlog.testing import capture_logs
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
+from voiceagent.access.access_control import CallAsked
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
-from voiceagent.transports.realtime.sidebands.messages import Accepted, Closed, Refused, SidebandAsked
+from voiceagent.transports.realtime.sidebands.messages import Accepted, Closed, Refused
 
 APPEND = {"type": "input_audio_buffer.append", "audio": "AAAAAAAA"}
 
@@ -142,8 +143,8 @@ async def test_a_stream_carries_a_sideband_to_a_call_of_another_process() -> Non
             while True:
                 yield await sent.get()
 
-        asked = SidebandAsked(server.call.call_id, "")
-        assert sidebands.has(asked) and not sidebands.has(SidebandAsked("rtc_0", ""))
+        asked = CallAsked(server.call.call_id, "")
+        assert sidebands.has(asked) and not sidebands.has(CallAsked("rtc_0", ""))
         async with aclosing(sidebands.serve_stream(asked, messages())) as values:
             assert isinstance(await anext(values), Accepted)
             created = await anext(values)
@@ -153,6 +154,6 @@ async def test_a_stream_carries_a_sideband_to_a_call_of_another_process() -> Non
             assert isinstance(server.call.requests[0], ev.InputCleared)
             server.call.over.set()
             assert await anext(values) == Closed(1000, "the call has ended")
-        async with aclosing(sidebands.serve_stream(SidebandAsked("rtc_0", ""), messages())) as values:
+        async with aclosing(sidebands.serve_stream(CallAsked("rtc_0", ""), messages())) as values:
             refused = await anext(values)
             assert isinstance(refused, Refused) and refused.status == 404

@@ -21,7 +21,7 @@ from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import ApiKeys
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.session.call import CallRefused, Client
@@ -64,8 +64,8 @@ class Site:
     async def _share(self, secret: ClientSecret) -> None:
         self.shared.append(secret.value)
 
-    async def _hang_up_elsewhere(self, call_id: str) -> bool:
-        return call_id == "rtc_elsewhere"
+    async def _hang_up_elsewhere(self, asked: CallAsked) -> bool:
+        return asked.call_id == "rtc_elsewhere"
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from contextlib import aclosing, suppress
 import structlog
 from starlette.websockets import WebSocket
 
-from voiceagent.access.access_control import Admission, Admitted
+from voiceagent.access.access_control import Admission, Admitted, CallAsked
 from voiceagent.access.calls import OpenedCall
 from voiceagent.processes.messages import RpcError
 from voiceagent.transports.connection import Connection, Disconnected, Wire
@@ -22,7 +22,6 @@ from voiceagent.transports.realtime.sidebands.messages import (
     Refused,
     Relay,
     Relayed,
-    SidebandAsked,
     not_found,
 )
 from voiceagent.transports.realtime.sidebands.sideband import Sideband
@@ -51,14 +50,14 @@ class Sidebands:
         self._elsewhere = elsewhere
         self._limits = limits
 
-    def has(self, asked: SidebandAsked) -> bool:
+    def has(self, asked: CallAsked) -> bool:
         """Return whether a call goes on here and the caller may control it."""
         found = self._find(asked.call_id) is not None
-        return found and self._admission.may_control(asked.secret, asked.call_id)
+        return found and self._admission.may_control(asked)
 
     async def serve(self, websocket: WebSocket, caller: Admitted) -> None:
         """One connection of an admitted caller, from its handshake to its end."""
-        asked = SidebandAsked(websocket.query_params["call_id"], caller.secret)
+        asked = CallAsked(websocket.query_params["call_id"], caller.secret)
         wire = WebSocketWire(websocket, "realtime" if "realtime" in websocket.scope["subprotocols"] else None)
         if self._find(asked.call_id) is None:
             await self._relay(websocket, wire, asked)
@@ -68,7 +67,7 @@ class Sidebands:
             await self._carry(wire, attached)
 
     async def serve_stream(
-        self, asked: SidebandAsked, messages: AsyncIterator[str | bytes]
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
         """One sideband that another process has the connection of."""
         attached = self._attach(asked)
@@ -92,9 +91,9 @@ class Sidebands:
             carrying.cancel()
             await asyncio.wait([carrying])
 
-    def _attach(self, asked: SidebandAsked) -> Sideband | Refused:
+    def _attach(self, asked: CallAsked) -> Sideband | Refused:
         opened = self._find(asked.call_id)
-        if opened is None or not self._admission.may_control(asked.secret, asked.call_id):
+        if opened is None or not self._admission.may_control(asked):
             return not_found(asked.call_id)
         allowed = self._limits.max_sidebands
         if len(opened.clients) >= allowed:
@@ -117,7 +116,7 @@ class Sidebands:
         )
         await connection.run(handler)
 
-    async def _relay(self, websocket: WebSocket, wire: WebSocketWire, asked: SidebandAsked) -> None:
+    async def _relay(self, websocket: WebSocket, wire: WebSocketWire, asked: CallAsked) -> None:
         """Pass the messages of a connection on to the process that has the call, and its events back."""
         accepted = asyncio.Event()
 

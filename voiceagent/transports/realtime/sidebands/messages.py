@@ -9,14 +9,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from voiceagent.access.access_control import CallAsked
 from voiceagent.transports.realtime.protocol.errors import shorten
-
-
-class SidebandAsked(NamedTuple):
-    """A request to attach. secret: SHA-256 of the caller's client secret, "" for the holder of an API key."""
-
-    call_id: str
-    secret: str
 
 
 class Accepted(NamedTuple):
@@ -42,7 +36,7 @@ class Closed(NamedTuple):
 Relayed = Accepted | Refused | Closed | str
 """Values of a relayed sideband: first `Accepted` or `Refused`, then events, last `Closed`."""
 
-Relay = Callable[[SidebandAsked, AsyncIterator[str | bytes]], AsyncGenerator[Relayed, None]]
+Relay = Callable[[CallAsked, AsyncIterator[str | bytes]], AsyncGenerator[Relayed, None]]
 """Attaches to a call of another process; the iterator gives the client's messages."""
 
 
