@@ -45,6 +45,7 @@ class Timeline:
         self._stalls: list[tuple[float, float]] = []
         self._failed_hooks: list[tuple[float, Json]] = []
         self._requests: list[tuple[float, Json]] = []
+        self._started = False
 
     @property
     def over(self) -> bool:
@@ -162,9 +163,11 @@ class Timeline:
 
     def _request(self, event: Json, clock_s: float) -> None:
         """Note what a client asked for. Logs from before there were sidebands name none."""
-        name = REQUESTS.get(event["type"])
-        if name is not None and not event.get("item", {}).get("by_line"):
-            self._requests.append((clock_s, {"request": name, "sideband": event.get("sideband", 0)}))
+        self._started = self._started or event["type"] == "CallStarted"
+        name, sideband = REQUESTS.get(event["type"]), event.get("sideband", 0)
+        # before that, the transport of the call's own client prepares it
+        if name is not None and (self._started or sideband):
+            self._requests.append((clock_s, {"request": name, "sideband": sideband}))
 
     def _passed(self, clock_s: float) -> None:
         self._call["seconds"] = max(self._call["seconds"], rounded(self._axis.place(Moment(clock_s))))
