@@ -126,3 +126,14 @@ def test_the_refusal_names_the_lateness_its_limit_and_when_to_try_again() -> Non
     assert refusal is not None
     assert "250 ms late (server.max_loop_lag_ms is 100)" in refusal.reason
     assert refusal.retry_after_s
+
+
+def test_calls_that_only_transcribe_are_taken_and_not_answered(shared):
+    first, second = shared(0), shared(1)
+    for slots in (first, first, second):
+        assert slots.take()
+    first.report(0.0, 0.0, 1)
+    second.report(0.0, 0.0, 1)
+    assert [(slots.taken, slots.answered) for slots in (first, second)] == [(3, 1), (3, 1)]
+    second.clear(0)
+    assert (second.taken, second.answered) == (1, 0)

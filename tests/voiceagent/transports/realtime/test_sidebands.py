@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
-from realtime_server import RealtimeServer, serving
+from realtime_server import RealtimeServer, nowhere, serving
 from structlog.testing import capture_logs
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -19,7 +19,13 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
-from voiceagent.transports.realtime.sidebands.messages import Accepted, Closed, Refused
+from voiceagent.transports.realtime.sidebands.messages import (
+    Accepted,
+    Closed,
+    Refused,
+    Relayed,
+    at_another_gateway,
+)
 
 APPEND = {"type": "input_audio_buffer.append", "audio": "AAAAAAAA"}
 
@@ -55,9 +61,7 @@ async def test_what_a_sideband_asks_for_is_logged_with_its_number() -> None:
             await server.call.until(lambda call: len(call.requests) == 1)
     told = [(line["event"], line["sideband"]) for line in logs if line["event"].startswith("sideband_")]
     assert told == [("sideband_attached", 1), ("sideband_request", 1), ("sideband_detached", 1)]
-    assert (
-        next(line for line in logs if line["event"] == "sideband_request")["request"] == "ResponseRequested"
-    )
+    assert next(line for line in logs if line["event"] == "sideband_request")["request"] == "response.create"
 
 
 async def test_a_sideband_that_leaves_leaves_the_call_as_it_is() -> None:
@@ -133,10 +137,27 @@ async def test_a_call_has_so_many_sidebands_and_no_more() -> None:
             await one.close()
 
 
+async def test_a_client_follows_the_redirect_to_the_gateway_that_has_the_call() -> None:
+    async with serving() as other, connect(other.url) as own:
+        await own.recv()
+        call_id = other.call.call_id
+
+        async def elsewhere(
+            asked: CallAsked, messages: AsyncIterator[str | bytes]
+        ) -> AsyncGenerator[Relayed, None]:
+            yield at_another_gateway(asked.call_id, f"http://127.0.0.1:{other.port}")
+
+        async with (
+            serving(elsewhere=elsewhere) as one,
+            connect(f"{one.url}?call_id={call_id}") as sideband,
+        ):
+            assert (await received(sideband))["session"]["id"] == call_id
+
+
 async def test_a_stream_carries_a_sideband_to_a_call_of_another_process() -> None:
     async with serving() as server, connect(server.url) as own:
         await own.recv()
-        sidebands = Sidebands(server.find, server.admission, server.elsewhere)
+        sidebands = Sidebands(server.find, server.admission, nowhere)
         sent: asyncio.Queue[str] = asyncio.Queue()
 
         async def messages() -> AsyncIterator[str]:

@@ -11,6 +11,7 @@ import structlog
 
 from audio.pcm import Samples
 from voiceagent.access.calls import OpenedCall
+from voiceagent.calls.log.timeline import REQUESTS
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import Item
@@ -135,7 +136,8 @@ class Sideband:
         if not self._attached:  # it waited for the call to begin
             return
         if self._logged.spend(1, time.monotonic):
-            self._log.info("sideband_request", request=type(request).__name__)
+            name = type(request).__name__
+            self._log.info("sideband_request", request=REQUESTS.get(name, name))
         with self._clients.answering(self._number):
             self._call.handle(request)
         if isinstance(request, ev.SettingsChanged) and not self._clients.begun:
