@@ -21,7 +21,7 @@ export function exchangeItem(line, choose) {
 
 /** What tells a line from what it was before: it is drawn again only then. */
 export function fingerprint(line) {
-  return JSON.stringify([line.turn, line.response, line.tools, line.hooks]);
+  return JSON.stringify([line.turn, line.response, line.tools, line.hooks, line.requests]);
 }
 
 function said({ turn, response }) {
@@ -55,6 +55,7 @@ function chipsOf(line) {
   if (response && STATUS[response.status]) add(STATUS[response.status], response.status === "cancelled" ? "plain" : "bad");
   for (const tool of line.tools) add(tool.name, tool.outcome === "failed" ? "bad" : "good");
   for (const hook of line.hooks) add(`${hook.name} failed`, "bad");
+  for (const { sideband, request } of line.requests) add(`sideband ${sideband}: ${request}`, "plain");
   return chips;
 }
 

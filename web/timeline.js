@@ -3,7 +3,7 @@
 
 /** A call of which nothing is known. */
 export function emptyCall() {
-  return { call: {}, turns: new Map(), responses: new Map(), tools: new Map(), stalls: new Map(), hooks: new Map() };
+  return { call: {}, turns: new Map(), responses: new Map(), tools: new Map(), stalls: new Map(), hooks: new Map(), requests: new Map() };
 }
 
 /** The same with what `GET /v1/calls/{id}`, or an event of it, tells. */
@@ -16,6 +16,7 @@ export function merged(known, told) {
     tools: put(known.tools, told.tools, "call_id"),
     stalls: put(known.stalls, told.stalls, "at_s"),
     hooks: put(known.hooks, told.failed_hooks, "at_s"),
+    requests: new Map([...known.requests, ...told.requests.map((one) => [`${one.at_s} ${one.sideband} ${one.request}`, one])]),
   };
 }
 
@@ -28,11 +29,11 @@ export function lineTold({ told = {} }) {
 const UNANSWERED = new Set(["in_progress", "hung_up"]);
 
 /**
- * What was said, in order: [{key, atS, turn, response, tools, hooks}]. A turn has a line with the response to it; where it
+ * What was said, in order: [{key, atS, turn, response, tools, hooks, requests}]. A turn has a line with the response to it; where it
  * has none, or a response answers nobody, the other is null. A turn that was answered twice has two lines. A hook of the
- * agent's that failed stands in the line that had begun by then.
+ * agent's that failed, and a request of a sideband, stand in the line that had begun by then.
  */
-export function exchanges({ turns, responses, tools, hooks }) {
+export function exchanges({ turns, responses, tools, hooks, requests }) {
   const lines = [];
   const answered = new Set();
   for (const response of responses.values()) {
@@ -42,23 +43,26 @@ export function exchanges({ turns, responses, tools, hooks }) {
     if (turn) answered.add(turn.turn_id);
     const used = [...tools.values()].filter((tool) => tool.response_id === response.response_id);
     const atS = first ? turn.began_s : (response.sound[0]?.[0] ?? response.began_s);
-    lines.push({ key: response.response_id, atS, turn: first ? turn : null, answers: turn, response, tools: used, hooks: [] });
+    lines.push({ key: response.response_id, atS, turn: first ? turn : null, answers: turn, response, tools: used, hooks: [], requests: [] });
   }
   for (const turn of turns.values()) {
     if (answered.has(turn.turn_id) || (!turn.said && turn.decided_s === null)) continue;
-    lines.push({ key: turn.turn_id, atS: turn.began_s, turn, answers: turn, response: null, tools: [], hooks: [] });
+    lines.push({ key: turn.turn_id, atS: turn.began_s, turn, answers: turn, response: null, tools: [], hooks: [], requests: [] });
   }
   lines.sort((one, other) => one.atS - other.atS);
-  return withHooks(lines, hooks);
-}
-
-function withHooks(lines, hooks) {
-  for (const hook of hooks.values()) {
-    const line = lines.findLast(({ atS }) => atS <= hook.at_s);
-    if (line) line.hooks.push(hook);
-    else lines.unshift({ key: `hook ${hook.at_s}`, atS: hook.at_s, turn: null, answers: null, response: null, tools: [], hooks: [hook] });
+  for (const hook of hooks.values()) lineAt(lines, hook.at_s, `hook ${hook.at_s}`).hooks.push(hook);
+  for (const request of requests.values()) {
+    if (request.sideband > 0) lineAt(lines, request.at_s, `request ${request.at_s}`).requests.push(request);
   }
   return lines;
+}
+
+/** The line that had begun by then; a new one, in front of all others, where none had. */
+function lineAt(lines, atS, key) {
+  const begun = lines.findLast((line) => line.atS <= atS);
+  if (begun) return begun;
+  lines.unshift({ key, atS, turn: null, answers: null, response: null, tools: [], hooks: [], requests: [] });
+  return lines[0];
 }
 
 /** What the caller heard of a response, and what not. Nothing is struck through where that is not known. */

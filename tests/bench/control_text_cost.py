@@ -15,11 +15,15 @@ from llmcore.engine import Delta, Message, Request, Tool
 from llmcore.text.reply import ReplyParser
 
 REPLY = (
-    "Your table for two is booked for seven tomorrow evening, under the name of Smith. The terrace is open if "
-    "the weather is fine (less than 5 mm of rain), and there is parking right behind the house. "
+    "Your table for two is booked for seven tomorrow evening, under the name of Smith. The terrace is open "
+    "if the weather is fine (less than 5 mm of rain), and there is parking right behind the house. "
 ) * 4
 THINKING = f"<think>\n{REPLY}\n</think>\n\n{REPLY}"
-CALLING = 'Let me look.\n<tool_call>\n{"name": "book_table", "arguments": {"guests": 2, "time": "19:00"}}\n</tool_call>'
+CALLING = (
+    "Let me look.\n<tool_call>\n"
+    '{"name": "book_table", "arguments": {"guests": 2, "time": "19:00"}}'
+    "\n</tool_call>"
+)
 TOOLS = tuple(Tool(name, "") for name in ("book_table", "weather", "transfer", "hang_up", "opening_hours"))
 REQUEST = Request((Message("user", "Hello."),), TOOLS)
 ROUNDS = 300

@@ -12,7 +12,7 @@ from fault_calls import FaultCaller, bystander, calling, counted, until_healthy
 from faulty_server import FaultyServer, faulty_server_beside
 from redis_server import RedisServer, redis_server
 from websockets.asyncio.client import connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 pytest.importorskip(
     "redis", reason="Redis' client is not installed: pip install 'voiceagent-server[cluster]'"
@@ -50,6 +50,19 @@ async def hung_up(server: FaultyServer, call_id: str) -> None:
             await asyncio.sleep(0.05)
 
 
+async def until_known_elsewhere(server: FaultyServer, call_id: str) -> None:
+    """Ask for a sideband until the server knows that another gateway has the call."""
+    async with asyncio.timeout(20):
+        while True:
+            with pytest.raises(InvalidStatus) as refused:
+                await connect(f"ws://{server.address}/v1/realtime?call_id={call_id}", proxy=None)
+            if refused.value.response.status_code == 421:
+                assert b"cluster.gateway_url_env" in refused.value.response.body
+                return
+            assert refused.value.response.status_code == 404
+            await asyncio.sleep(0.05)
+
+
 async def test_gateways_share_callers_and_losing_redis_ends_no_call(gateways: Gateways) -> None:
     redis, one, other = gateways
     secret = (await posted(one, "client_secrets")).json()["value"]
@@ -57,6 +70,7 @@ async def test_gateways_share_callers_and_losing_redis_ends_no_call(gateways: Ga
     async with connect(url, additional_headers={"Authorization": f"Bearer {secret}"}, proxy=None) as ws:
         caller = FaultCaller(ws)
         call_id = (await caller.until("session.created"))["session"]["id"]
+        await until_known_elsewhere(one, call_id)
         await hung_up(one, call_id)
         with pytest.raises(ConnectionClosed):
             await caller.until("never")

@@ -48,6 +48,7 @@ REQUESTS = [
     *(f"GET {path}" for path in ("/triage", "/triage.json", "/index.html", "/../secret", "/%2e%2e/%00")),
     "OPTIONS /v1/realtime/calls",
     "POST /v1/realtime/calls/rtc_0/hangup",
+    "GET /v1/realtime?call_id=rtc_0",
 ]
 BODIES = {
     "/v1/realtime/calls": [("application/sdp", "v=0\r\n"), ("multipart/form-data; boundary=x", FORM)],
@@ -96,6 +97,30 @@ class Fuzzing:
     async def realtime(self) -> None:
         await self.websocket("realtime", "/v1/realtime", [], [json.dumps(event) for event in CLIENT_EVENTS])
 
+    async def transcription(self) -> None:
+        """Sessions that only transcribe."""
+        events = [json.dumps(event) for event in CLIENT_EVENTS]
+        events += [event.replace('"realtime"', '"transcription"') for event in events if "session" in event]
+        await self.websocket("transcription", "/v1/realtime?intent=transcription", [], events)
+
+    async def sideband(self) -> None:
+        """A sideband of a call that is left alone; of none where there is no place for one."""
+        events: list[Message] = [json.dumps(event) for event in CLIENT_EVENTS]
+        try:
+            async with self.server.call() as call:
+                call_id = json.loads(await call.recv())["session"]["id"]
+                reading = asyncio.create_task(_read(call))
+                try:
+                    await self.websocket("sideband", f"/v1/realtime?call_id={call_id}", [], events)
+                finally:
+                    await call.close()
+                    await reading
+        except InvalidStatus:
+            self.refused += 1
+            await asyncio.sleep(REFUSED_S)
+        except (ConnectionClosed, OSError):
+            pass
+
     def line(self, name: str, provider: type[Provider]) -> Callable[[], Awaitable[None]]:
         async def calls() -> None:
             one = provider()
@@ -139,7 +164,8 @@ class Fuzzing:
 
     async def http(self) -> None:
         heads = [f"{line} HTTP/1.1\r\nHost: localhost\r\n\r\n" for line in REQUESTS]
-        heads += [UPGRADE.format("/v1/realtime")]
+        queries = ("", "?call_id=rtc_0", "?intent=transcription")
+        heads += [UPGRADE.format(f"/v1/realtime{query}") for query in queries]
         for path, bodies in BODIES.items():
             for kind, whole_body in bodies:
                 body = mutated_text(whole_body, self.chance)
@@ -270,7 +296,9 @@ async def fuzz(server: AttackedServer, messages: int, seed: int) -> Counter[str]
     offer = await _offer()
     # What is to come of each, in parts of the whole, and how many connections of it there are at once.
     kinds: list[tuple[str, float, int, Callable[[], Awaitable[None]]]] = [
-        ("realtime", 0.25, 4, fuzzing.realtime),
+        ("realtime", 0.15, 3, fuzzing.realtime),
+        ("transcription", 0.05, 1, fuzzing.transcription),
+        ("sideband", 0.05, 1, fuzzing.sideband),
         *((name, 0.07, 1, fuzzing.line(name, provider)) for name, provider in LINES.items()),
         ("audiosocket", 0.07, 1, fuzzing.audiosocket),
         ("frames", 0.06, 4, fuzzing.frames),

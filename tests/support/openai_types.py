@@ -6,12 +6,24 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from openai.types.realtime import RealtimeClientEvent, RealtimeServerEvent, RealtimeSessionCreateResponse
+from openai.types.realtime import (
+    RealtimeClientEvent,
+    RealtimeServerEvent,
+    RealtimeSessionCreateResponse,
+    RealtimeTranscriptionSessionCreateResponse,
+)
 from pydantic import BaseModel, Field, TypeAdapter
 
 SERVER_EVENT: TypeAdapter[Any] = TypeAdapter(Annotated[RealtimeServerEvent, Field(discriminator="type")])
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
 
+SESSIONS: dict[str, type[BaseModel]] = {
+    "realtime": RealtimeSessionCreateResponse,
+    "transcription": RealtimeTranscriptionSessionCreateResponse,
+}
+"""What a session's type is shown as."""
+EAGERNESS = "audio.input.turn_detection.eagerness"
+"""In transcription sessions the package has it where the session is asked for, and not where it is shown."""
 EXTENSION = "voiceagent"
 """The field of the session by which a client asks for more than the protocol; shown only to those."""
 SESSION_EXTRAS = {"session.id", "session.object", f"session.{EXTENSION}"}
@@ -26,8 +38,9 @@ def proved(event: dict[str, Any]) -> dict[str, Any]:
     assert model.model_dump(mode="json", exclude_unset=True) == event
     assert set(_unknown_fields(model, "")) <= SESSION_EXTRAS
     if "session" in event:
-        session = RealtimeSessionCreateResponse.model_validate_json(json.dumps(event["session"]), strict=True)
-        assert set(_unknown_fields(session, "")) <= {EXTENSION}
+        shown = SESSIONS[event["session"]["type"]]
+        session = shown.model_validate_json(json.dumps(event["session"]), strict=True)
+        assert set(_unknown_fields(session, "")) <= {EXTENSION, EAGERNESS}
     return event
 
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from scripted_server import MAX_MESSAGE_BYTES, ScriptedServer
 from starlette.routing import WebSocketRoute
 
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import ApiKeys
+from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
+from voiceagent.transports.realtime.sidebands.messages import Relay, Relayed, not_found
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 
 __all__ = ["MAX_MESSAGE_BYTES", "SEND_BUFFER_BYTES", "RealtimeServer", "serving"]
 
 SEND_BUFFER_BYTES = 65_536
+
+
+async def nowhere(asked: CallAsked, messages: AsyncIterator[str | bytes]) -> AsyncGenerator[Relayed, None]:
+    """There is no other process."""
+    yield not_found(asked.call_id)
 
 
 class RealtimeServer(ScriptedServer):
@@ -33,10 +40,11 @@ class RealtimeServer(ScriptedServer):
 
 @asynccontextmanager
 async def serving(
-    keys: ApiKeys | None = None, prepare: Callable[[], dict[str, Any]] = dict
+    keys: ApiKeys | None = None, prepare: Callable[[], dict[str, Any]] = dict, elsewhere: Relay = nowhere
 ) -> AsyncIterator[RealtimeServer]:
-    """A server that runs for the length of the block."""
+    """A server that runs for the length of the block. elsewhere: attaches to calls of other processes."""
     server = RealtimeServer(keys, prepare)
-    endpoint = RealtimeEndpoint(server.open_call, server.admission)
+    sidebands = Sidebands(server.find, server.admission, elsewhere)
+    endpoint = RealtimeEndpoint(server.open_call, server.open_transcription, server.admission, sidebands)
     async with server.serving([WebSocketRoute("/v1/realtime", endpoint.serve)], SEND_BUFFER_BYTES):
         yield server

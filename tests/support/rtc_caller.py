@@ -131,8 +131,12 @@ class RtcCaller:
             response = await self.http.post("/v1/realtime/calls", files=parts, headers=headers)
         assert response.status_code == 201, response.text
         self.location = response.headers["location"]
-        self.answer = response.text
-        known = self.reachable(self.answer)
+        await self.accept(response.text)
+
+    async def accept(self, answer: str) -> None:
+        """Connect as an answer says, until the session is there."""
+        self.answer = answer
+        known = self.reachable(answer)
         await self.peer.setRemoteDescription(RTCSessionDescription(known, "answer"))
         await self.until("session.created")
 

@@ -13,7 +13,9 @@ from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 from starlette.routing import BaseRoute
 
+from voiceagent.access.calls import OpenedCall
 from voiceagent.session.call import Client
+from voiceagent.session.call_clients import CallClients
 from voiceagent.transports.uvicorn_internals import FastPath
 
 MAX_MESSAGE_BYTES = 65_536
@@ -24,6 +26,7 @@ class ScriptedServer:
 
     def __init__(self, prepare: Callable[[], dict[str, Any]]) -> None:
         self.calls: list[ScriptedCall] = []
+        self._opened: dict[str, OpenedCall] = {}
         self._prepare = prepare
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
@@ -35,9 +38,21 @@ class ScriptedServer:
 
     def open_call(self, call_id: str, client: Client, model: str) -> ScriptedCall:
         """What the server's ends open their calls with."""
-        call = ScriptedCall(call_id, client, model, **self._prepare())
+        clients = CallClients(client)
+        call = ScriptedCall(call_id, clients, model, **self._prepare())
         self.calls.append(call)
+        self._opened[call_id] = OpenedCall(call, clients, call.settings)
         return call
+
+    def open_transcription(self, call_id: str, client: Client, model: str) -> ScriptedCall:
+        """The same for calls that only transcribe."""
+        call = self.open_call(call_id, client, model)
+        call.settings = call.settings.as_transcription()
+        return call
+
+    def find(self, call_id: str) -> OpenedCall | None:
+        """The call of this id."""
+        return self._opened.get(call_id)
 
     @asynccontextmanager
     async def serving(self, routes: list[BaseRoute], send_buffer_bytes: int) -> AsyncIterator[None]:

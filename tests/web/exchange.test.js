@@ -14,7 +14,7 @@ const report = {
   hidden_ms: 0,
 };
 const response = { turn_id: "a", written: "At seven.", heard: "At seven.", status: "completed", sound: [[2.25, 3]], report, usage: null, failure: "" };
-const line = { key: "b", atS: 1, turn, answers: turn, response, tools: [], hooks: [] };
+const line = { key: "b", atS: 1, turn, answers: turn, response, tools: [], hooks: [], requests: [] };
 const tool = { name: "order_taxi", outcome: "done", arguments: "{}", output: "ordered", began_s: 2, ended_s: 2.5 };
 const hook = { name: "on_turn", place: "shop.py:7", reason: "KeyError" };
 const drawn = (told) => exchangeItem(told, () => {});

@@ -9,7 +9,7 @@ const turn = (turn_id, began_s, more = {}) => ({
 const response = (response_id, turn_id, from, more = {}) => ({
   response_id, turn_id, began_s: from - 0.1, written: "Yes, there is.", heard: "Yes, there is.", sound: [[from, from + 2]], status: "completed", report: null, ...more,
 });
-const told = (more) => ({ call: {}, turns: [], responses: [], tools: [], stalls: [], failed_hooks: [], ...more });
+const told = (more) => ({ call: {}, turns: [], responses: [], tools: [], stalls: [], failed_hooks: [], requests: [], ...more });
 const call = (more) => merged(emptyCall(), told(more));
 
 test("what is told again takes the place of what was told before", () => {
@@ -52,6 +52,15 @@ test("a hook that failed stands in the line that had begun by then, or in one of
   const hooks = [{ at_s: 0.5, name: "on_call_began" }, { at_s: 2.5, name: "on_turn" }];
   const lines = exchanges(call({ turns: [turn("a", 1), turn("b", 9)], failed_hooks: hooks }));
   assert.deepEqual(lines.map((line) => line.hooks.map(({ name }) => name)), [["on_call_began"], ["on_turn"], []]);
+});
+
+test("a request of a sideband stands in the line that had begun by then, the own client's are left out", () => {
+  const requests = [
+    { at_s: 0.5, request: "session.update", sideband: 1 }, { at_s: 2.5, request: "response.create", sideband: 2 },
+    { at_s: 2.6, request: "response.create", sideband: 0 },
+  ];
+  const lines = exchanges(call({ turns: [turn("a", 1)], requests }));
+  assert.deepEqual(lines.map((line) => line.requests.map(({ sideband }) => sideband)), [[1], [2]]);
 });
 
 test("what was not heard is told apart, once it is known", () => {

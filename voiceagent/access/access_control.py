@@ -5,10 +5,11 @@ server.
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from voiceagent.access.auth import ApiKeys, presented_key
 from voiceagent.access.client_secrets import PREFIX, ClientSecret, ClientSecrets
@@ -21,17 +22,27 @@ from voiceagent.access.wrong_keys import WrongKeys
 TICKET_S = 8 * 3600
 """How long a page may read what is kept of calls before it asks for the key again."""
 
+PAST_CALLS = 1_000
+"""Calls that have ended, and may still be hung up by the client secret that opened them."""
 _USUAL_LIMITS = AccessLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
     """A caller who was let in. session: fields of the session that his secret prescribes. names: those that
-    he is known by, and the most calls of each.
+    he is known by, and the most calls of each. secret: SHA-256 of his client secret, "" for an owner.
     """
 
     session: dict[str, Any] = field(default_factory=dict)
     names: Mapping[str, int] = field(default_factory=dict)
+    secret: str = ""
+
+
+class CallAsked(NamedTuple):
+    """A request to control a call, by hanging up or by a sideband. secret: as `Admitted` has it."""
+
+    call_id: str
+    secret: str = ""
 
 
 class Admission:
@@ -63,6 +74,8 @@ class Admission:
         self._wrong_keys = WrongKeys() if wrong_keys is None else wrong_keys
         self._shares = Shares() if shares is None else shares
         self.others: OtherGateways = NoOtherGateways()
+        self._openers: dict[str, str] = {}  # of calls that go on, those that client secrets opened
+        self._past_openers: OrderedDict[str, str] = OrderedDict()
 
     def new_secret(self, session: dict[str, Any], lifetime_s: float) -> ClientSecret:
         """A client secret for such sessions, which is accepted here from now on."""
@@ -86,7 +99,8 @@ class Admission:
         # first: a page's secret is no wrong key, and must not count as one
         secret = self.secrets.find(key, self.clock())
         if secret is not None:
-            return Admitted(secret.session, self._names(headers, peer, "secret", secret.value))
+            names = self._names(headers, peer, "secret", secret.value)
+            return Admitted(secret.session, names, sha256(secret.value.encode()).hexdigest())
         self._check_key(headers, peer)
         return Admitted({}, self._names(headers, peer, "key", key))
 
@@ -95,7 +109,17 @@ class Admission:
         self.rules.check(headers, peer)
         self._check_key(headers, peer)
 
-    async def begin_call(self, caller: Admitted) -> Callable[[], None]:
+    def opener(self, call_id: str) -> str:
+        """Return the SHA-256 of the client secret that opened a call of this process, "" where none did."""
+        return self._openers.get(call_id) or self._past_openers.get(call_id, "")
+
+    def may_control(self, asked: CallAsked) -> bool:
+        """Return whether a call of this process may be controlled: by an owner any, by the holder of a client
+        secret those that it opened.
+        """
+        return not asked.secret or self.opener(asked.call_id) == asked.secret
+
+    async def begin_call(self, caller: Admitted, call_id: str) -> Callable[[], None]:
         """Count a call of a caller; gives what counts it off again, once. Raises NotAdmitted."""
         here = self._shares.take(caller.names)
         if isinstance(here, str):
@@ -112,7 +136,13 @@ class Admission:
         def call_over() -> None:
             here()
             everywhere()
+            if (opener := self._openers.pop(call_id, None)) is not None:
+                self._past_openers[call_id] = opener
+                while len(self._past_openers) > PAST_CALLS:
+                    self._past_openers.popitem(last=False)
 
+        if caller.secret:
+            self._openers[call_id] = caller.secret
         return call_over
 
     def sees_details(self, headers: Mapping[str, str], peer: str) -> bool:

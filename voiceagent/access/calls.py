@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import structlog
 
 from llmcore.policies.admission import Refusal
 from voiceagent.access.slots import Slots
+from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import Call, CallRefused, Client, OpenCall
+from voiceagent.session.call_clients import CallClients
 
 log = structlog.get_logger()
 
@@ -27,24 +29,33 @@ CLOSE_S = 5.0
 """How long a call that has ended may take to stop, and to be written down."""
 
 
+class OpenedCall(NamedTuple):
+    """A call that is going on. defaults: the settings that it was opened with."""
+
+    call: Call
+    clients: CallClients
+    defaults: CallSettings
+
+
 class Calls:
     """Opens calls while there is room for them.
 
     slots: room for calls, which other processes may share. count: called with how many calls there are here.
-    refusal: asked, with the number of all others, whether one more would be served in time.
+    refusal: asked whether one more call would be served in time; given how many others there are, and how
+    many of them the LLM answers, None for a call that only transcribes.
     """
 
     def __init__(
         self,
         slots: Slots,
         count: Callable[[int], None],
-        refusal: Callable[[int], Refusal | None] = lambda _: None,
+        refusal: Callable[[int, int | None], Refusal | None] = lambda calls, answered: None,
     ) -> None:
         self._slots = slots
         self._refusal = refusal
         self._count = count
-        self._open: OpenCall | None = None
-        self._calls: dict[str, Call] = {}
+        self._openers: tuple[OpenCall, OpenCall] | None = None
+        self._calls: dict[str, OpenedCall] = {}
         self._monitoring: set[asyncio.Task[None]] = set()
         self._tools: set[asyncio.Task[None]] = set()  # of calls that are over
         self._changed = asyncio.Event()
@@ -54,32 +65,46 @@ class Calls:
         """Calls that are going on."""
         return len(self._calls)
 
-    def ready(self, open_call: OpenCall) -> None:
-        """Take calls from now on; `open_call` makes them, from an id, a client and the model it asked for."""
-        self._open = open_call
+    @property
+    def transcribing(self) -> int:
+        """How many of them only transcribe."""
+        return sum(opened.call.settings.only_transcribes for opened in self._calls.values())
+
+    def ready(self, open_call: OpenCall, open_transcription: OpenCall) -> None:
+        """Take calls from now on; these make them, from an id, a client and the model it asked for."""
+        self._openers = open_call, open_transcription
         self.state = "ready"
 
     def check(self) -> None:
         """Raises CallRefused where a call that came now would be refused."""
-        self._opener()
+        self._ready_openers()
         if self._slots.taken >= self._slots.max_calls:
             raise self._full()
-        if refusal := self._refusal(self._slots.taken):
+        if refusal := self._refusal(self._slots.taken, self._slots.answered):
             raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
 
     def open(self, call_id: str, client: Client, model: str) -> Call:
         """Open a call. Raises CallRefused while the server starts or drains, or is full or too busy."""
-        opener = self._opener()
+        return self._take(call_id, client, model, transcribes=False)
+
+    def open_transcription(self, call_id: str, client: Client, model: str) -> Call:
+        """Open a call that only transcribes, however busy the LLM is. Raises CallRefused like `open`."""
+        return self._take(call_id, client, model, transcribes=True)
+
+    def _take(self, call_id: str, client: Client, model: str, transcribes: bool) -> Call:
+        opener = self._ready_openers()[transcribes]
         if not self._slots.take():
             raise self._full()
         try:
-            if refusal := self._refusal(self._slots.taken - 1):
+            answered = None if transcribes else self._slots.answered - 1
+            if refusal := self._refusal(self._slots.taken - 1, answered):
                 raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
-            call = opener(call_id, client, model)
+            clients = CallClients(client)
+            call = opener(call_id, clients, model)
         except BaseException:
             self._slots.release()
             raise
-        self._calls[call_id] = call
+        self._calls[call_id] = OpenedCall(call, clients, call.settings)
         self._count(len(self._calls))
         monitoring = asyncio.create_task(self._monitor(call_id, call), name=f"call {call_id}")
         self._monitoring.add(monitoring)
@@ -90,12 +115,18 @@ class Calls:
         """The ids of the calls that are going on."""
         return tuple(self._calls)
 
+    def find(self, call_id: str) -> OpenedCall | None:
+        """Return the call of this id, None where it does not go on here."""
+        return self._calls.get(call_id)
+
     def hang_up(self, call_id: str) -> bool:
         """End a call, over whichever transport; whether it goes on here."""
-        call = self._calls.get(call_id)
-        if call is None:
+        opened = self._calls.get(call_id)
+        if opened is None:
             return False
-        ending = asyncio.create_task(call.close("the call was hung up by its id"), name=f"end {call_id}")
+        ending = asyncio.create_task(
+            opened.call.close("the call was hung up by its id"), name=f"end {call_id}"
+        )
         self._monitoring.add(ending)
         ending.add_done_callback(self._monitoring.discard)
         return True
@@ -115,7 +146,7 @@ class Calls:
                     log.info("waiting_for_tools", tools=sorted(tool.get_name() for tool in self._tools))
                     await asyncio.wait(self._tools)
         except TimeoutError:
-            calls = list(self._calls.values())
+            calls = [opened.call for opened in self._calls.values()]
             await asyncio.gather(*(call.close("the server is shutting down") for call in calls))
         await self._written()
 
@@ -124,12 +155,12 @@ class Calls:
         if self._monitoring:
             await asyncio.wait(self._monitoring, timeout=CLOSE_S)
 
-    def _opener(self) -> OpenCall:
-        if self._open is None:
+    def _ready_openers(self) -> tuple[OpenCall, OpenCall]:
+        if self._openers is None:
             raise CallRefused("the server is starting; try again in a moment", retry_after_s=STARTING_S)
         if self.state == "draining":
             raise CallRefused("the server is shutting down", retry_after_s=ELSEWHERE_S)
-        return self._open
+        return self._openers
 
     def _full(self) -> CallRefused:
         text = f"all {self._slots.max_calls} calls are taken; try again later"

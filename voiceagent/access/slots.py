@@ -14,9 +14,9 @@ from voiceagent.access.wrong_keys import NUMBERS, WrongKeys
 from voiceagent.processes.policies.balance import WorkerLoad
 
 _COUNT_BYTES = 8
-_COUNTS = 3
+_COUNTS = 4
 """What each worker counts: its calls, one more than how late its loop is (microseconds, 0 before it has
-told), and the part of a core that it computes (millionths)."""
+told), the part of a core that it computes (millionths), and those of its calls that only transcribe."""
 _US = 1_000_000
 _NAMES = 4
 """Names of callers that a worker keeps, in parts of `max_calls`: a call has two, and some while it ends."""
@@ -40,6 +40,10 @@ class Slots(Protocol):
         """Give one back."""
 
     @property
+    def answered(self) -> int:
+        """How many are taken by calls that the LLM answers."""
+
+    @property
     def shares(self) -> CallerShares:
         """How many of the calls each caller has."""
 
@@ -51,8 +55,10 @@ class Slots(Protocol):
     def lag_s(self) -> float:
         """How late the event loops are that serve the calls: the least late of them, which takes the next."""
 
-    def report(self, lag_s: float, busy: float) -> None:
-        """Take in how late this process's event loop is, in seconds, and the part of a core that it uses."""
+    def report(self, lag_s: float, busy: float, transcribing: int) -> None:
+        """Take in how late this process's event loop is, in seconds, the part of a core that it uses, and how
+        many of its calls only transcribe.
+        """
 
 
 class LocalSlots:
@@ -64,6 +70,12 @@ class LocalSlots:
         self.shares = Shares()
         self.wrong_keys = WrongKeys()
         self.lag_s = 0.0
+        self._transcribing = 0
+
+    @property
+    def answered(self) -> int:
+        """See `Slots`."""
+        return max(0, self.taken - self._transcribing)
 
     def take(self) -> bool:
         """Take one, if one is left."""
@@ -76,9 +88,10 @@ class LocalSlots:
         """Give one back."""
         self.taken -= 1
 
-    def report(self, lag_s: float, busy: float) -> None:
-        """How late the event loop of this process is."""
+    def report(self, lag_s: float, busy: float, transcribing: int) -> None:
+        """See `Slots`."""
         self.lag_s = lag_s
+        self._transcribing = transcribing
 
 
 class SharedSlots:
@@ -93,7 +106,7 @@ class SharedSlots:
         self._worker = worker
         numbers = memoryview(mmap.mmap(file, self.size(max_calls, workers))).cast("q")
         told = [numbers[each * workers : (each + 1) * workers] for each in range(_COUNTS)]
-        self._counts, self._lags_us, self._busy_us = told
+        self._counts, self._lags_us, self._busy_us, self._transcribing = told
         numbers = numbers[_COUNTS * workers :]
         self.wrong_keys = WrongKeys(numbers[:NUMBERS], self._locked)
         names, kept = numbers[NUMBERS:], _NAMES * max_calls
@@ -109,6 +122,11 @@ class SharedSlots:
     def taken(self) -> int:
         """Calls in all workers."""
         return sum(self._counts)
+
+    @property
+    def answered(self) -> int:
+        """See `Slots`."""
+        return max(0, sum(self._counts) - sum(self._transcribing))
 
     @property
     def workers(self) -> list[WorkerLoad]:
@@ -133,14 +151,16 @@ class SharedSlots:
         """How late the least late worker is of those that have told; 0 while none has."""
         return (min((lag_us for lag_us in self._lags_us if lag_us), default=1) - 1) / _US
 
-    def report(self, lag_s: float, busy: float) -> None:
-        """Take in how late this worker is, in seconds, and the part of a core that it uses."""
+    def report(self, lag_s: float, busy: float, transcribing: int) -> None:
+        """See `Slots`."""
         self._lags_us[self._worker] = 1 + round(lag_s * _US)
         self._busy_us[self._worker] = round(busy * _US)
+        self._transcribing[self._worker] = transcribing
 
     def clear(self, worker: int) -> None:
         """A worker has died, and its calls with it: they take no slots any more."""
-        self._counts[worker] = self._lags_us[worker] = self._busy_us[worker] = 0
+        for numbers in (self._counts, self._lags_us, self._busy_us, self._transcribing):
+            numbers[worker] = 0
         names = self._names[worker]
         names[:] = memoryview(bytes(names.nbytes)).cast("q")
 

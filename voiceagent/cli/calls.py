@@ -231,6 +231,11 @@ def _beside_the_turns(
     for hook in told["failed_hooks"]:
         place = f" at {hook['place']}" if hook["place"] else ""
         lines.append((hook["at_s"], f"the agent's {hook['name']} failed{place}: {hook['reason']}"))
+    lines += [
+        (asked["at_s"], f"sideband {asked['sideband']}: {asked['request']}")
+        for asked in told["requests"]
+        if asked["sideband"]
+    ]
     if call.state == "broken":
         lines += _in_which_it_broke_off(told, told_turns)
     for tool in told["tools"]:

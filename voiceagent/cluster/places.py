@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import NamedTuple
 
 from voiceagent.access.client_secrets import key_digest
 from voiceagent.access.shares import digest
@@ -45,6 +46,15 @@ there.
 """
 
 
+class CallControl(NamedTuple):
+    """How a call is controlled. url: of its gateway, "" where that has none of its own. secret: SHA-256 of
+    the client secret that opened it, "" where none did.
+    """
+
+    url: str = ""
+    secret: str = ""
+
+
 def to_one(name: str) -> str:
     """The channel that one gateway hears."""
     return f"{PREFIX}to:{name}"
@@ -77,6 +87,11 @@ def read_reports(told: Iterable[bytes | None]) -> tuple[GatewayReport, ...]:
 def report_place(name: str) -> str:
     """Where a gateway's report stands in Redis."""
     return f"{PREFIX}gateway:{name}"
+
+
+def control_place(call_id: str) -> str:
+    """Where it stands at which gateway a call is controlled, and with which client secret."""
+    return f"{PREFIX}control:{call_id}"
 
 
 def call_place(call_id: str) -> str:

@@ -27,8 +27,10 @@ from voiceagent.cluster.places import (
     GATEWAYS,
     TAKE,
     TO_ALL,
+    CallControl,
     call_place,
     caller_place,
+    control_place,
     read_reports,
     report_place,
     secret_place,
@@ -78,6 +80,9 @@ class SharedState:
         self.reports: tuple[GatewayReport, ...] = ()
         """The reports of all gateways, this one too, at most a second and a half old; none while Redis is
         lost."""
+
+        self.control_of: Callable[[str], CallControl] = lambda call_id: CallControl()
+        """Returns how a call of this process is controlled; set before `running`."""
 
     @property
     def trouble(self) -> str:
@@ -154,6 +159,16 @@ class SharedState:
         channel, text = to_one(place.decode()), json.dumps({"hang_up": call_id})
         return bool(await self._link.ask(lambda redis: redis.publish(channel, text), 0))
 
+    async def sideband_url(self, call_id: str, secret: str) -> str | None:
+        """Return the URL of the gateway that has a call, "" where it has none of its own; None where no such
+        call is known that the caller may control. secret: SHA-256 of his client secret, "" for an owner.
+        """
+        text: Any = await self._link.ask(lambda redis: redis.get(control_place(call_id)), None)
+        if text is None:
+            return None
+        control = CallControl(*json.loads(text))
+        return control.url if secret in ("", control.secret) else None
+
     def place(self, url: str, takes_calls: bool) -> GatewayReport | None:
         """The gateway that takes the next call, that at `url` being this one, which takes calls or does not;
         None where nobody is known to.
@@ -226,8 +241,10 @@ class SharedState:
                 add(pipe)
             for call_id in calls if renewing else calls - self._placed:
                 pipe.set(call_place(call_id), self.name, px=round(LEASE_S * 1000))
+                control = json.dumps(self.control_of(call_id))
+                pipe.set(control_place(call_id), control, px=round(LEASE_S * 1000))
             for call_id in self._placed - calls:
-                pipe.delete(call_place(call_id))
+                pipe.delete(call_place(call_id), control_place(call_id))
             if renewing:
                 self._renew(pipe)
             await pipe.execute()
@@ -267,7 +284,8 @@ class SharedState:
         return redis.set(secret_place(secret.value), text, px=left_ms)
 
     async def _leave(self, redis: Redis) -> None:
-        await redis.delete(report_place(self.name), *map(call_place, self._placed))
+        placed = (place(call_id) for call_id in self._placed for place in (call_place, control_place))
+        await redis.delete(report_place(self.name), *placed)
 
     def _take(self, message: bytes, end: Callable[[str], bool]) -> None:
         try:

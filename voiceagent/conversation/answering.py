@@ -115,6 +115,11 @@ class Answering:
             return commands
         return commands + self._start(event, settings)
 
+    def end(self) -> list[Command]:
+        """Make no more responses: drop what is wanted, and stop the response in progress."""
+        self._outstanding = Outstanding()
+        return self._responses.cancel_preemptive() + self._responses.stop("client_cancelled")
+
     def cancel(self, event: ev.ResponseCancelled) -> list[Command]:
         """The client wants the response in progress no longer."""
         response = self._responses.active
@@ -219,6 +224,8 @@ class Answering:
         if self._outstanding.leaving is not None and not self._outstanding.sayings:
             reason, self._outstanding.leaving = self._outstanding.leaving, None
             return [do.HangUp(reason)]
+        if settings.only_transcribes:
+            return []
         requested = self._outstanding.requested
         if not self._caller.silent or (requested and self._lists.awaited(requested.mcp_servers)):
             return []

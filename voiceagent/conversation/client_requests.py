@@ -11,14 +11,21 @@ from voiceagent.conversation.settings import CallSettings, Modality
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsChanged:
+class Request:
+    """What all requests have. sideband: number of the sideband that asked, 0 for the call's own client."""
+
+    sideband: int = field(default=0, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsChanged(Request):
     """The client sent new settings."""
 
     settings: CallSettings
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseRequested:
+class ResponseRequested(Request):
     """The client wants a response now; None keeps the call's setting.
 
     messages: a prompt of the client's own in place of the history. guidance: what the model is told behind
@@ -44,7 +51,7 @@ class ResponseRequested:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseCancelled:
+class ResponseCancelled(Request):
     """The client wants the running response to stop."""
 
     response_id: str | None = None
@@ -52,7 +59,7 @@ class ResponseCancelled:
 
 
 @dataclass(frozen=True, slots=True)
-class InputCommitted:
+class InputCommitted(Request):
     """The client says that the caller's turn is over. `buffered_s`: sound of the turn, filled in by the
     session.
     """
@@ -62,17 +69,17 @@ class InputCommitted:
 
 
 @dataclass(frozen=True, slots=True)
-class InputCleared:
+class InputCleared(Request):
     """The client drops the sound of the turn in progress."""
 
 
 @dataclass(frozen=True, slots=True)
-class OutputCleared:
+class OutputCleared(Request):
     """The client drops the sound that has not been played."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPressed:
+class KeyPressed(Request):
     """The caller pressed a key of the phone (DTMF) at `received_at`, Unix seconds."""
 
     digit: str
@@ -80,7 +87,7 @@ class KeyPressed:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemCreated:
+class ItemCreated(Request):
     """The client adds an item after `previous_id` ("root": at the front, None: at the end)."""
 
     item: Item
@@ -89,7 +96,7 @@ class ItemCreated:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemDeleted:
+class ItemDeleted(Request):
     """The client removes an item."""
 
     item_id: str
@@ -97,7 +104,7 @@ class ItemDeleted:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemRetrieved:
+class ItemRetrieved(Request):
     """The client asks to see an item."""
 
     item_id: str
@@ -105,7 +112,7 @@ class ItemRetrieved:
 
 
 @dataclass(frozen=True, slots=True)
-class ItemTruncated:
+class ItemTruncated(Request):
     """The client says how much of an item's sound was played."""
 
     item_id: str
@@ -114,7 +121,7 @@ class ItemTruncated:
 
 
 @dataclass(frozen=True, slots=True)
-class PlayoutMeasured:
+class PlayoutMeasured(Request):
     """What the client's own end added to the wait of a turn, in milliseconds, None where it does not know.
 
     line_ms: half a round trip. jitter_ms: its jitter buffer. output_ms: to the loudspeaker. heard_ms: the

@@ -158,6 +158,10 @@ class History:
         else:
             self.items.insert(self._index(previous_id) + 1, item)
 
+    def outputs(self) -> set[str]:
+        """Return the ids of the function calls that have an output."""
+        return {item.call_id for item in self.items if isinstance(item, ToolOutputItem)}
+
     def check_room(self, item: Item, limits: HistoryLimits) -> None:
         """Raises TooMuch where a client's item would be more than it may add."""
         size = characters(item)

@@ -9,7 +9,14 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.history import History, HistoryLimits, MessageItem, TooMuch, UnknownItem
+from voiceagent.conversation.history import (
+    History,
+    HistoryLimits,
+    MessageItem,
+    ToolOutputItem,
+    TooMuch,
+    UnknownItem,
+)
 from voiceagent.conversation.mcp import McpApprovalResponse
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.played_text import PlayedText
@@ -89,6 +96,9 @@ def _create(request: ev.ItemCreated, history: History, limits: HistoryLimits) ->
     if item.item_id in history:
         message = f"an item {item.item_id!r} is in the conversation already; choose another id"
         return [notify.NotifyError("item_exists", message, "item.id", request.client_event_id)]
+    if isinstance(item, ToolOutputItem) and item.call_id in history.outputs():
+        message = f"the function call {item.call_id!r} has its output already"
+        return [notify.NotifyError("item_exists", message, "item.call_id", request.client_event_id)]
     try:
         history.check_room(item, limits)
     except TooMuch as error:

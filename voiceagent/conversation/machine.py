@@ -35,6 +35,9 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turn_taking import TurnTaking
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
+_SPEAKING = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.ToolSlow)
+"""What the agent's code does to be heard, which comes to nothing where a session only transcribes."""
+
 
 class Conversation:
     """One call's turns. `rate_hz`: rate of the synthesizer's sound. `new_id`: makes ids with a prefix."""
@@ -99,7 +102,8 @@ class Conversation:
             case ev.CallStarted(greeting):
                 return self._call_started(greeting)
             case ev.CallerIdle(at_s):
-                return self._answering.ask_again(at_s, self.settings) if self.idle else []
+                asks = self.idle and not self.settings.only_transcribes
+                return self._answering.ask_again(at_s, self.settings) if asks else []
             case ev.CallerGone():
                 self._responses.abandon(event)
             case ev.PreemptiveAllowed(allowed):
@@ -122,7 +126,8 @@ class Conversation:
         self._started = True
         asked = self._mcp_lists.ask(self.settings.mcp_servers)
         created = [notify.NotifySettings(self.settings, created=True), *asked]
-        if not greeting or not self._responses.none:  # a client was quicker, and asked for one
+        # a client may have been quicker, and asked for a response
+        if not greeting or self.settings.only_transcribes or not self._responses.none:
             return created
         return created + self._answering.greet(greeting, self.settings)
 
@@ -158,6 +163,8 @@ class Conversation:
 
     def _agent_acts(self, event: ev.AgentEvent) -> list[Command]:
         match event:
+            case _ if self.settings.only_transcribes and isinstance(event, _SPEAKING):
+                pass
             case ev.ToolFinished():
                 # a response that was begun ahead does not know of it
                 return self._responses.cancel_preemptive() + self._tools.finish(event)
@@ -210,6 +217,8 @@ class Conversation:
         match event:
             case ev.SettingsChanged(settings):
                 return self._settings_changed(settings)
+            case ev.ResponseRequested() if self.settings.only_transcribes:
+                return [notify.no_responses(event.client_event_id)]
             case ev.ResponseRequested() if runs_beside(event, self.settings):
                 return self._beside.request(event)
             case ev.ResponseRequested():
@@ -232,10 +241,11 @@ class Conversation:
                 return self._items.take(event, self.settings if self._started else None)
 
     def _settings_changed(self, settings: CallSettings) -> list[Command]:
+        ends = settings.only_transcribes and not self.settings.only_transcribes
         self.settings = settings = self._mcp_lists.settled(settings.with_free_names())
-        changed: list[Command] = []
+        changed: list[Command] = self._answering.end() if ends else []
         if self._started:  # before that, the client is notified when the call starts
-            changed = [notify.NotifySettings(settings), *self._mcp_lists.ask(settings.mcp_servers)]
+            changed += [notify.NotifySettings(settings), *self._mcp_lists.ask(settings.mcp_servers)]
         return [*changed, do.ConfigureListening(settings), do.ConfigureSpeaking(settings)]
 
     def _input_committed(self, event: ev.InputCommitted) -> list[Command]:

@@ -78,13 +78,14 @@ class NotifyKeyPressed:
 @dataclass(frozen=True, slots=True)
 class NotifyTranscript:
     """Words of the caller, newly certain (`final` False: `text` is the addition; True: `text` is the
-    whole).
+    whole). logprob: mean log probability of the tokens of the whole, None where it is not known.
     """
 
     item_id: str
     text: str
     final: bool
     seconds: float = 0.0
+    logprob: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,12 @@ def response_in_progress(client_event_id: str | None) -> NotifyError:
     """The error of a request for a response while there is another one."""
     message = "a response is in progress; wait for response.done or cancel it first"
     return NotifyError(RESPONSE_IN_PROGRESS, message, client_event_id=client_event_id)
+
+
+def no_responses(client_event_id: str | None) -> NotifyError:
+    """Return the error of a request for a response in a session that only transcribes."""
+    message = "this is a transcription session; it has no responses"
+    return NotifyError("invalid_value", message, "type", client_event_id)
 
 
 def nothing_to_cancel(response_id: str | None, client_event_id: str | None) -> NotifyError:

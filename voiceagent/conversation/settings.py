@@ -12,6 +12,7 @@ from voiceagent.conversation.tool_names import free_name
 
 Modality = Literal["audio", "text"]
 Eagerness = Literal["low", "medium", "high", "auto"]
+SessionType = Literal["realtime", "transcription"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ class CallSettings:
     latency_events: notify the client of the stages of every turn (`voiceagent.*` events), off unless asked.
     agent: name of the agent in code that has the call, "" for one that is instructions alone. agent_tools:
     tools that the server runs, beside `tools`, which are the client's. mcp_servers: whose tools the client
-    has the server call. mcp_tools: those of them that are known so far.
+    has the server call. mcp_tools: those of them that are known so far. session_type: "transcription" only
+    transcribes: neither LLM nor voice is used. logprobs: notify the client of them, too.
     """
 
     instructions: str
@@ -94,6 +96,13 @@ class CallSettings:
     agent_tools: tuple[AgentTool, ...] = ()
     mcp_servers: tuple[McpServer, ...] = ()
     mcp_tools: tuple[McpTool, ...] = ()
+    session_type: SessionType = "realtime"
+    logprobs: bool = False
+
+    @property
+    def only_transcribes(self) -> bool:
+        """Whether no response is ever made."""
+        return self.session_type == "transcription"
 
     @property
     def all_tools(self) -> tuple[Tool, ...]:
@@ -110,6 +119,27 @@ class CallSettings:
             taken.add(name)
             named.append(tool.renamed(name))
         return replace(self, agent_tools=tuple(named))
+
+    def as_transcription(self) -> CallSettings:
+        """Return these for a session that only transcribes."""
+        detection = self.turn_detection
+        if detection is not None:
+            detection = replace(
+                detection, create_response=False, interrupt_response=False, idle_timeout_s=None
+            )
+        return replace(
+            self,
+            session_type="transcription",
+            turn_detection=detection,
+            instructions="",
+            output_modality="text",
+            tools=(),
+            tool_choice="auto",
+            agent="",
+            agent_tools=(),
+            mcp_servers=(),
+            mcp_tools=(),
+        )
 
     def handed_to(
         self, agent: str, tools: tuple[AgentTool, ...], instructions: str | None, voice: str | None

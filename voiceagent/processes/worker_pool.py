@@ -8,8 +8,8 @@ import socket
 import termios
 import time
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -245,6 +245,17 @@ class WorkerPool:
             elif not isinstance(answer, RpcError | TimeoutError):
                 raise answer
         return given
+
+    async def stream(
+        self, number: int, service: str, asked: Any, items: AsyncIterator[Any]
+    ) -> AsyncGenerator[Any, None]:
+        """What a worker makes of `asked` and the items: see `RpcConnection.stream`. Raises RpcError."""
+        child = self._workers[number].child
+        if not child.answers or not child.ready:
+            raise RpcError(child.trouble)
+        async with aclosing(child.connection.stream(service, asked, items)) as values:
+            async for value in values:
+                yield value
 
     async def _ask(self, child: Child, service: str, asked: Any, starting: bool) -> Any:
         if not child.answers or not (child.ready or starting):

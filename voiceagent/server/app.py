@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.access.access_control import CallAsked
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
@@ -39,6 +40,7 @@ from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.gpu import watch_gpus
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
+from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
 
@@ -58,7 +60,7 @@ class Server:
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._triage = Triage(self._collect)
         self._slots = LocalSlots(config.server.max_calls)
-        self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s)
+        self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s, self._transcribing)
         self._exporter = new_exporter(config, self._metrics)
         following = Following() if self._exporter is None else Following(self._exporter.send)
         self._routes = Routes(config, self._slots, self._metrics, self, following)
@@ -110,7 +112,7 @@ class Server:
             audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
         ):
             monitoring = [
-                asyncio.create_task(self._llm_monitor.run(lambda: len(self._calls)), name="LLM monitor"),
+                asyncio.create_task(self._llm_monitor.run(lambda: self._slots.answered), name="LLM monitor"),
                 asyncio.create_task(self._parts.run(), name="parts monitor"),
                 asyncio.create_task(self._loop.run(), name="loop monitor"),
                 asyncio.create_task(self._load.run(), name="load"),
@@ -129,9 +131,10 @@ class Server:
         """What is given up while there is too much to do."""
         return self._llm_monitor.shedder
 
-    def refusal(self, calls: int) -> Refusal | None:
-        """Why one more call would not be served in time, if it would not; counted."""
-        return self._load.refusal(calls) or self._llm_monitor.refusal(calls)
+    def refusal(self, calls: int, answered: int | None) -> Refusal | None:
+        """See `WholeServer`."""
+        late = self._load.refusal(calls)
+        return late if late is not None or answered is None else self._llm_monitor.refusal(answered)
 
     async def load(self) -> dict[str, Any]:
         """The body of `GET /load`."""
@@ -139,13 +142,16 @@ class Server:
 
     def _told_load(self) -> dict[str, Any]:
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
-        outlook = monitor.outlook(self._slots.taken)
+        outlook = monitor.outlook(self._slots.answered)
         return load_report(self._calls.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
         calls, troubles = len(self._calls), self._parts.troubles()
         return health(self._config, self._calls.state, calls, self._llm_monitor, troubles, self._loop)
+
+    def _transcribing(self) -> int:
+        return self._calls.transcribing
 
     def _other_troubles(self) -> dict[str, str]:
         return self._routes.troubles()
@@ -167,9 +173,15 @@ class Server:
     async def share_secret(self, secret: ClientSecret) -> None:
         """Nobody else takes calls."""
 
-    async def hang_up(self, call_id: str) -> bool:
+    async def hang_up(self, asked: CallAsked) -> bool:
         """Nobody else has calls."""
         return False
+
+    async def sideband(
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """See `WholeServer`: there is no other process."""
+        yield not_found(asked.call_id)
 
 
 class VoiceApp(Starlette):

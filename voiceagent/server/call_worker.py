@@ -15,6 +15,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from audio.recognizers import Recognizer
 from audio.synthesizers import Synthesizer
+from voiceagent.access.access_control import CallAsked
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import SharedSlots
 from voiceagent.config.tables import Config
@@ -74,7 +75,7 @@ class CallWorker:
         self._connections = connections
         self._metrics = Metrics()
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
-        self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s)
+        self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s, self._transcribing)
         self._supervisor = SupervisorClient(supervisor, self._metrics, self._load)
         told = self._supervisor
         send_spans = told.send_spans if config.otlp.endpoint else None
@@ -96,6 +97,8 @@ class CallWorker:
         return {
             "metrics": single_answer(self._collect),
             "hang_up": single_answer(self._hang_up),
+            "has_call": single_answer(self._has_call),
+            "sideband": self._routes.sidebands.serve_stream,
             "keep_secret": single_answer(self._keep_secret),
             "troubles": single_answer(self._troubles),
             "drain": single_answer(self._calls.drain),
@@ -175,6 +178,9 @@ class CallWorker:
         with suppress(OSError):  # whoever called has gone meanwhile
             await endpoint.take(connection)
 
+    def _transcribing(self) -> int:
+        return self._calls.transcribing
+
     def _loop_stalled(self, clock_s: float, lag_s: float) -> None:
         self._routes.loop_stalled(clock_s, lag_s)
 
@@ -184,8 +190,11 @@ class CallWorker:
     async def _troubles(self, _: None) -> dict[str, str]:
         return self._routes.troubles()
 
-    async def _hang_up(self, call_id: str) -> bool:
-        return self._routes.end(call_id)
+    async def _hang_up(self, asked: CallAsked) -> bool:
+        return self._routes.end(asked)
+
+    async def _has_call(self, asked: CallAsked) -> bool:
+        return self._routes.sidebands.has(asked)
 
     async def _keep_secret(self, secret: ClientSecret) -> None:
         self._routes.keep_secret(secret)

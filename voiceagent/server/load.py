@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -26,15 +27,18 @@ _NEWEST = 0.2
 
 class ProcessLoad:
     """The lateness and load of this process, which takes calls in `slots`. max_lag_s: beyond it, it takes no
-    more.
+    more. transcribing: returns how many of its calls only transcribe.
 
     It does take more where it shares the slots with a process that is in time: the next calls are handed to
     that one, and those that came here meanwhile are better late than refused.
     """
 
-    def __init__(self, monitor: LoopMonitor, slots: Slots, max_lag_s: float) -> None:
+    def __init__(
+        self, monitor: LoopMonitor, slots: Slots, max_lag_s: float, transcribing: Callable[[], int]
+    ) -> None:
         self._slots = slots
         self._max_lag_s = max_lag_s
+        self._transcribing = transcribing
         self._monitor = monitor
         self._busy = 0.0
 
@@ -47,7 +51,7 @@ class ProcessLoad:
             newest = (now_computed_s - computed_s) / (now_s - began_s)
             began_s, computed_s = now_s, now_computed_s
             self._busy += _NEWEST * (newest - self._busy)
-            self._slots.report(self._monitor.lag_s, self._busy)
+            self._slots.report(self._monitor.lag_s, self._busy, self._transcribing())
 
     def refusal(self, calls: int) -> Refusal | None:
         """Why one more call beside `calls` others would be served late, if it would; logged."""

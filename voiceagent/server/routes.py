@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import replace
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
+from functools import partial
 from typing import Any, Protocol
 
 from starlette.applications import Starlette
@@ -15,30 +15,33 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import BaseRoute, Route
 
 from llmcore.policies.admission import Refusal
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import accepted_keys, access_rules
 from voiceagent.access.calls import Calls
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.requester import AccessRules
 from voiceagent.access.slots import Slots
 from voiceagent.agents.load import load_agents
-from voiceagent.agents.running import running_agent
+from voiceagent.cluster.places import CallControl
 from voiceagent.config.tables import Config
-from voiceagent.conversation.settings import CallSettings
-from voiceagent.server.followed_call import FollowedCall, Following
+from voiceagent.server.call_opener import CallOpener
+from voiceagent.server.followed_call import Following
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import Gateway, shared_state
 from voiceagent.server.startup import webhook_sender
 from voiceagent.server.status import Judged
-from voiceagent.server.traces import tracer
-from voiceagent.session.call import Call, CallRefused, Client, OpenCall
-from voiceagent.session.keeping import Keeping, kept_and_traced
+from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
-from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import answering, under_realtime
+from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
+from voiceagent.transports.realtime.sidebands.messages import (
+    Refused,
+    Relayed,
+    at_another_gateway,
+)
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.routes import telephony_routes
@@ -46,7 +49,6 @@ from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
 from voiceagent.transports.webrtc.network import network
 from voiceagent.transports.websocket import address_of, websocket_routes
 from voiceagent.triage.page import POLICY, as_json, as_page
-from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.connection import Upstream
 
 SERVING = ("ready", "degraded")
@@ -58,8 +60,11 @@ FOR_OWNERS = "this is for holders of an API key (server.api_keys_env)"
 class WholeServer(Protocol):
     """What routes ask of the whole server, whether that is its own process or has others beside it."""
 
-    def refusal(self, calls: int) -> Refusal | None:
-        """Why one more call beside `calls` others would not be served in time, if it would not; counted."""
+    def refusal(self, calls: int, answered: int | None) -> Refusal | None:
+        """Why one more call beside `calls` others would not be served in time, if it would not; counted.
+
+        answered: how many of the others the LLM answers; None where this one only transcribes.
+        """
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
@@ -76,8 +81,13 @@ class WholeServer(Protocol):
     async def share_secret(self, secret: ClientSecret) -> None:
         """Make a key known wherever calls are taken."""
 
-    async def hang_up(self, call_id: str) -> bool:
+    async def hang_up(self, asked: CallAsked) -> bool:
         """End a call that another process of this server has; whether one had it."""
+
+    def sideband(
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """Attach to a call that another process of this server has: as `Relay` has it."""
 
 
 class Routes:
@@ -114,14 +124,20 @@ class Routes:
         self.shared = shared_state(config, self._admission.secrets, metrics)
         if self.shared is not None:
             self._admission.others = self.shared
-        reached = network(config.webrtc, os.environ, config.source)
-        self.webrtc = WebRtcEndpoint(
+            self.shared.control_of = self._control_of
+        self.sidebands = Sidebands(self.calls.find, self._admission, self._sideband_elsewhere, config.limits)
+        self.webrtc = self._webrtc_endpoint()
+
+    def _webrtc_endpoint(self) -> WebRtcEndpoint:
+        """The endpoint of calls over WebRTC."""
+        return WebRtcEndpoint(
             self.calls.open,
+            self.calls.open_transcription,
             self._admission,
-            reached,
+            network(self._config.webrtc, os.environ, self._config.source),
             self._hang_up_elsewhere,
-            config.limits,
-            metrics.datagrams_not_read.inc,
+            self._config.limits,
+            self._metrics.datagrams_not_read.inc,
         )
 
     def _phone_routes(self, rules: AccessRules) -> list[BaseRoute]:
@@ -139,7 +155,9 @@ class Routes:
 
     def app(self) -> Starlette:
         """The ASGI application."""
-        realtime = RealtimeEndpoint(self.calls.open, self._admission, self._limits)
+        realtime = RealtimeEndpoint(
+            self.calls.open, self.calls.open_transcription, self._admission, self.sidebands, self._limits
+        )
         secrets = SecretsEndpoint(self._admission, self._settings, self._share_secret, self._limits)
         page = Page()
         return Starlette(
@@ -168,7 +186,11 @@ class Routes:
 
     def ready(self, services: Services) -> None:
         """Take calls from now on."""
-        self.calls.ready(self._opener(services))
+        calls = CallOpener(
+            self._config, self._agents, self._upstream, self.kept, self.webhooks, self._following
+        )
+        open_call = calls.opener(services)
+        self.calls.ready(partial(open_call, transcribes=False), partial(open_call, transcribes=True))
 
     def loop_stalled(self, clock_s: float, lag_s: float) -> None:
         """The event loop woke `lag_s` too late."""
@@ -190,17 +212,44 @@ class Routes:
         """
         if self.shared is None:
             return nullcontext()
-        return self.shared.running(self.calls.ids, self.end, None if gateway is None else gateway.report)
+        return self.shared.running(self.calls.ids, self._end, None if gateway is None else gateway.report)
 
-    def end(self, call_id: str) -> bool:
-        """End a call of this process; whether it has it, or had."""
-        return self.webrtc.end(call_id) or self.calls.hang_up(call_id)
+    def end(self, asked: CallAsked) -> bool:
+        """End a call of this process; whether it has it, or had, and the caller may end it."""
+        return self.webrtc.end(asked) or self._hang_up_here(asked)
 
-    async def _hang_up_elsewhere(self, call_id: str) -> bool:
+    def _end(self, call_id: str) -> bool:
+        return self.end(CallAsked(call_id))
+
+    def _hang_up_here(self, asked: CallAsked) -> bool:
+        return self._admission.may_control(asked) and self.calls.hang_up(asked.call_id)
+
+    async def _hang_up_elsewhere(self, asked: CallAsked) -> bool:
         """End a call that is none of WebRTC's here."""
-        if self.calls.hang_up(call_id) or await self._server.hang_up(call_id):
+        if self._hang_up_here(asked) or await self._server.hang_up(asked):
             return True
-        return self.shared is not None and await self.shared.hang_up(call_id)
+        if self.shared is None:
+            return False
+        if asked.secret and await self.shared.sideband_url(asked.call_id, asked.secret) is None:
+            return False
+        return await self.shared.hang_up(asked.call_id)
+
+    def _control_of(self, call_id: str) -> CallControl:
+        return CallControl(self._gateway_url or "", self._admission.opener(call_id))
+
+    async def _sideband_elsewhere(
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """Attach to a call of another process of this server, or tell which gateway has it."""
+        async with aclosing(self._server.sideband(asked, messages)) as values:
+            async for value in values:
+                refused = isinstance(value, Refused) and self.shared is not None
+                yield await self._refusal_of_others(asked, value) if refused else value
+
+    async def _refusal_of_others(self, asked: CallAsked, refused: Relayed) -> Relayed:
+        assert self.shared is not None
+        url = await self.shared.sideband_url(asked.call_id, asked.secret)
+        return refused if url is None else at_another_gateway(asked.call_id, url)
 
     async def _share_secret(self, secret: ClientSecret) -> None:
         await self._server.share_secret(secret)
@@ -224,40 +273,6 @@ class Routes:
         self._metrics.calls.set(calls)
         if self.shared is not None:
             self.shared.calls_changed()
-
-    def _opener(self, services: Services) -> OpenCall:
-        follow = self._follower(services)
-
-        def open_call(call_id: str, client: Client, model: str) -> Call:
-            settings = replace(services.settings, model=model) if model else services.settings
-            if self._upstream is not None:
-                settings = replace(settings, voice=self._upstream.config.voice)
-            make = self._agents.of_model(model)
-            agent = None if make is None else running_agent(call_id, make, self._agents.of_call)
-            observer = None if self.webhooks is None else self.webhooks.call(call_id)
-            keeping = follow(call_id, settings)
-            if self._upstream is not None:
-                return UpstreamCall(
-                    call_id, services, settings, client, self._upstream, keeping, agent, observer
-                )
-            return Session(call_id, services, settings, client, keeping, agent, observer)
-
-        return open_call
-
-    def _follower(self, services: Services) -> Callable[[str, CallSettings], Keeping | None]:
-        """What begins to keep and to trace a call, if calls are kept or traced."""
-        kept = self.kept
-        policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
-        spans, tell = self._following.spans, self._following.tell
-        trace = None if spans is None else tracer(self._config, spans, services)
-
-        def follow(call_id: str, settings: CallSettings) -> Keeping | None:
-            keeping = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
-            traced = None if trace is None else trace(call_id)
-            followed = None if tell is None else FollowedCall(call_id, tell, traced)
-            return kept_and_traced(keeping, kept_and_traced(followed, traced))
-
-        return follow
 
     async def _health(self, request: Request) -> Response:
         health = await self._server.health()

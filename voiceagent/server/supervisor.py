@@ -103,7 +103,7 @@ class Supervisor:
         gc.collect()
         gc.freeze()  # as in `started`
         monitoring = [
-            asyncio.create_task(self._llm_monitor.run(lambda: self._workers.calls), name="LLM monitor"),
+            asyncio.create_task(self._llm_monitor.run(lambda: self._workers.answered), name="LLM monitor"),
             asyncio.create_task(self._workers.loop.run(), name="loop monitor"),
             asyncio.create_task(self._workers.judging.run(), name="triage"),
         ]

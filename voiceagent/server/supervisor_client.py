@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
+from voiceagent.access.access_control import CallAsked
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.processes.messages import RpcError, Told
 from voiceagent.processes.parent import Parent
@@ -17,6 +18,7 @@ from voiceagent.server.load import ProcessLoad
 from voiceagent.server.status import Judged
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.spans import Span
+from voiceagent.transports.realtime.sidebands.messages import Relayed
 from voiceagent.webhooks.message import WebhookEvent
 
 ANSWER_S = 2.0
@@ -48,12 +50,12 @@ class SupervisorClient:
                 async for status in statuses:
                     self.shedder.level, self._refusal = status
 
-    def refusal(self, calls: int) -> Refusal | None:
-        """Why a call beside so many is refused; None where it is not."""
+    def refusal(self, calls: int, answered: int | None) -> Refusal | None:
+        """See `WholeServer`."""
         # its own first: a process that is late must not wait for another's word
         if late := self._load.refusal(calls):
             return late
-        if self._refusal is None or not calls:
+        if self._refusal is None or not answered:
             return None
         self._metrics.llm.call_refused(self._refusal)
         return self._refusal
@@ -102,6 +104,14 @@ class SupervisorClient:
         """Have all workers know a client secret."""
         await self._connection.ask("share_secret", secret)
 
-    async def hang_up(self, call_id: str) -> bool:
+    async def sideband(
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """See `WholeServer`."""
+        async with aclosing(self._connection.stream("sideband", asked, messages)) as values:
+            async for value in values:
+                yield value
+
+    async def hang_up(self, asked: CallAsked) -> bool:
         """Whether one of the workers had the call, which ends."""
-        return bool(await self._connection.ask("hang_up", call_id))
+        return bool(await self._connection.ask("hang_up", asked))

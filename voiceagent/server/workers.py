@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Any
 
 from prometheus_client import CollectorRegistry
@@ -13,6 +14,7 @@ from prometheus_client.metrics_core import Metric
 
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder
+from voiceagent.access.access_control import CallAsked
 from voiceagent.access.calls import State
 from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
 from voiceagent.access.slots import LocalSlots, SharedSlots
@@ -36,6 +38,7 @@ from voiceagent.server.supervisor_client import LlmStatus
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.telemetry.totals import Totals
+from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 
 LLM_STATUS_S = 0.25
 """How often workers are told how busy the LLM is, if that has changed."""
@@ -106,6 +109,11 @@ class Workers:
         """How many there are now."""
         return self._slots.taken
 
+    @property
+    def answered(self) -> int:
+        """How many of them the LLM answers."""
+        return self._slots.answered
+
     def close(self) -> None:
         """All workers have ended: what they counted their calls in goes."""
         self._counts.close()
@@ -124,6 +132,7 @@ class Workers:
             "triage": single_answer(lambda _: self.triage()),
             "share_secret": single_answer(self.share_secret),
             "hang_up": single_answer(self.hang_up),
+            "sideband": self.sideband,
         }
 
     async def _answer_rate(self, _: None) -> int:
@@ -145,7 +154,7 @@ class Workers:
         sent: LlmStatus | None = None
         while True:
             # A worker knows itself whether a call would be the only one, which is never refused.
-            now = LlmStatus(self.shedder.level, self._llm_monitor.outlook(max(1, self._slots.taken)))
+            now = LlmStatus(self.shedder.level, self._llm_monitor.outlook(max(1, self._slots.answered)))
             if now != sent:
                 sent = now
                 yield now
@@ -162,9 +171,9 @@ class Workers:
         """What is given up while there is too much to do."""
         return self._llm_monitor.shedder
 
-    def refusal(self, calls: int) -> Refusal | None:
-        """Why one more call would not be served in time, if it would not; counted."""
-        return self._llm_monitor.refusal(calls)
+    def refusal(self, calls: int, answered: int | None) -> Refusal | None:
+        """See `WholeServer`."""
+        return None if answered is None else self._llm_monitor.refusal(answered)
 
     async def health(self) -> dict[str, Any]:
         """The body of `GET /health`."""
@@ -185,7 +194,7 @@ class Workers:
     def load_now(self) -> dict[str, Any]:
         """What `load` gives, without waiting."""
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
-        outlook = monitor.outlook(self._slots.taken)
+        outlook = monitor.outlook(self._slots.answered)
         return load_report(self.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def metrics_page(self) -> bytes:
@@ -210,6 +219,18 @@ class Workers:
         self._secrets.keep(secret, time.monotonic())
         await self.pool.ask("keep_secret", secret, ANSWER_S, starting=True)
 
-    async def hang_up(self, call_id: str) -> bool:
+    async def sideband(
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """See `WholeServer`: pass a sideband on to the worker that has the call."""
+        having = [worker for worker, has in (await self.pool.ask("has_call", asked, ANSWER_S)).items() if has]
+        if not having:
+            yield not_found(asked.call_id)
+            return
+        async with aclosing(self.pool.stream(having[0], "sideband", asked, messages)) as values:
+            async for value in values:
+                yield value
+
+    async def hang_up(self, asked: CallAsked) -> bool:
         """End a call, whichever worker has it; whether one had it."""
-        return any((await self.pool.ask("hang_up", call_id, ANSWER_S)).values())
+        return any((await self.pool.ask("hang_up", asked, ANSWER_S)).values())

@@ -266,7 +266,8 @@ class BaseCall(ABC):
         """Offer the configuration's tools and let the agent's code join: the last step of a subclass's
         constructor, as both post events.
         """
-        if services.mcp is not None and (tools := configured_tools(services.mcp)):
+        transcribes = self.settings.only_transcribes
+        if services.mcp is not None and not transcribes and (tools := configured_tools(services.mcp)):
             self.offer(tools, "mcp")
         if self._agent is not None:
             self._agent.join(self)

@@ -47,8 +47,8 @@ class CallRefused(Exception):
         return {} if self.retry_after_s is None else {"retry-after": str(math.ceil(self.retry_after_s))}
 
 
-class Call(Protocol):
-    """What a transport asks of a session. Only `ended` and `close` wait."""
+class ControlledCall(Protocol):
+    """What a connection may ask of a call whose sound it need not have. Only `ended` and `close` wait."""
 
     @property
     def settings(self) -> CallSettings:
@@ -57,12 +57,6 @@ class Call(Protocol):
     @property
     def items(self) -> Sequence[Item]:
         """The conversation so far."""
-
-    def join_trace(self, traceparent: str) -> None:
-        """The call is part of its caller's trace, by the header of his request; "" where there is none.
-
-        Before `begin`.
-        """
 
     def begin(self, greet: bool = True) -> None:
         """The client is there, and may be notified from now on. greet: with the greeting, if there is one."""
@@ -76,6 +70,25 @@ class Call(Protocol):
     def handle(self, request: ClientRequest) -> None:
         """Take a request of the client."""
 
+    def mcp_refusal(self, server: McpServer) -> str | None:
+        """Why the client may not name this MCP server; None where it may."""
+
+    async def ended(self) -> str:
+        """Wait until the call has ended by itself; why it was hung up, "" where it broke off."""
+
+    async def close(self, reason: str) -> None:
+        """Hang up: all work of the call stops. A second call does nothing."""
+
+
+class Call(ControlledCall, Protocol):
+    """What a transport asks of a session. Only `ended`, `close` and `stopped` wait."""
+
+    def join_trace(self, traceparent: str) -> None:
+        """The call is part of its caller's trace, by the header of his request; "" where there is none.
+
+        Before `begin`.
+        """
+
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
         """Say before `begin` what is known of the call, what its line can do beside sound, and the call's id
         there.
@@ -87,9 +100,6 @@ class Call(Protocol):
     def offer(self, tools: Sequence[OfferedTool]) -> None:
         """Let the agent use what the line of this call can do, beside its own tools."""
 
-    def mcp_refusal(self, server: McpServer) -> str | None:
-        """Why the client may not name this MCP server; None where it may."""
-
     def post(self, event: AgentEvent) -> None:
         """Have something done, as the agent's code may."""
 
@@ -97,12 +107,6 @@ class Call(Protocol):
         """The client has played so many seconds of the response's sound by now, where it tells. all_along: it
         tells as it plays, so that what it has not told of was not played.
         """
-
-    async def ended(self) -> str:
-        """Wait until the call has ended by itself; why it was hung up, "" where it broke off."""
-
-    async def close(self, reason: str) -> None:
-        """Hang up: all work of the call stops. A second call does nothing."""
 
     async def stopped(self) -> None:
         """Wait until the call is closed, and all its work has stopped, but for `tools_at_work`."""
@@ -112,15 +116,19 @@ class Call(Protocol):
         """What runs the agent's tools that have not ended: once the call is over, those that run on."""
 
 
-class Client(Protocol):
+class Notified(Protocol):
+    """What can be notified of what happens in a call. Nothing here waits."""
+
+    def notify(self, notification: Notification) -> None:
+        """Notify the client."""
+
+
+class Client(Notified, Protocol):
     """What a transport does for the session. Nothing here waits: what cannot be sent at once is queued by
     the transport.
 
     A client that does not read fills the transport's bounded queue; the transport then ends the call.
     """
-
-    def notify(self, notification: Notification) -> None:
-        """Notify the client."""
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Send 20 ms of the agent's sound, int16 mono at the rate of the call's output format."""
@@ -139,6 +147,11 @@ OpenCall = Callable[[str, Client, str], Call]
 def new_id(prefix: str) -> str:
     """A new id, of a call, a conversation, a response or an item."""
     return f"{prefix}_{uuid4().hex[:20]}"
+
+
+def conversation_id(call_id: str) -> str:
+    """Return the id of a call's conversation, the same on all connections of the call."""
+    return f"conv_{call_id.partition('_')[2]}"
 
 
 class Ids:

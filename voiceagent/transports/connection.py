@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
-from voiceagent.session.call import Call
+from voiceagent.session.call import ControlledCall
 from voiceagent.transports.limits import MESSAGE_BYTES, USUAL_LIMITS, Allowance, TransportLimits
 from voiceagent.transports.outbox import Content, Outbox
 
@@ -102,7 +102,7 @@ class Connection(Generic[Content]):
         self,
         wire: Wire[Content],
         outbox: Outbox[Content],
-        call: Call,
+        call: ControlledCall,
         ended_code: int = 1011,
         limits: TransportLimits = USUAL_LIMITS,
         idle_s: float | None = None,

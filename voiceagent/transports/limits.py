@@ -62,6 +62,8 @@ class TransportLimits(EventLimits, OfferLimits):
     """Longest time in which nothing at all may come from a caller."""
     max_phone_idle_s: Duration = 30.0
     """The same on a phone line, on which sound always comes."""
+    max_sidebands: int = Field(default=8, ge=0)
+    """Sidebands of one call at once; 0 allows none."""
     max_keys: int = Field(default=1_000, ge=1)
     """Keys that a caller on a phone line may press; one more ends the call."""
 

@@ -158,6 +158,9 @@ class UpstreamConversation:
 
     def _client_asks(self, request: ev.ClientRequest) -> list[Wanted]:
         match request:
+            case ev.SettingsChanged(settings) if settings.only_transcribes:
+                message = "calls go to an upstream here; there are no transcription sessions"
+                return [notify.NotifyError("invalid_value", message, "session.type")]
             case ev.SettingsChanged(settings):
                 self.settings = settings
                 told = [notify.NotifySettings(settings)] if self._started else []

@@ -113,7 +113,7 @@ def test_a_missing_key_is_no_wrong_one():
 
 
 async def begin(admission: Admission, headers: dict[str, str], peer: str):
-    return await admission.begin_call(admission.admit(headers, peer))
+    return await admission.begin_call(admission.admit(headers, peer), "rtc_1")
 
 
 async def test_one_address_has_so_many_calls_and_others_have_their_own():

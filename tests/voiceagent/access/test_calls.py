@@ -4,8 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from call_settings import call_settings
 from structlog.testing import capture_logs
 
+from llmcore.policies.admission import Refusal
 from voiceagent.access.calls import Calls
 from voiceagent.access.slots import LocalSlots
 from voiceagent.session.call import CallRefused
@@ -15,6 +17,7 @@ class FakeCall:
     """A call that ends when it is told to, or closed."""
 
     def __init__(self) -> None:
+        self.settings = call_settings()
         self.over, self.written = asyncio.Event(), asyncio.Event()
         self.written.set()
         self.closed_for = ""
@@ -41,7 +44,7 @@ class World:
         self.opened: list[tuple[str, str]] = []
 
     def ready(self) -> World:
-        self.calls.ready(self._make)
+        self.calls.ready(self._make, self._make)
         return self
 
     def open(self, call_id: str) -> Any:
@@ -86,6 +89,30 @@ async def test_a_call_too_many_is_refused_and_taken_once_there_is_room():
     first.over.set()
     await settle()
     world.open("3")
+
+
+async def test_a_call_that_only_transcribes_is_no_call_for_the_llm():
+    asked: list[tuple[int, int | None]] = []
+    slots = LocalSlots(3)
+
+    def refusal(calls: int, answered: int | None) -> Refusal | None:
+        asked.append((calls, answered))
+        return None if answered is None else Refusal("the LLM is busy", 1.0)
+
+    calls = Calls(slots, lambda count: None, refusal)
+
+    def transcription(call_id: str, client: object, model: str) -> Any:
+        call = FakeCall()
+        call.settings = call.settings.as_transcription()
+        return call
+
+    calls.ready(lambda call_id, client, model: FakeCall(), transcription)  # type: ignore[arg-type,return-value]
+    calls.open_transcription("1", None, "")  # type: ignore[arg-type]
+    slots.report(0.0, 0.0, calls.transcribing)
+    with pytest.raises(CallRefused, match="the LLM is busy"):
+        calls.open("2", None, "")  # type: ignore[arg-type]
+    assert asked == [(0, None), (1, 0)]
+    assert (calls.transcribing, slots.taken, slots.answered) == (1, 1, 0)
 
 
 async def test_draining_takes_no_new_call_and_lets_the_others_go_on():

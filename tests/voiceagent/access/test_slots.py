@@ -40,9 +40,9 @@ def test_the_slots_of_a_worker_that_died_are_free_again(shared):
 def test_the_server_is_as_late_as_its_least_late_worker_that_lives(shared):
     first, second = shared(0), shared(1)
     assert first.lag_s == 0
-    first.report(0.25, 0.0)
+    first.report(0.25, 0.0, 0)
     assert first.lag_s == second.lag_s == 0.25
-    second.report(0.125, 0.0)
+    second.report(0.125, 0.0, 0)
     assert first.lag_s == second.lag_s == 0.125
     first.clear(1)
     assert (first.lag_s, first.taken) == (0.25, 0)
@@ -52,8 +52,8 @@ def test_what_each_worker_has_to_do_is_known_to_all_until_it_dies(shared):
     first, second = shared(0), shared(1)
     assert second.workers == [WorkerLoad(0), WorkerLoad(0)]
     assert first.take()
-    first.report(0.25, 0.5)
-    second.report(0.0, 0.125)
+    first.report(0.25, 0.5, 0)
+    second.report(0.0, 0.125, 0)
     assert second.workers == [WorkerLoad(1, 0.5, 0.25), WorkerLoad(0, 0.125, 0.0)]
     second.clear(0)
     assert second.workers == [WorkerLoad(0), WorkerLoad(0, 0.125, 0.0)]
@@ -126,3 +126,14 @@ def test_the_refusal_names_the_lateness_its_limit_and_when_to_try_again() -> Non
     assert refusal is not None
     assert "250 ms late (server.max_loop_lag_ms is 100)" in refusal.reason
     assert refusal.retry_after_s
+
+
+def test_calls_that_only_transcribe_are_taken_and_not_answered(shared):
+    first, second = shared(0), shared(1)
+    for slots in (first, first, second):
+        assert slots.take()
+    first.report(0.0, 0.0, 1)
+    second.report(0.0, 0.0, 1)
+    assert [(slots.taken, slots.answered) for slots in (first, second)] == [(3, 1), (3, 1)]
+    second.clear(0)
+    assert (second.taken, second.answered) == (1, 0)

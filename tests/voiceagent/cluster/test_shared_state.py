@@ -20,6 +20,7 @@ pytest.importorskip(
 )
 
 from voiceagent.cluster import redis_link, shared_state
+from voiceagent.cluster.places import CallControl
 from voiceagent.cluster.placing import GatewayReport
 from voiceagent.cluster.redis_link import RedisLink
 from voiceagent.cluster.shared_state import SharedState
@@ -130,6 +131,21 @@ async def test_a_call_is_hung_up_wherever_it_is(pair: tuple[Gateway, Gateway]) -
 
     await until(lambda: not other.calls)
     assert not await one.state.hang_up("call_2")
+
+
+async def test_a_sideband_is_sent_to_the_gateway_that_has_the_call_if_the_caller_may_control_it(
+    pair: tuple[Gateway, Gateway],
+) -> None:
+    one, other = pair
+    other.state.control_of = lambda call_id: CallControl("https://other", "5ec2e7")
+    other.calls.append("rtc_1")
+    other.state.calls_changed()
+    async with asyncio.timeout(PATIENCE_S):
+        while await one.state.sideband_url("rtc_1", "") is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert await one.state.sideband_url("rtc_1", "5ec2e7") == "https://other"
+    assert await one.state.sideband_url("rtc_1", "0the4") is None
+    assert await one.state.sideband_url("rtc_2", "") is None
 
 
 async def test_each_knows_the_reports_of_all_and_places_calls_by_them(redis: RedisServer) -> None:

@@ -111,6 +111,15 @@ def test_a_caller_who_does_not_interrupt_cuts_nothing() -> None:
     assert not [one for one in take(call, SPEAKS) if isinstance(one, do.StopPlayout)]
 
 
+def test_a_session_does_not_become_one_that_only_transcribes() -> None:
+    call = conversation()
+    call.connected()
+    [refused] = call.handle(ev.SettingsChanged(call.settings.as_transcription()))
+    assert isinstance(refused, notify.NotifyError)
+    assert refused.param == "session.type"
+    assert not call.settings.only_transcribes
+
+
 def test_a_result_is_spoken_of_when_nobody_speaks() -> None:
     call = conversation()
     call.connected()

@@ -19,6 +19,18 @@ from voiceagent.calls.log.tool_steps import ToolSteps
 
 _SOUND_OF_A_RESPONSE = b'"event":{"type":"SpeechReady"'
 """Two lines of three, of which a recording tells all: they are not read."""
+REQUESTS = {
+    "SettingsChanged": "session.update",
+    "ResponseRequested": "response.create",
+    "ResponseCancelled": "response.cancel",
+    "InputCommitted": "input_audio_buffer.commit",
+    "InputCleared": "input_audio_buffer.clear",
+    "OutputCleared": "output_audio_buffer.clear",
+    "ItemCreated": "conversation.item.create",
+    "ItemDeleted": "conversation.item.delete",
+    "ItemTruncated": "conversation.item.truncate",
+}
+"""Events of a log that change a call for a client, by the names that they have in the protocol."""
 
 
 class Timeline:
@@ -32,6 +44,8 @@ class Timeline:
         self._tool_steps = ToolSteps()
         self._stalls: list[tuple[float, float]] = []
         self._failed_hooks: list[tuple[float, Json]] = []
+        self._requests: list[tuple[float, Json]] = []
+        self._started = False
 
     @property
     def over(self) -> bool:
@@ -58,6 +72,7 @@ class Timeline:
         """What is new since it was asked before: the call, and all of each turn, response and tool."""
         stalls, self._stalls = self._stalls, []
         hooks, self._failed_hooks = self._failed_hooks, []
+        requests, self._requests = self._requests, []
         return {
             "call": self._call,
             **self._parts.changes(),
@@ -67,6 +82,9 @@ class Timeline:
             ],
             "failed_hooks": [
                 {"at_s": rounded(self._axis.place(Moment(clock_s))), **hook} for clock_s, hook in hooks
+            ],
+            "requests": [
+                {"at_s": rounded(self._axis.place(Moment(clock_s))), **asked} for clock_s, asked in requests
             ],
         }
 
@@ -97,6 +115,7 @@ class Timeline:
         self._passed(line["s"])
         event = line["event"]
         self._event(event, Moment(line["s"], event.get("at_s")))
+        self._request(event, line["s"])
         for command in line["commands"]:
             self._parts.command(command, Moment(line["s"]))
         for step in self._tool_steps.of(line):
@@ -141,6 +160,14 @@ class Timeline:
                 self._failed_hooks.append((moment.clock_s, hook))
             case _:
                 self._parts.event(event, moment)
+
+    def _request(self, event: Json, clock_s: float) -> None:
+        """Note what a client asked for. Logs from before there were sidebands name none."""
+        self._started = self._started or event["type"] == "CallStarted"
+        name, sideband = REQUESTS.get(event["type"]), event.get("sideband", 0)
+        # before that, the transport of the call's own client prepares it
+        if name is not None and (self._started or sideband):
+            self._requests.append((clock_s, {"request": name, "sideband": sideband}))
 
     def _passed(self, clock_s: float) -> None:
         self._call["seconds"] = max(self._call["seconds"], rounded(self._axis.place(Moment(clock_s))))

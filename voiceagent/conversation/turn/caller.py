@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -152,7 +153,9 @@ class Caller:
         if turn.recognized.failure is not None:
             return [notify.NotifyTranscriptFailed(turn.item_id, turn.recognized.failure)]
         seconds = turn.end_s - turn.started_at_s
-        final = notify.NotifyTranscript(turn.item_id, turn.text, final=True, seconds=seconds)
+        confidence = turn.recognized.confidence
+        logprob = math.log(confidence) if confidence else None
+        final = notify.NotifyTranscript(turn.item_id, turn.text, True, seconds, logprob)
         return [final] if transcribe else []
 
     def notify_stable(self, turn: CallerTurn) -> list[Command]:

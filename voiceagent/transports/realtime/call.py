@@ -11,7 +11,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.call import Call, Client, InputOverflow, new_id
+from voiceagent.session.call import ControlledCall, InputOverflow, Notified, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder, append_sound, event_id_of
 from voiceagent.transports.realtime.protocol.errors import RequestError
@@ -22,34 +22,41 @@ class RealtimeCall:
     """One call in the protocol: the `Handler` of its connection.
 
     session: fields of the session that it begins with. sound_apart: sound has a path of its own, in formats
-    of its own, and does not come in events. limits: what one event may be.
+    of its own, and does not come in events. limits: what one event may be. defaults: what null sets a field
+    back to, where that is not what the call has now.
     """
 
     def __init__(
         self,
-        call: Call,
-        client: Client,
+        call: ControlledCall,
+        client: Notified,
         session: dict[str, Any],
         sound_apart: bool = False,
         limits: EventLimits = USUAL_LIMITS,
+        defaults: CallSettings | None = None,
     ) -> None:
         self._call = call
         self._client = client
         self._session = session
         self._sound_apart = sound_apart
-        self._decoder = Decoder(call.settings, new_id, limits, lambda: call.items)
+        self._decoder = Decoder(defaults or call.settings, new_id, limits, lambda: call.items)
         self._overflowing = False
+        self._greet = True
 
-    def begin(self) -> None:
-        """Put in force what the session that was given beforehand changes, and begin."""
-        greet = True
-        if self._session:
+    def prepare(self) -> None:
+        """Put in force what the session that was given beforehand changes; a second call does nothing."""
+        session, self._session = self._session, {}
+        if session:
             try:
-                self._change(merge_given(self._session, self._call.settings))
-                greet = (self._session.get("voiceagent") or {}).get("greeting") is not False
+                self._change(merge_given(session, self._call.settings))
+                self._greet = (session.get("voiceagent") or {}).get("greeting") is not False
             except RequestError as error:
                 self._refuse(error)
-        self._call.begin(greet)
+
+    def begin(self) -> None:
+        """Begin the call."""
+        self.prepare()
+        self._call.begin(self._greet)
 
     def take(self, message: str | bytes) -> None:
         """Carry out one event, as JSON text."""
@@ -100,7 +107,7 @@ class RealtimeCall:
         elif not isinstance(request, AudioAppended):
             self._call.handle(request)
         elif self._sound_apart:
-            where = "the caller's sound comes over the audio track of this call, not in events"
+            where = "the caller's sound comes over the line of this call, not in events"
             raise RequestError("invalid_value", where, "type")
         else:
             self.hear(request.samples)

@@ -4,7 +4,7 @@ is read.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pydantic_core import from_json
@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.websockets import WebSocketClose
+from starlette.websockets import WebSocket, WebSocketClose
 
 from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
@@ -106,6 +106,26 @@ def _not_there(routes: list[Route]) -> ASGIApp:
         await _refusal(404, "not_found", message)(scope, receive, send)
 
     return refuse
+
+
+def wants_transcription(query: Mapping[str, str], session: Mapping[str, Any]) -> bool:
+    """Return whether a call is to be one that only transcribes, by the query of its request or by the session
+    that it begins with. Raises RequestError.
+    """
+    intent = query.get("intent", "conversation")
+    if intent not in ("conversation", "transcription"):
+        message = f"intent is {shorten(intent)}; allowed: 'conversation', 'transcription'"
+        raise RequestError("invalid_value", message, "intent")
+    return intent == "transcription" or session.get("type") == "transcription"
+
+
+async def deny(
+    websocket: WebSocket, status: int, code: str, message: str, headers: dict[str, str] | None = None
+) -> None:
+    """Refuse a handshake, in the words of the protocol."""
+    refusal = _refusal(status, code, message)
+    refusal.headers.update(headers or {})
+    await websocket.send_denial_response(refusal)
 
 
 def _refusal(status: int, code: str, message: str, param: str | None = None) -> Response:

@@ -1,26 +1,29 @@
 """`/v1/realtime`: a call over a WebSocket, in the OpenAI Realtime protocol.
 
-Query: `model`. A key comes as `Authorization: Bearer` or as subprotocol `openai-insecure-api-key.<key>`; the
-subprotocol `realtime` is answered where it is offered. A message that is too long never comes here: uvicorn
-closes with code 1009 (`ws_max_size`).
+Query: `model`; `intent=transcription` for a call that only transcribes; `call_id` for a sideband of a call
+that goes on (see `sidebands/`). A key comes as `Authorization: Bearer` or as subprotocol
+`openai-insecure-api-key.<key>`; the subprotocol `realtime` is answered where it is offered. A message that is
+too long never comes here: uvicorn closes with code 1009 (`ws_max_size`).
 """
 
 from __future__ import annotations
 
-from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket
 
 from audio.pcm import Samples
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, Admitted
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.session.call import CallRefused, OpenCall, new_id
+from voiceagent.session.call import CallRefused, OpenCall, conversation_id, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
+from voiceagent.transports.realtime.http import deny, wants_transcription
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
+from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.websocket import WebSocketWire, address_of
 
 
@@ -29,7 +32,7 @@ class WebSocketClient:
 
     def __init__(self, call_id: str) -> None:
         self.outbox: Outbox[str] = Outbox()
-        self._encoder = Encoder(call_id, new_id("conv"))
+        self._encoder = Encoder(call_id, conversation_id(call_id))
 
     def notify(self, notification: notify.Notification) -> None:
         """Notify the client."""
@@ -52,53 +55,51 @@ class WebSocketClient:
 
 
 class RealtimeEndpoint:
-    """Serves calls. limits: what each may take."""
+    """Serves calls. limits: what each may take. sidebands: serves connections to calls that go on."""
 
     def __init__(
-        self, open_call: OpenCall, admission: Admission, limits: TransportLimits = USUAL_LIMITS
+        self,
+        open_call: OpenCall,
+        open_transcription: OpenCall,
+        admission: Admission,
+        sidebands: Sidebands,
+        limits: TransportLimits = USUAL_LIMITS,
     ) -> None:
         self._open_call = open_call
+        self._open_transcription = open_transcription
         self._admission = admission
         self._limits = limits
+        self._sidebands = sidebands
 
     async def serve(self, websocket: WebSocket) -> None:
         """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
         await self._admission.learn(websocket.headers, address_of(websocket))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
+            if "call_id" in websocket.query_params:
+                await self._sidebands.serve(websocket, caller)
+            else:
+                await self._serve_call(websocket, caller)
         except NotAdmitted as refused:
-            await _deny(websocket, refused.status, refused.code, str(refused))
-            return
+            await deny(websocket, refused.status, refused.code, str(refused))
+        except CallRefused as refused:
+            await deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
+        except RequestError as error:
+            await deny(websocket, 400, error.code, error.message)
+
+    async def _serve_call(self, websocket: WebSocket, caller: Admitted) -> None:
         query = websocket.query_params
-        if "call_id" in query or query.get("intent", "conversation") != "conversation":
-            message = f"{websocket.url.query!r}: only new conversations are served here; allowed: model"
-            await _deny(websocket, 400, "invalid_value", message)
-            return
+        transcribes = wants_transcription(query, caller.session)
         call_id = new_id("sess")
         client = WebSocketClient(call_id)
+        call_over = await self._admission.begin_call(caller, call_id)
         try:
-            call_over = await self._admission.begin_call(caller)
-        except NotAdmitted as refused:
-            await _deny(websocket, refused.status, refused.code, str(refused))
-            return
-        try:
-            call = self._open_call(call_id, client, query.get("model", ""))
-        except CallRefused as refused:
-            call_over()
-            await _deny(websocket, refused.status, "call_refused", str(refused), refused.headers)
-            return
-        call.join_trace(websocket.headers.get("traceparent", ""))
-        offered = websocket.scope["subprotocols"]
-        wire = WebSocketWire(websocket, "realtime" if "realtime" in offered else None)
-        handler = RealtimeCall(call, client, caller.session, limits=self._limits)
-        try:
+            opener = self._open_transcription if transcribes else self._open_call
+            call = opener(call_id, client, query.get("model", ""))
+            call.join_trace(websocket.headers.get("traceparent", ""))
+            offered = websocket.scope["subprotocols"]
+            wire = WebSocketWire(websocket, "realtime" if "realtime" in offered else None)
+            handler = RealtimeCall(call, client, caller.session, limits=self._limits)
             await Connection(wire, client.outbox, call, limits=self._limits).run(handler)
         finally:
             call_over()
-
-
-async def _deny(
-    websocket: WebSocket, status: int, code: str, message: str, headers: dict[str, str] | None = None
-) -> None:
-    error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
-    await websocket.send_denial_response(JSONResponse({"error": error}, status, headers))

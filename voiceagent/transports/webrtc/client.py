@@ -9,7 +9,7 @@ from collections.abc import Callable
 from audio.pcm import Samples
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.session.call import new_id
+from voiceagent.session.call import conversation_id
 from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.realtime.protocol.response import ServerEvent
@@ -30,7 +30,7 @@ class WebRtcClient:
         self.remote = Remote()
         self.outbox: Outbox[str] = Outbox()
         self.voice = AgentVoice(time.monotonic)
-        self._encoder = Encoder(call_id, new_id("conv"))
+        self._encoder = Encoder(call_id, conversation_id(call_id))
         self._playing: str | None = None
 
     def notify(self, notification: notify.Notification) -> None:

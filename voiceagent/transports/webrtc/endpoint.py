@@ -18,10 +18,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.session.call import OpenCall, new_id
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
-from voiceagent.transports.realtime.http import to_object
+from voiceagent.transports.realtime.http import to_object, wants_transcription
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.limits import check_object
 from voiceagent.transports.realtime.protocol.session_settings import merge_given
@@ -54,13 +54,15 @@ class WebRtcEndpoint:
     def __init__(
         self,
         open_call: OpenCall,
+        open_transcription: OpenCall,
         admission: Admission,
         network: Network,
-        hang_up_elsewhere: Callable[[str], Awaitable[bool]],
+        hang_up_elsewhere: Callable[[CallAsked], Awaitable[bool]],
         limits: TransportLimits = USUAL_LIMITS,
         on_unreadable: Callable[[], None] = lambda: None,
     ) -> None:
         self._open_call = open_call
+        self._open_transcription = open_transcription
         self._admission = admission
         self._network = network
         self._sockets = UdpSockets(network.ports, on_unreadable)
@@ -79,10 +81,12 @@ class WebRtcEndpoint:
         call_id = new_id("rtc")
         client = WebRtcClient(call_id)
         session = caller.session | asked.session
+        transcribes = wants_transcription(request.query_params, session)
+        open_call = self._open_transcription if transcribes else self._open_call
         # before the call is made: many offers at once must not pass a limit together
-        call_over = await self._admission.begin_call(caller)
+        call_over = await self._admission.begin_call(caller, call_id)
         try:
-            call = self._open_call(call_id, client, asked.model)
+            call = open_call(call_id, client, asked.model)
         except BaseException:
             call_over()
             raise
@@ -105,20 +109,22 @@ class WebRtcEndpoint:
         """End a call. Raises NotAdmitted, RequestError."""
         peer = address_of(request)
         await self._admission.learn(request.headers, peer)
-        self._admission.admit(request.headers, peer)
-        call_id = request.path_params["call_id"]
-        if not self.end(call_id) and not await self._hang_up_elsewhere(call_id):
-            raise RequestError("call_not_found", f"there is no call {call_id}", "call_id")
+        caller = self._admission.admit(request.headers, peer)
+        asked = CallAsked(request.path_params["call_id"], caller.secret)
+        if not self.end(asked) and not await self._hang_up_elsewhere(asked):
+            raise RequestError("call_not_found", f"there is no call {asked.call_id}", "call_id")
         return Response(status_code=200)
 
-    def end(self, call_id: str) -> bool:
+    def end(self, asked: CallAsked) -> bool:
         """End a call of this process; whether there is such a one, or was: who closes the connection and
         hangs up as well is told of no mistake.
         """
-        connection = self._calls.get(call_id)
+        if not self._admission.may_control(asked):
+            return False
+        connection = self._calls.get(asked.call_id)
         if connection is not None:
             connection.hang_up("the client hung up")
-        return connection is not None or call_id in self._ended
+        return connection is not None or asked.call_id in self._ended
 
     def _start(self, call_id: str, connection: WebRtcCall, call_over: Callable[[], None]) -> None:
         async def run() -> None:

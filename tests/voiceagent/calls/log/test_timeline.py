@@ -76,6 +76,18 @@ def test_what_the_phone_line_told_is_told_of_the_call_and_nobody_typed_it(words:
     assert [(turn["turn_id"], turn["ended_by"]) for turn in call["turns"]] == [("made_2", "typed")]
 
 
+def test_requests_of_clients_are_told_with_the_sideband_that_made_them():
+    world = CallWorld()
+    world.feed(ev.CallStarted())
+    world.feed(ev.SettingsChanged(call_settings(instructions="Be kind."), sideband=2))
+    world.feed(ev.ResponseRequested())
+    asked = drawn(log_of(world))["requests"]
+    assert [(one["request"], one["sideband"]) for one in asked] == [
+        ("session.update", 2),
+        ("response.create", 0),
+    ]
+
+
 def test_a_hook_that_failed_stands_where_it_did():
     world = conversation()
     world.feed(ev.HookFailed("on_turn", "shop.py:41, in on_turn", "KeyError: 'pizza'"))

@@ -114,12 +114,27 @@ async def test_a_full_server_says_so_in_the_handshake() -> None:
         assert "at most 20" in json.loads(caught.value.response.body)["error"]["message"]
 
 
-@pytest.mark.parametrize("query", ["intent=transcription", "call_id=rtc_1"])
-async def test_what_is_not_a_new_conversation_is_refused(query: str) -> None:
+@pytest.mark.parametrize(("query", "status"), [("intent=translation", 400), ("call_id=rtc_1", 404)])
+async def test_an_unknown_intent_or_call_is_refused(query: str, status: int) -> None:
     async with serving() as server:
         with pytest.raises(InvalidStatus) as caught:
             await connect(f"{server.url}?{query}")
-        assert caught.value.response.status_code == 400
+        assert caught.value.response.status_code == status
+        assert not server.calls
+
+
+@pytest.mark.parametrize("given", ["intent", "secret"])
+async def test_a_call_transcribes_by_its_intent_or_by_its_secret(given: str) -> None:
+    async with serving(ApiKeys(frozenset({"sk-1"}))) as server:
+        key, query = "sk-1", "?intent=transcription"
+        if given == "secret":
+            key, query = server.admission.new_secret({"type": "transcription"}, 60).value, ""
+        headers = {"authorization": f"Bearer {key}"}
+        async with connect(f"{server.url}{query}", additional_headers=headers) as websocket:
+            session = json.loads(await websocket.recv())["session"]
+            if given == "secret":  # the session of the secret is put in force before the call begins
+                session = json.loads(await websocket.recv())["session"]
+        assert session["type"] == "transcription"
 
 
 # ---- a call

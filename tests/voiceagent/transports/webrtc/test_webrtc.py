@@ -21,7 +21,7 @@ from scripted_call import ScriptedCall
 from starlette.applications import Starlette
 from starlette.routing import Route
 
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import ApiKeys
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.session.call import CallRefused, Client
@@ -46,7 +46,7 @@ class Site:
         self.calls: list[ScriptedCall] = []
         self.shared: list[str] = []
         self._full = full
-        webrtc = WebRtcEndpoint(self._open_call, admission, network, self._hang_up_elsewhere)
+        webrtc = WebRtcEndpoint(self._open_call, self._open_call, admission, network, self._hang_up_elsewhere)
         secrets = SecretsEndpoint(admission, call_settings(instructions="Be kind."), self._share)
         routes = [
             Route("/calls", answering(webrtc.call), methods=["POST"]),
@@ -64,8 +64,8 @@ class Site:
     async def _share(self, secret: ClientSecret) -> None:
         self.shared.append(secret.value)
 
-    async def _hang_up_elsewhere(self, call_id: str) -> bool:
-        return call_id == "rtc_elsewhere"
+    async def _hang_up_elsewhere(self, asked: CallAsked) -> bool:
+        return asked.call_id == "rtc_elsewhere"
 
 
 @asynccontextmanager

@@ -14,11 +14,11 @@ from voiceagent.transports.realtime.protocol.session_object import (
     OutputModalities,
     OutputTokens,
     Prompt,
-    SessionObject,
     Temperature,
     ToolChoice,
     Voice,
 )
+from voiceagent.transports.realtime.protocol.transcription import AnySession
 
 MAX_AUDIO_MS = 86_400_000
 """A day: no response has so much sound."""
@@ -39,7 +39,7 @@ class ClientEvent(Wire):
 class SessionUpdate(ClientEvent):
     """`session.update`"""
 
-    session: SessionObject
+    session: AnySession
 
 
 class AudioAppend(ClientEvent):

@@ -20,6 +20,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.base64_text import from_base64
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.protocol import client_events as wire
+from voiceagent.transports.realtime.protocol import transcription
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
 from voiceagent.transports.realtime.protocol.items import InputItem, ItemReference, to_item
 from voiceagent.transports.realtime.protocol.limits import APPEND, check_event, check_length
@@ -69,7 +70,7 @@ class Decoder:
 
     def _request(self, document: dict[str, Any], settings: CallSettings) -> ev.ClientRequest | AudioAppended:
         request: ev.ClientRequest | AudioAppended
-        match _event_model(document).model_validate(document):
+        match _event_model(document, settings).model_validate(document):
             case wire.AudioAppend(audio=audio):
                 request = _append(audio, settings)
             case wire.AudioCommit(event_id=event_id):
@@ -195,7 +196,7 @@ def _parse(text: str | bytes) -> dict[str, Any]:
     return document
 
 
-def _event_model(document: dict[str, Any]) -> type[wire.ClientEvent]:
+def _event_model(document: dict[str, Any], settings: CallSettings) -> type[wire.ClientEvent]:
     if "type" not in document:
         raise RequestError("missing_required_parameter", "type is missing", "type")
     name = document["type"]
@@ -203,6 +204,9 @@ def _event_model(document: dict[str, Any]) -> type[wire.ClientEvent]:
     if model is None:
         allowed = ", ".join(wire.CLIENT_EVENTS)
         raise RequestError("invalid_value", f"type is {shorten(name)}; allowed: {allowed}", "type")
+    if settings.only_transcribes and name not in transcription.EVENTS:
+        message = f"type is {shorten(name)}, but this is a transcription session"
+        raise RequestError("invalid_value", f"{message}; allowed: {', '.join(transcription.EVENTS)}", "type")
     return model
 
 

@@ -20,6 +20,7 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.items import from_item
 from voiceagent.transports.realtime.protocol.response import Response, ServerEvent
 from voiceagent.transports.realtime.protocol.session_settings import show_session
+from voiceagent.transports.realtime.protocol.transcription import logprobs_of
 
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 
@@ -139,7 +140,7 @@ class Encoder:
         """The notifications that are one event each."""
         match notification:
             case notify.NotifyTranscript() | notify.NotifyTranscriptFailed():
-                event = _transcription(notification)
+                event = _transcription(notification, self.settings.logprobs)
             case notify.NotifyItemAdded(item, previous_id):
                 event = _item_event("conversation.item.added", item, previous_item_id=previous_id)
             case notify.NotifyItemDone(item, previous_id):
@@ -196,7 +197,9 @@ def to_json(event: ServerEvent) -> str:
     return json.dumps(event, separators=(",", ":"))
 
 
-def _transcription(notification: notify.NotifyTranscript | notify.NotifyTranscriptFailed) -> ServerEvent:
+def _transcription(
+    notification: notify.NotifyTranscript | notify.NotifyTranscriptFailed, logprobs: bool
+) -> ServerEvent:
     place = {"item_id": notification.item_id, "content_index": 0}
     if isinstance(notification, notify.NotifyTranscriptFailed):
         error = {"type": "server_error", "code": "transcription_failed", "message": "speech-to-text failed"}
@@ -204,7 +207,10 @@ def _transcription(notification: notify.NotifyTranscript | notify.NotifyTranscri
     if not notification.final:
         return {"type": f"{_TRANSCRIPTION}.delta", **place, "delta": notification.text}
     usage = {"type": "duration", "seconds": notification.seconds}
-    return {"type": f"{_TRANSCRIPTION}.completed", **place, "transcript": notification.text, "usage": usage}
+    event = {"type": f"{_TRANSCRIPTION}.completed", **place, "transcript": notification.text, "usage": usage}
+    if logprobs:
+        event["logprobs"] = logprobs_of(notification.text, notification.logprob)
+    return event
 
 
 def _item_event(kind: str, item: Item, **fields: str | None) -> ServerEvent:

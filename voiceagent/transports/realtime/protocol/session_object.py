@@ -192,6 +192,9 @@ class McpServerTool(Wire):
 AnyTool = Annotated[FunctionTool | McpServerTool, Field(discriminator="type")]
 
 
+Include = Annotated[list[Literal["item.input_audio_transcription.logprobs"]], Field(fail_fast=True)]
+
+
 class Extensions(Wire):
     """What this server can do beyond the protocol. latency: send `voiceagent.latency` after every turn.
     greeting: false where the call goes on with an earlier one; counts only in a session that is given before
@@ -215,9 +218,7 @@ class SessionObject(Wire):
     parallel_tool_calls: bool | None = None
     max_output_tokens: OutputTokens = None
     temperature: Temperature | None = None
-    include: (
-        Annotated[list[Literal["item.input_audio_transcription.logprobs"]], Field(fail_fast=True)] | None
-    ) = None
+    include: Include | None = None
     tracing: Literal["auto"] | dict[str, Any] | None = None
     truncation: Literal["auto", "disabled"] | dict[str, Any] | None = None
     reasoning: dict[str, Any] | None = None

@@ -3,7 +3,7 @@
 A field that is left out keeps its value; null sets it back to what the server began the call with, except
 where the protocol gives null a meaning of its own (`turn_detection`, `transcription`, `noise_reduction`).
 What the server shows is what is in effect: hints that change nothing here (noise reduction, tracing,
-truncation, logprobs, reasoning, the transcription's model) are accepted and not shown.
+truncation, reasoning, the transcription's model) are accepted and not shown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from audio.pcm import AudioFormat
 from llmcore.engine import Tool
@@ -29,7 +29,12 @@ from voiceagent.transports.realtime.protocol.session_object import (
     McpServerTool,
     SemanticVad,
     ServerVad,
-    SessionObject,
+)
+from voiceagent.transports.realtime.protocol.transcription import (
+    LOGPROBS,
+    AnySession,
+    TranscriptionSession,
+    show_transcription,
 )
 
 _Value = TypeVar("_Value")
@@ -44,13 +49,21 @@ _FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()} |
 }
 
 
-def merge(update: SessionObject, settings: CallSettings, defaults: CallSettings) -> CallSettings:
+_SESSION: TypeAdapter[AnySession] = TypeAdapter(AnySession)
+
+
+def merge(update: AnySession, settings: CallSettings, defaults: CallSettings) -> CallSettings:
     """`settings` with the fields that `update` gives. Raises RequestError.
 
     defaults: what null sets a field back to.
     """
     given = update.model_fields_set
-    changes: dict[str, Any] = {}
+    if isinstance(update, TranscriptionSession):
+        return _merge_transcription(update, settings, defaults)
+    if settings.only_transcribes:
+        message = "session.type is 'realtime', but this is a transcription session; allowed: 'transcription'"
+        raise RequestError("invalid_value", message, "session.type")
+    changes = _include_changes(update)
     for name, field in (
         ("model", "model"),
         ("instructions", "instructions"),
@@ -82,7 +95,7 @@ def merge_given(session: dict[str, Any], settings: CallSettings) -> CallSettings
     if not session:
         return settings
     try:
-        wanted = SessionObject.model_validate(session)
+        wanted = _SESSION.validate_python(session)
     except ValidationError as error:
         raise from_validation(error, {"session": session}, ("session",)) from error
     return merge(wanted, settings, settings)
@@ -128,6 +141,20 @@ def check_tool_choice(choice: str, tools: tuple[Tool, ...], param: str) -> None:
 def to_format(wire: Format) -> AudioFormat:
     """The audio format named on the wire."""
     return FORMATS[wire.type]
+
+
+def _merge_transcription(
+    update: TranscriptionSession, settings: CallSettings, defaults: CallSettings
+) -> CallSettings:
+    changes = _include_changes(update)
+    if update.audio is not None and update.audio.input is not None:
+        changes |= _input_changes(update.audio.input, settings, defaults)
+    return replace(settings, **changes).as_transcription()
+
+
+def _include_changes(update: AnySession) -> dict[str, Any]:
+    given = "include" in update.model_fields_set
+    return {"logprobs": LOGPROBS in (update.include or ())} if given else {}
 
 
 def _input_changes(update: AudioInput, settings: CallSettings, defaults: CallSettings) -> dict[str, Any]:
@@ -180,6 +207,14 @@ def _or(value: _Value | None, default: _Value) -> _Value:
 
 def show_session(session_id: str, settings: CallSettings) -> dict[str, Any]:
     """The session object of `session.created` and `session.updated`."""
+    audio_input = {
+        "format": show_format(settings.input_format),
+        "noise_reduction": None,
+        "transcription": {} if settings.transcribe else None,
+        "turn_detection": _show_detection(settings.turn_detection),
+    }
+    if settings.only_transcribes:
+        return show_transcription(session_id, audio_input, settings.logprobs)
     shown: dict[str, Any] = {
         "type": "realtime",
         "object": "realtime.session",
@@ -188,12 +223,7 @@ def show_session(session_id: str, settings: CallSettings) -> dict[str, Any]:
         "instructions": settings.instructions,
         "output_modalities": [settings.output_modality],
         "audio": {
-            "input": {
-                "format": show_format(settings.input_format),
-                "noise_reduction": None,
-                "transcription": {} if settings.transcribe else None,
-                "turn_detection": _show_detection(settings.turn_detection),
-            },
+            "input": audio_input,
             "output": {
                 "format": show_format(settings.output_format),
                 "voice": settings.voice,
@@ -207,6 +237,8 @@ def show_session(session_id: str, settings: CallSettings) -> dict[str, Any]:
     }
     if settings.temperature:
         shown["temperature"] = settings.temperature
+    if settings.logprobs:
+        shown["include"] = [LOGPROBS]
     if settings.latency_events:
         shown["voiceagent"] = {"latency": True}
     return shown

@@ -13,7 +13,7 @@ from session_updates import WEATHER, detection, input_, mistake, output, updated
     [
         ({"colour": "red"}, "unknown_parameter", "session.colour", "allowed: type, model"),
         ({"instructions": 3}, "invalid_type", "session.instructions", "3"),
-        ({"type": "transcription"}, "invalid_value", "session.type", "'transcription'"),
+        ({"type": "translation"}, "invalid_value", "session.type", "'realtime', 'transcription'"),
         (
             {"output_modalities": ["audio", "text"]},
             "invalid_value",

@@ -96,12 +96,18 @@ def test_hints_without_effect_are_accepted() -> None:
     settings = updated(
         tracing="auto",
         truncation="auto",
-        include=["item.input_audio_transcription.logprobs"],
         parallel_tool_calls=True,
         reasoning={"effort": "low"},
         audio={"input": {"noise_reduction": {"type": "near_field"}}},
     )
     assert settings == OPERATOR
+
+
+def test_logprobs_are_asked_for_and_shown() -> None:
+    on = updated(include=["item.input_audio_transcription.logprobs"])
+    assert on.logprobs
+    assert show_session("s", on)["include"] == ["item.input_audio_transcription.logprobs"]
+    assert "include" not in show_session("s", OPERATOR)
 
 
 def test_latency_events_are_asked_for_in_an_object_of_our_own() -> None:

@@ -1,0 +1,1 @@
+"""Sidebands: second connections to calls that go on, for events without sound."""

@@ -1,0 +1,160 @@
+"""`/v1/realtime?call_id=`: attaches a WebSocket to a call that goes on, whichever process has it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, suppress
+
+import structlog
+from starlette.websockets import WebSocket
+
+from voiceagent.access.access_control import Admission, Admitted, CallAsked
+from voiceagent.access.calls import OpenedCall
+from voiceagent.processes.messages import RpcError
+from voiceagent.transports.connection import Connection, Disconnected, Wire
+from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
+from voiceagent.transports.realtime.call import RealtimeCall
+from voiceagent.transports.realtime.http import deny
+from voiceagent.transports.realtime.sidebands.messages import (
+    Accepted,
+    Closed,
+    Refused,
+    Relay,
+    Relayed,
+    not_found,
+)
+from voiceagent.transports.realtime.sidebands.sideband import Sideband
+from voiceagent.transports.realtime.sidebands.stream import StreamWire
+from voiceagent.transports.websocket import WebSocketWire
+
+log = structlog.get_logger()
+
+
+class Sidebands:
+    """Serves the sidebands of one process.
+
+    find: returns a call of this process. elsewhere: attaches to a call of another one. limits: what each
+    sideband may take, and how many a call may have.
+    """
+
+    def __init__(
+        self,
+        find: Callable[[str], OpenedCall | None],
+        admission: Admission,
+        elsewhere: Relay,
+        limits: TransportLimits = USUAL_LIMITS,
+    ) -> None:
+        self._find = find
+        self._admission = admission
+        self._elsewhere = elsewhere
+        self._limits = limits
+
+    def has(self, asked: CallAsked) -> bool:
+        """Return whether a call goes on here and the caller may control it."""
+        found = self._find(asked.call_id) is not None
+        return found and self._admission.may_control(asked)
+
+    async def serve(self, websocket: WebSocket, caller: Admitted) -> None:
+        """One connection of an admitted caller, from its handshake to its end."""
+        asked = CallAsked(websocket.query_params["call_id"], caller.secret)
+        wire = WebSocketWire(websocket, "realtime" if "realtime" in websocket.scope["subprotocols"] else None)
+        if self._find(asked.call_id) is None:
+            await self._relay(websocket, wire, asked)
+        elif isinstance(attached := self._attach(asked), Refused):
+            await deny(websocket, attached.status, attached.code, attached.message)
+        else:
+            await self._carry(wire, attached)
+
+    async def serve_stream(
+        self, asked: CallAsked, messages: AsyncIterator[str | bytes]
+    ) -> AsyncGenerator[Relayed, None]:
+        """One sideband that another process has the connection of."""
+        attached = self._attach(asked)
+        if isinstance(attached, Refused):
+            yield attached
+            return
+        wire = StreamWire(messages)
+
+        async def carry() -> None:
+            try:
+                await self._carry(wire, attached)
+            finally:
+                await wire.end()
+
+        yield Accepted()
+        carrying = asyncio.create_task(carry(), name="sideband")
+        try:
+            async for value in wire.sent():
+                yield value
+        finally:
+            carrying.cancel()
+            await asyncio.wait([carrying])
+
+    def _attach(self, asked: CallAsked) -> Sideband | Refused:
+        opened = self._find(asked.call_id)
+        if opened is None or not self._admission.may_control(asked):
+            return not_found(asked.call_id)
+        allowed = self._limits.max_sidebands
+        if len(opened.clients) >= allowed:
+            message = f"the call has {allowed} sidebands; allowed: at most {allowed} (limits.max_sidebands)"
+            return Refused(429, "too_many_sidebands", message)
+        return Sideband(asked.call_id, opened)
+
+    async def _carry(self, wire: Wire[str], sideband: Sideband) -> None:
+        # a sideband may listen alone for as long as its call lasts: pings find out whether it is there
+        idle_s = self._limits.max_call_s
+        connection = Connection(wire, sideband.events.outbox, sideband, limits=self._limits, idle_s=idle_s)
+        sideband.events.on_failure = connection.fail
+        handler = RealtimeCall(
+            sideband,
+            sideband.events,
+            {},
+            sound_apart=True,
+            limits=self._limits,
+            defaults=sideband.defaults,
+        )
+        await connection.run(handler)
+
+    async def _relay(self, websocket: WebSocket, wire: WebSocketWire, asked: CallAsked) -> None:
+        """Pass the messages of a connection on to the process that has the call, and its events back."""
+        accepted = asyncio.Event()
+
+        async def messages() -> AsyncIterator[str | bytes]:
+            await accepted.wait()
+            with suppress(Disconnected):
+                while True:
+                    yield await wire.receive()
+
+        with suppress(Disconnected):
+            try:
+                async with aclosing(self._elsewhere(asked, messages())) as values:
+                    first = await anext(values, None)
+                    if not isinstance(first, Accepted):
+                        await _deny(
+                            websocket, first if isinstance(first, Refused) else not_found(asked.call_id)
+                        )
+                        return
+                    await wire.open()
+                    accepted.set()
+                    await _send(wire, values)
+            except RpcError as error:
+                log.warning("sideband_lost", call=asked.call_id[:80], reason=str(error))
+                if accepted.is_set():
+                    await wire.close(1011, "the process that has the call does not answer")
+                else:
+                    message = "the server cannot answer now; try again in a moment"
+                    await deny(websocket, 503, "unavailable", message)
+
+
+async def _deny(websocket: WebSocket, refused: Refused) -> None:
+    headers = {"location": refused.location} if refused.location else None
+    await deny(websocket, refused.status, refused.code, refused.message, headers)
+
+
+async def _send(wire: WebSocketWire, values: AsyncIterator[Relayed]) -> None:
+    async for value in values:
+        if isinstance(value, Closed):
+            await wire.close(value.code, value.reason)
+        elif isinstance(value, str):
+            await wire.send(value)

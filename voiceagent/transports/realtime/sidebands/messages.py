@@ -1,0 +1,58 @@
+"""Messages between the process that a sideband connects to and the process that has its call.
+
+Pure: they are pickled from one process to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+from voiceagent.access.access_control import CallAsked
+from voiceagent.transports.realtime.protocol.errors import shorten
+
+
+class Accepted(NamedTuple):
+    """The sideband is attached: events follow, each as JSON text."""
+
+
+class Refused(NamedTuple):
+    """The sideband is not attached. status: of HTTP. location: URL to connect to instead, "" for none."""
+
+    status: int
+    code: str
+    message: str
+    location: str = ""
+
+
+class Closed(NamedTuple):
+    """The connection ends, with a WebSocket's close code."""
+
+    code: int
+    reason: str
+
+
+Relayed = Accepted | Refused | Closed | str
+"""Values of a relayed sideband: first `Accepted` or `Refused`, then events, last `Closed`."""
+
+Relay = Callable[[CallAsked, AsyncIterator[str | bytes]], AsyncGenerator[Relayed, None]]
+"""Attaches to a call of another process; the iterator gives the client's messages."""
+
+
+def at_another_gateway(call_id: str, url: str) -> Refused:
+    """Return the refusal for a call that another gateway has: a redirect, which many clients follow, where
+    that gateway has a URL of its own.
+    """
+    if not url:
+        message = "another gateway has this call, and no URL of its own (cluster.gateway_url_env)"
+        return Refused(421, "call_at_another_gateway", message)
+    location = f"{url.replace('http', 'ws', 1)}/v1/realtime?{urlencode({'call_id': call_id})}"
+    return Refused(307, "call_at_another_gateway", f"another gateway has this call: {location}", location)
+
+
+def not_found(call_id: str) -> Refused:
+    """Return the refusal for a call that does not exist, and for one that the caller may not control: a
+    caller must not learn which of the two it is.
+    """
+    return Refused(404, "call_not_found", f"there is no call {shorten(call_id)}")

@@ -1,0 +1,144 @@
+"""One sideband: a call as its connection controls it, and its events on the way to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import structlog
+
+from audio.pcm import Samples
+from voiceagent.access.calls import OpenedCall
+from voiceagent.calls.log.timeline import REQUESTS
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import Item
+from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation.mcp import McpServer
+from voiceagent.conversation.settings import CallSettings
+from voiceagent.session.call import conversation_id
+from voiceagent.session.call_clients import MAX_HELD, SoundChange
+from voiceagent.transports.limits import Allowance
+from voiceagent.transports.outbox import Outbox
+from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
+from voiceagent.transports.realtime.protocol.response import ServerEvent
+
+log = structlog.get_logger()
+
+LOGGED_PER_S = 10
+"""Requests of one sideband that are logged in the long run; four seconds' worth at once."""
+
+
+class SidebandEvents:
+    """Encodes the events of a call for one sideband, and queues them: a `SidebandClient`.
+
+    on_failure: ends the connection for the exception that is being handled.
+    """
+
+    def __init__(self, call_id: str) -> None:
+        self.outbox: Outbox[str] = Outbox()
+        self.on_failure: Callable[[], None] = lambda: None
+        self._encoder = Encoder(call_id, conversation_id(call_id))
+        self._created = False
+
+    def notify(self, notification: notify.Notification) -> None:
+        """Notify the client."""
+        if isinstance(notification, notify.NotifySettings) and notification.created:
+            # attached before the call began: the client knows the session already
+            if self._created and notification.settings == self._encoder.settings:
+                return
+            notification = replace(notification, created=not self._created)
+            self._created = True
+        for event in self._encoder.encode(notification):
+            self._put(event)
+
+    def report(self, turn: TurnReport) -> None:
+        """Report the stages of a turn."""
+        self._put(self._encoder.encode_report(turn))
+
+    def sound_changed(self, change: SoundChange, response_id: str) -> None:
+        """Notify the client that a response's sound began, ended, or was dropped."""
+        self._put(self._encoder.encode_output_buffer(change, response_id))
+
+    def fail(self) -> None:
+        """End the connection for the exception that is being handled."""
+        self.on_failure()
+
+    def _put(self, event: ServerEvent) -> None:
+        self.outbox.put(to_json(event))
+
+
+class Sideband:
+    """A call as one sideband controls it: a `ControlledCall`. It is attached from the beginning.
+
+    defaults: the settings that the call was opened with.
+    """
+
+    def __init__(self, call_id: str, opened: OpenedCall) -> None:
+        self.events = SidebandEvents(call_id)
+        self.defaults = opened.defaults
+        self._call, self._clients = opened.call, opened.clients
+        self._attached = True
+        self._number = self._clients.attach(self.events, opened.call.settings)
+        self._logged = Allowance(LOGGED_PER_S, time.monotonic())
+        self._log = log.bind(call=call_id, sideband=self._number)
+        self._log.info("sideband_attached")
+
+    @property
+    def settings(self) -> CallSettings:
+        """The settings now in force."""
+        return self._call.settings
+
+    @property
+    def items(self) -> Sequence[Item]:
+        """The conversation so far."""
+        return self._call.items
+
+    def begin(self, greet: bool = True) -> None:
+        """The call begins, or has begun, with its own client."""
+
+    def hear(self, samples: Samples, made: bool = False) -> None:
+        """Fail: the sound of the call comes from its own client."""
+        raise AssertionError("a sideband has no sound")
+
+    def handle(self, request: ev.ClientRequest) -> None:
+        """Take a request. A response that is asked for before the caller is there waits for the caller."""
+        request = replace(request, sideband=self._number)
+        if not isinstance(request, ev.ResponseRequested) or self._clients.begun:
+            self._carry_out(request)
+        elif not self._clients.hold(partial(self._carry_out, request)):
+            message = f"the caller is not connected yet, and {MAX_HELD} responses wait for that already"
+            self.events.notify(
+                notify.NotifyError(
+                    notify.RESPONSE_IN_PROGRESS, message, client_event_id=request.client_event_id
+                )
+            )
+
+    def mcp_refusal(self, server: McpServer) -> str | None:
+        """Why the client may not name this MCP server; None where it may."""
+        return self._call.mcp_refusal(server)
+
+    async def ended(self) -> str:
+        """Wait until the call has ended; returns what its sidebands are closed with."""
+        await self._call.ended()
+        return "the call has ended"
+
+    async def close(self, reason: str) -> None:
+        """Detach from the call, which goes on."""
+        if self._attached:
+            self._attached = False
+            self._clients.detach(self._number)
+            self._log.info("sideband_detached", reason=reason)
+
+    def _carry_out(self, request: ev.ClientRequest) -> None:
+        if not self._attached:  # it waited for the call to begin
+            return
+        if self._logged.spend(1, time.monotonic):
+            name = type(request).__name__
+            self._log.info("sideband_request", request=REQUESTS.get(name, name))
+        with self._clients.answering(self._number):
+            self._call.handle(request)
+        if isinstance(request, ev.SettingsChanged) and not self._clients.begun:
+            self._clients.settings_changed(self._call.settings)
