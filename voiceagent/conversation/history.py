@@ -296,48 +296,53 @@ def _message(item: Item) -> Message | None:
             raise AssertionError(f"{type(item).__name__} is told as other items")
 
 
-def _with_results_at_calls(items: Sequence[Item]) -> Iterator[Item]:
+def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
     """The items, where an output that does not directly follow its call is told as one that came late.
 
     Servers refuse a prompt with an output anywhere else, as of a client that answers a call after the caller
     has gone on, or a call that it has deleted.
     """
     names = {item.call.call_id: item.call.name for item in items if isinstance(item, ToolCallItem)}
-    waiting: set[str] = set()
+    told: list[Item] = []
+    waiting: Counter[str] = Counter()
+    answered: set[str] = set()
+    unanswered: list[tuple[int, str]] = []  # by the place where outputs of their response end
     for item in items:
         if isinstance(item, ToolCallItem):
-            waiting.add(item.call.call_id)
+            waiting[item.call.call_id] += 1
         elif isinstance(item, ToolOutputItem) and not item.late_for and item.call_id in waiting:
-            waiting.discard(item.call_id)
-        elif isinstance(item, ToolOutputItem):
-            waiting = set()
-            name = item.late_for or names.get(item.call_id, "a tool")
-            yield ToolOutputItem(item.item_id, item.call_id, item.output, item.status, name)
-            continue
+            answered.add(item.call_id)
+            waiting[item.call_id] -= 1
+            if not waiting[item.call_id]:
+                del waiting[item.call_id]
         elif not isinstance(item, MessageItem) or item.text.strip():  # prompts leave out blank words
-            waiting = set()
-        yield item
+            if waiting:
+                unanswered += [(len(told), call_id) for call_id in waiting.elements()]
+                waiting.clear()
+            if isinstance(item, ToolOutputItem):
+                name = item.late_for or names.get(item.call_id, "a tool")
+                told.append(ToolOutputItem(item.item_id, item.call_id, item.output, item.status, name))
+                continue
+        told.append(item)
+    # there are models that give several calls one id: the output of one is none of another
+    unanswered += [(len(told), call_id) for call_id in waiting.elements()]
+    for place, call_id in reversed(unanswered):
+        if call_id in answered:
+            told.insert(place, ToolOutputItem("", call_id, PENDING))
+    return told
 
 
 def _with_outputs(items: Sequence[Item], output: str, of: Container[str] | None = None) -> Iterator[Item]:
     """The items, and behind the calls of a response this output for each that has none yet. of: the ids of
     calls that are meant; None for all.
     """
-    # counted: there are models that give several calls one id
-    answered = Counter(
-        item.call_id for item in items if isinstance(item, ToolOutputItem) and not item.late_for
-    )
+    answered = {item.call_id for item in items if isinstance(item, ToolOutputItem) and not item.late_for}
     pending: list[str] = []
     for item in items:
         if pending and not isinstance(item, ToolCallItem):
             yield from (ToolOutputItem("", call_id, output) for call_id in pending)
             pending = []
         yield item
-        if not isinstance(item, ToolCallItem):
-            continue
-        call_id = item.call.call_id
-        if answered[call_id]:
-            answered[call_id] -= 1
-        elif of is None or call_id in of:
-            pending.append(call_id)
+        if isinstance(item, ToolCallItem) and item.call.call_id not in answered:
+            pending += [item.call.call_id] if of is None or item.call.call_id in of else []
     yield from (ToolOutputItem("", call_id, output) for call_id in pending)

@@ -182,6 +182,41 @@ def test_a_response_after_one_that_was_heard_begins_with_the_call(stamps, clock)
     assert took == {"tools": 2.0, "request": 0.0}
 
 
+def about(response_id: str) -> do.StartResponse:
+    """A preemptive response about what tools gave, while the words beside their call are played."""
+    return do.StartResponse(response_id, Request(()), "audio", preemptive=True)
+
+
+def test_an_answer_made_while_the_words_before_it_were_played_kept_nobody_waiting(stamps, clock):
+    calling_a_tool(stamps, clock, heard=True)
+    stamps.event(ev.ToolFinished("call", "done", "rain"))
+    stamps.command(about("about"))
+    stamps.milestone("about", "llm_request")
+    clock.now_s = 102.71
+    stamps.milestone("about", "first_token")
+    stamps.milestone("about", "first_sound")
+    clock.now_s = 105.0  # the words are over
+    stamps.command(do.ReleaseResponse("about"))
+    stamps.command(notify.NotifyResponseStarted("about", "audio"))
+    stamps.first_frame("about", clock.now_s)
+    report = stamps.report(end("about"))
+    took = {stage.name: round(stage.duration_s, 2) for stage in report.stages if stage.duration_s}
+    assert took == {"tools": 2.0}
+    assert report.hidden_s == pytest.approx(0.4)
+    assert (report.counts.preemptive_attempts, report.counts.preemptive_hits) == (1, 1)
+
+
+def test_answers_about_tools_that_were_dropped_are_counted_with_the_turn_that_took_their_place(stamps, clock):
+    calling_a_tool(stamps, clock, heard=True)
+    stamps.event(ev.ToolFinished("call", "done", "rain"))
+    stamps.command(about("dropped"))
+    stamps.cancelled("dropped", pieces=7)
+    stamps.command(start("answer", "next turn"))
+    stamps.command(notify.NotifyResponseStarted("answer", "audio"))
+    counts = stamps.report(end("answer")).counts
+    assert (counts.preemptive_attempts, counts.preemptive_hits, counts.tokens_wasted) == (1, 0, 7)
+
+
 def test_a_response_beside_the_conversations_speaks_of_no_tool_and_its_own_are_none_of_the_turns(
     stamps, clock
 ):

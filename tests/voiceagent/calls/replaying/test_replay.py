@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from call_settings import call_settings
 from call_world import POLICY, CallWorld
-from conversation_moves import CALLS, FORGETFUL, MOVES, SCRIPTS, run
+from conversation_moves import CALLS, FORGETFUL, LOOK, MOVES, SCRIPTS, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from logged_call import log_of
@@ -101,6 +101,16 @@ def test_a_log_from_before_levels_were_told_replays():
     told = log_of(world)
     older = told.replace(b',"level_db":null', b"").replace(b',"distant_voice_db":12.0', b"")
     assert b"level_db" in told and b"level_db" not in older and b"distant" not in older
+    assert replay(read_log(older)) is None
+
+
+def test_a_log_from_before_tools_had_rounds_replays():
+    settings_of_call = call_settings(agent="Clerk", agent_tools=(LOOK,))
+    script = [(move, 4) for move in ("speak", "pause", "answer_flush", "end", "fragment", "sound", "spoken")]
+    script += [("tool", 1), ("generated", 0), ("tool_ends", 0), ("sent", 0), ("heard", 0)] * 12
+    told = log_of(run(settings_of_call, script, replace(POLICY, max_tool_rounds=None)))
+    older = told.replace(b',"max_tool_rounds":null', b"")
+    assert b"max_tool_rounds" in told and b"max_tool_rounds" not in older
     assert replay(read_log(older)) is None
 
 
