@@ -28,9 +28,17 @@ from llmcore.engines.hosted_engine import (
     trace_headers,
 )
 from llmcore.engines.openai_chat import STREAM_ENDED, ChunkReader, request_body, stream_error
-from llmcore.engines.openai_servers import Server, ServerKind, kind_of, rendering_of, server_of, told_at
+from llmcore.engines.openai_servers import (
+    Server,
+    ServerKind,
+    kind_of,
+    listed,
+    rendering_of,
+    server_of,
+    told_at,
+)
 from llmcore.text.message_shapes import ANY, Shapes
-from llmcore.text.refusal_texts import is_about_messages, shapes_told
+from llmcore.text.refusal_texts import is_about_length, is_about_messages, shapes_told
 from llmcore.text.shape_learning import Probe, learning
 
 log = logging.getLogger(__name__)
@@ -48,8 +56,6 @@ _REFUSALS = frozenset({400, 422, 500})
 """Statuses with which servers refuse messages of a shape: 500 where a template's exception is not caught."""
 _WAS_ANSWERED = "model produced output"
 """llama.cpp's error about an answer that is not in its template's format: the messages were taken."""
-_NAMED_MODELS = 20
-"""The most models that an error names."""
 
 
 class _Unanswered(Exception):
@@ -209,7 +215,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         if learned is not None:
             self._take_shapes(learned)
         elif self._models and self.model not in self._models:
-            raise SetupError(f"{self.base_url}: it refuses the model {self.model!r}{self._there_are()}")
+            raise SetupError(f"{self.base_url}: it refuses the model {self.model!r}{listed(self._models)}")
         else:  # the turn that warms up meets the same, and says what it was
             log.warning("%s: it refuses even a plain question", self.base_url)
 
@@ -229,7 +235,8 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
                 async for each in events:
                     reader.push(each)
         except openai.APIStatusError as error:
-            if _WAS_ANSWERED not in _text_of(error):
+            text = _text_of(error)
+            if _WAS_ANSWERED not in text and not is_about_length(text):
                 self._check_refusal(error)
                 return False
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
@@ -237,7 +244,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         except (openai.APIError, AttemptFailed, BrokenStream) as error:  # inside the stream
             if _WAS_ANSWERED not in str(error):
                 return False
-        return await self._shows_all(request, probe)
+        return await self._renders_whole(request, probe)
 
     def _check_refusal(self, error: openai.APIStatusError) -> None:
         """Return where an error is a refusal of messages. Raises SetupError, _Unanswered."""
@@ -245,34 +252,38 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         if status in (401, 403):
             raise SetupError(f"{self.base_url}: {status}: {text}{self.key_advice}")
         if status == 404:
-            raise SetupError(f"{self.base_url}: it has no model {self.model!r} ({text}){self._there_are()}")
+            raise SetupError(
+                f"{self.base_url}: it has no model {self.model!r} ({text}){listed(self._models)}"
+            )
         if status not in _REFUSALS:
             raise _Unanswered(f"{status}: {text}")
 
-    async def _shows_all(self, request: Request, probe: Probe) -> bool:
-        """Return whether the prompt that the server makes of a probe has all its words, where it can be asked
-        for."""
+    async def _renders_whole(self, request: Request, probe: Probe) -> bool:
+        """Return whether the prompt that the server makes of a probe has all its words, each under its role,
+        where it shows its prompts.
+        """
+        prompt = await self._prompt_of(request, probe.shapes)
+        if prompt is None:
+            return True
+        if not probe.is_whole(prompt):
+            return False
+        others = [replace(request, messages=messages) for messages in probe.in_disguise]
+        return prompt not in [await self._prompt_of(other, probe.shapes) for other in others]
+
+    async def _prompt_of(self, request: Request, shapes: Shapes) -> str | None:
+        """Return the prompt that the server makes of a request; None where it does not tell."""
         rendering = rendering_of(self.server.kind)
         if rendering is None:
-            return True
-        body = request_body(request, probe.shapes)
+            return None
+        body = request_body(request, shapes)
+        asked: dict[str, Any] = {field: body[field] for field in body if field in ("messages", "tools")}
+        fields = {"model": self.model, **asked, **rendering.more}
         try:
-            address = self._root + rendering.path
-            fields: dict[str, Any] = {"model": self.model, "messages": body["messages"], **rendering.more}
-            if "tools" in body:
-                fields["tools"] = body["tools"]
-            answer = await self.client.post(address, cast_to=Response, body=fields)
-            return probe.is_whole(rendering.prompt_in(answer.json()))
+            answer = await self.client.post(self._root + rendering.path, cast_to=Response, body=fields)
+            return rendering.prompt_in(answer.json())
         except (openai.APIError, ValueError, KeyError, TypeError) as error:
-            log.debug("%s: its prompts cannot be seen: %s", self.base_url, error)
-            return True
-
-    def _there_are(self) -> str:
-        if not self._models:
-            return "; it lists no models: base_url is to be the address up to and with /v1"
-        more = len(self._models) - _NAMED_MODELS
-        others = f" and {more} more" if more > 0 else ""
-        return f"; there are: {', '.join(self._models[:_NAMED_MODELS])}{others}"
+            log.debug("%s: this prompt cannot be seen: %s", self.base_url, error)
+            return None
 
     def new_reader(self) -> ChunkReader:
         """What reads the chunks of one reply."""

@@ -6,7 +6,7 @@ documentation and code: vLLM 0.32, SGLang 0.5, TGI 3.3, TensorRT-LLM 1.2, llama.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,6 +25,9 @@ _TELLS_AT: dict[ServerKind | None, tuple[str, ...]] = {
     "tgi": ("/info",),
     "llamacpp": ("/props",),
 }
+
+_NAMED_MODELS = 20
+"""The most models that an error names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,15 @@ class Server:
 def kind_of(model: str, owner: str) -> ServerKind | None:
     """The server that lists `model` under this owner; TGI gives the model itself as the owner."""
     return "tgi" if owner == model else _OWNERS.get(owner)
+
+
+def listed(models: Sequence[str]) -> str:
+    """Return words behind an error about a model: those that the server has."""
+    if not models:
+        return "; it lists no models: base_url is to be the address up to and with /v1"
+    more = len(models) - _NAMED_MODELS
+    others = f" and {more} more" if more > 0 else ""
+    return f"; there are: {', '.join(models[:_NAMED_MODELS])}{others}"
 
 
 def told_at(kind: ServerKind | None) -> tuple[str, ...]:

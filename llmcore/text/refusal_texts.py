@@ -35,7 +35,12 @@ _OF_LENGTH = re.compile(
 
 def is_about_messages(error: str) -> bool:
     """Return whether an error's text speaks of the form of messages, and not of their length."""
-    return bool(_OF_MESSAGES.search(error)) and not _OF_LENGTH.search(error)
+    return bool(_OF_MESSAGES.search(error)) and not is_about_length(error)
+
+
+def is_about_length(error: str) -> bool:
+    """Return whether an error's text says that a request is too long, or asks for too few or many tokens."""
+    return bool(_OF_LENGTH.search(error))
 
 
 def shapes_told(error: str, known: Shapes) -> Shapes:

@@ -85,6 +85,21 @@ class Probe:
         """The messages in the form in which they are sent."""
         return as_sent(self.messages, self.shapes)
 
+    @property
+    def in_disguise(self) -> list[tuple[Message, ...]]:
+        """The messages as sent, each time with another of the agent's or of the later system's as the user's.
+
+        A prompt that does not change by that keeps no roles: some templates render the first message behind
+        the system prompt as the user's, of whatever role it is.
+        """
+        sent = self.sent
+        return [
+            (*sent[:place], Message("user", message.content), *sent[place + 1 :])
+            for place, message in enumerate(sent)
+            if not message.tool_calls
+            and (message.role == "assistant" or (message.role == "system" and place))
+        ]
+
     def is_whole(self, prompt: str) -> bool:
         """Return whether a prompt made of this probe has all its words, message by message in order.
 
@@ -235,23 +250,14 @@ def template_takes(render: Render, probe: Probe) -> bool:
         return False
     if asked and not opens and messages[-1].role != "tool":  # some models go on right behind a result
         return False
-    return not any(
-        _rendered_alike(render, probe, prompt, index)
-        for index, message in enumerate(messages)
-        if not message.tool_calls and (message.role == "assistant" or (message.role == "system" and index))
-    )
+    return all(_renders(render, probe, other) != prompt for other in probe.in_disguise)
 
 
-def _rendered_alike(render: Render, probe: Probe, prompt: str, index: int) -> bool:
-    """Return whether a message would look the same as the user's. Some templates render the first message
-    behind the system prompt as the user's, of whatever role it is.
-    """
-    messages = list(probe.sent)
-    messages[index] = Message("user", messages[index].content)
+def _renders(render: Render, probe: Probe, messages: tuple[Message, ...]) -> str | None:
     try:
-        return render(messages, sent_tools(probe.tools, probe.shapes), probe.shapes, True) == prompt
+        return render(messages, sent_tools(probe.tools, probe.shapes), probe.shapes, True)
     except LlmError:
-        return False
+        return None
 
 
 def _marks_in(message: Message) -> list[str]:

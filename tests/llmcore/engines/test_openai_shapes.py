@@ -79,7 +79,15 @@ async def test_where_prompts_can_be_seen_words_that_a_template_leaves_out_are_mi
     async with engine_of(TemplateServer(ONE_CALL, owner="llamacpp")) as llm:
         assert "words_with_calls" not in llm.shapes.refused
     async with engine_of(TemplateServer(ONE_CALL, owner="llamacpp", shows=True)) as llm:
-        assert "words_with_calls" in llm.shapes.refused
+        assert {"words_with_calls", "assistant_first"} <= llm.shapes.refused
+
+
+async def test_a_probe_that_is_too_long_for_a_small_model_tells_nothing() -> None:
+    source = (
+        "{% if messages | length > 6 %}{{ raise_exception('the maximum context length is 20') }}{% endif %}"
+    )
+    async with engine_of(TemplateServer(source + FREE)) as llm:
+        assert llm.shapes.refused == frozenset()
 
 
 async def test_guidance_is_in_the_prompt_of_a_server_that_wants_the_system_message_first() -> None:
