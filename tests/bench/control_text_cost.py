@@ -15,11 +15,12 @@ from llmcore.engine import Delta, Message, Request, Tool
 from llmcore.text.reply import ReplyParser
 
 REPLY = (
-    "Your table for two is booked for seven tomorrow evening, under the name of Smith. The terrace is open if "
-    "the weather is fine (less than 5 mm of rain), and there is parking right behind the house. "
+    "Your table for two is booked for seven tomorrow evening, under the name of Smith. The terrace is open "
+    "if the weather is fine (less than 5 mm of rain), and there is parking right behind the house. "
 ) * 4
 THINKING = f"<think>\n{REPLY}\n</think>\n\n{REPLY}"
-CALLING = 'Let me look.\n<tool_call>\n{"name": "book_table", "arguments": {"guests": 2, "time": "19:00"}}\n</tool_call>'
+CALL = '{"name": "book_table", "arguments": {"guests": 2, "time": "19:00"}}'
+CALLING = f"Let me look.\n<tool_call>\n{CALL}\n</tool_call>"
 TOOLS = tuple(Tool(name, "") for name in ("book_table", "weather", "transfer", "hang_up", "opening_hours"))
 REQUEST = Request((Message("user", "Hello."),), TOOLS)
 ROUNDS = 300
@@ -52,7 +53,9 @@ def main() -> None:
             times["without"].append(ns_per_token(unfiltered, pieces))
             times["with"].append(ns_per_token(filtered, pieces))
         without, with_it = (statistics.median(times[kind]) for kind in ("without", "with"))
-        print(f"{name}: {with_it:.0f} ns a token, {without:.0f} without; the filter: {with_it - without:.0f} ns")
+        print(
+            f"{name}: {with_it:.0f} ns a token, {without:.0f} without; the filter: {with_it - without:.0f} ns"
+        )
 
 
 if __name__ == "__main__":
