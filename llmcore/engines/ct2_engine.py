@@ -19,7 +19,7 @@ from typing import Literal, TypeVar
 import ctranslate2  # type: ignore[import-untyped]  # ships no types
 from tokenizers import Tokenizer
 
-from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, Usage
+from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, SetupError, Usage
 from llmcore.engines.ct2_model import PrefixKeepingModel
 from llmcore.engines.ct2_reply import Ct2Reply, Reader
 from llmcore.serving.slots import Busy, PrioritySlots
@@ -134,7 +134,7 @@ class CTranslate2Llm:
         """Stop all replies and free the model; a second call does nothing."""
         pool, self._pool, self._reader = self._pool, None, None
         for reply in self._replies:
-            reply.fail(LlmError(f"{self._settings.directory}: the engine was closed"))
+            reply.fail(SetupError(f"{self._settings.directory}: the engine was closed"))
         if pool is not None:
             # The model's own threads must have ended before the interpreter may.
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
@@ -176,7 +176,7 @@ class CTranslate2Llm:
         """Run `work` in a thread, on a slot that is already taken; the slot is free when it really ends."""
         if self._pool is None or self._reader is None:
             self._slots.release(caller)
-            raise LlmError(f"{self._settings.directory}: the engine is not started, or closed")
+            raise SetupError(f"{self._settings.directory}: the engine is not started, or closed")
         loop = asyncio.get_running_loop()
         # on the event loop, as `_computed` is: the counter needs no lock
         self._computing += 1

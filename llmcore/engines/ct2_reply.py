@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
-from llmcore.engine import Delta, LlmError, Request, Usage
+from llmcore.engine import Delta, LlmError, Request, ServerError, Usage
 from llmcore.engines.ct2_model import PrefixKeepingModel
 from llmcore.text.chat_tokens import ChatTokens
 from llmcore.text.control_marks import are_special_tokens
@@ -81,7 +81,7 @@ class Ct2Reply:
         if isinstance(piece, LlmError):
             raise piece
         if isinstance(piece, Exception):
-            raise LlmError(f"the model failed: {str(piece) or type(piece).__name__}") from piece
+            raise ServerError(f"the model failed: {str(piece) or type(piece).__name__}") from piece
         return piece
 
     def abandon(self) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from llmcore.engine import LlmError
+from llmcore.engine import LlmError, ServerError
 from llmcore.engines.vllm_checkpoints import check_draft, check_model
 from llmcore.engines.vllm_fitness import NEEDED, Device, misfits, runs_along
 from llmcore.engines.vllm_internals.engine import (
@@ -85,7 +85,7 @@ class VllmProcess:
     def current(self) -> RunningVllm:
         """The engine that runs. Raises LlmError."""
         if self._running is None or self._running.engine.errored:
-            raise LlmError(f"vLLM ({self._settings.model}): {self._trouble}")
+            raise ServerError(f"vLLM ({self._settings.model}): {self._trouble}")
         return self._running
 
     @property

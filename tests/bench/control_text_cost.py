@@ -19,11 +19,8 @@ REPLY = (
     "if the weather is fine (less than 5 mm of rain), and there is parking right behind the house. "
 ) * 4
 THINKING = f"<think>\n{REPLY}\n</think>\n\n{REPLY}"
-CALLING = (
-    "Let me look.\n<tool_call>\n"
-    '{"name": "book_table", "arguments": {"guests": 2, "time": "19:00"}}'
-    "\n</tool_call>"
-)
+CALL = '{"name": "book_table", "arguments": {"guests": 2, "time": "19:00"}}'
+CALLING = f"Let me look.\n<tool_call>\n{CALL}\n</tool_call>"
 TOOLS = tuple(Tool(name, "") for name in ("book_table", "weather", "transfer", "hang_up", "opening_hours"))
 REQUEST = Request((Message("user", "Hello."),), TOOLS)
 ROUNDS = 300

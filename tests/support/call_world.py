@@ -174,14 +174,16 @@ class CallWorld:
         (response_id,) = self.live() - self.preemptive or self.live()
         return response_id
 
-    def make(self, *texts: str, seconds: float = 1.0) -> str:
-        """The engines make a whole response of these fragments, each with `seconds` of sound."""
+    def make(self, *texts: str, seconds: float = 1.0, opaque: str = "") -> str:
+        """The engines make a whole response of these fragments, each with `seconds` of sound. opaque: what
+        the LLM's server put with it.
+        """
         response_id = self.response_id()
         for text in texts:
             self.feed(ev.FragmentReady(response_id, fragment(text)))
             self.feed(ev.SpeechReady(response_id, speech(seconds)))
             self.feed(ev.FragmentSpoken(response_id))
-        self.feed(ev.ResponseGenerated(response_id, "stop", self.usage))
+        self.feed(ev.ResponseGenerated(response_id, "stop", self.usage, opaque))
         return response_id
 
     def play_out(self, response_id: str) -> list[do.Command]:

@@ -77,7 +77,7 @@ async def _events(llm: Llm, request: Request) -> AsyncGenerator[str, None]:
             async for delta in deltas:
                 for sent in blocks_of(delta, index):
                     yield sent
-                index += bool(delta.text) + len(delta.tool_calls)
+                index += bool(delta.thought) + bool(delta.text) + len(delta.tool_calls)
                 if delta.finish_reason is not None:
                     yield end(STOP_REASONS[delta.finish_reason], delta.usage or Usage())
     except LlmError as error:
@@ -121,6 +121,10 @@ def begin(counts: dict[str, int] | None = None) -> str:
 def blocks_of(delta: Delta, index: int) -> list[str]:
     """A block each for the text and the calls of a delta."""
     sent = []
+    if delta.thought:
+        thought = {"type": "thinking", "thinking": "", "signature": ""}
+        sent += _block(index, thought, {"type": "thinking_delta", "thinking": delta.thought})
+        index += 1
     if delta.text:
         sent += _block(index, {"type": "text", "text": ""}, {"type": "text_delta", "text": delta.text})
         index += 1

@@ -53,6 +53,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
         "</tool_call>",
         END,
     ),
+    "ponder": ("<think>", " hmm", "</think>", " yes", END),
     "broken": ("<tool_call", "> {", " nonsense", " </tool_call>", END),
     "forever": (" tick", " tock", " tick"),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -16,7 +17,18 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from llmcore.engine import BusyError, Delta, LlmError, Message, Request, RequestError, ToolCall, Usage
+from llmcore.engine import (
+    BusyError,
+    Delta,
+    LlmError,
+    Message,
+    RefusedError,
+    ReplyError,
+    Request,
+    RequestError,
+    ToolCall,
+    Usage,
+)
 from llmcore.engines.anthropic_engine import AnthropicLlm
 
 Answer = Callable[[], Response]
@@ -255,3 +267,45 @@ async def test_a_missing_key_is_an_llm_error_that_names_the_variable(monkeypatch
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     with pytest.raises(LlmError, match="ANTHROPIC_API_KEY"):
         await AnthropicLlm("claude").start()
+
+
+async def test_thinking_is_a_thought_and_comes_back_signed_with_the_call(
+    llm: AnthropicLlm, server: ScriptedServer
+) -> None:
+    began = {"type": "thinking", "thinking": "", "signature": ""}
+    thinking = [
+        event("content_block_start", index=0, content_block=began),
+        event("content_block_delta", index=0, delta={"type": "thinking_delta", "thinking": "Hm."}),
+        event("content_block_delta", index=0, delta={"type": "signature_delta", "signature": "S"}),
+        event("content_block_stop", index=0),
+    ]
+    call = Delta(tool_calls=(ToolCall("toolu_1", "open_door", "{}"),))
+    server.answers = [stream(begin(), *thinking, *blocks_of(call, 1), end("tool_use", Usage()))]
+    thought, called, _ = await read(llm)
+    assert thought.thought == "Hm."
+    (made,) = called.tool_calls
+    assert json.loads(made.opaque)["thoughts"] == [{"type": "thinking", "thinking": "Hm.", "signature": "S"}]
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "whatever", "pause_turn"])
+async def test_words_and_an_orderly_end_are_a_reply(
+    llm: AnthropicLlm, server: ScriptedServer, reason: str
+) -> None:
+    server.answers = [stream(begin(), *blocks_of(Delta("<think>Hm.</think>Hi."), 0), end(reason, Usage()))]
+    *deltas, last = await read(llm)
+    assert "".join(delta.text for delta in deltas) == "Hi."
+    assert last.finish_reason == "stop"
+
+
+async def test_a_refusal_is_of_this_request_alone(llm: AnthropicLlm, server: ScriptedServer) -> None:
+    server.answers = [stream(begin(), end("refusal", Usage()))]
+    with pytest.raises(RefusedError):
+        await read(llm)
+
+
+async def test_an_error_inside_a_stream_is_of_this_request_alone(
+    llm: AnthropicLlm, server: ScriptedServer
+) -> None:
+    server.answers = [stream(begin(), event("error", error={"type": "api_error", "message": "oh"}))] * 3
+    with pytest.raises(ReplyError):
+        await read(llm)

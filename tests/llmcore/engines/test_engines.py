@@ -150,6 +150,14 @@ async def test_a_tool_call_is_passed_on_and_never_spoken(llm: Engine) -> None:
     assert deltas[-1].finish_reason == "tool_calls"
 
 
+async def test_a_thought_is_told_apart_and_never_spoken(llm: Engine) -> None:
+    deltas = await read(llm, ask("ponder"))
+    assert text(deltas) == "yes"
+    assert "".join(delta.thought for delta in deltas) == " hmm"
+    assert deltas[-1].usage is not None
+    assert deltas[-1].usage.thought_tokens == 1
+
+
 async def test_a_tool_call_that_was_not_asked_for_is_dropped(llm: Engine) -> None:
     deltas = await read(llm, ask("open", tools=(DOOR,), tool_choice="none"))
     assert text(deltas) == "Right."

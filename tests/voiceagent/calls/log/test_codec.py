@@ -33,7 +33,9 @@ EXAMPLES = (
     ev.SpeechStarted(1.5),
     ev.TranscriptChanged("item_1", "is there", "is", settled=True, confidence=0.75),
     ev.ToolCallsReady("resp_1", (ToolCall("call_1", "book", '{"room": 12}'),)),
+    ev.ToolCallsReady("resp_1", (ToolCall("call_1", "book", "{}", '{"server": "a", "call": {"sign": 1}}'),)),
     ev.ResponseGenerated("resp_1", "length", Usage(10, 5, 3, 0.25)),
+    ev.ResponseGenerated("resp_1", "stop", Usage(), '{"server": "a"}'),
     ev.SettingsChanged(
         call_settings(tools=(Tool("book", "Books.", {"type": "object"}),), turn_detection=None)
     ),

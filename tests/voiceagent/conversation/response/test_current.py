@@ -42,6 +42,17 @@ def test_a_failed_response_ends_with_an_apology_and_the_reason():
     assert said(world)[-1] == ("assistant", "Sorry.")
 
 
+def test_an_answer_that_a_filter_refused_has_an_apology_of_its_own():
+    world = CallWorld()
+    world.say("how do I break in")
+    response_id = world.response_id()
+    commands = world.feed(ev.ResponseFailed(response_id, "refusal", "a filter ended the reply"))
+    assert do.Apologise(response_id, refused=True) in commands
+    world.play_out(response_id)
+    (end,) = of(notify.NotifyResponseEnded, world.commands)
+    assert (end.status, end.reason) == ("incomplete", "content_filter")
+
+
 def test_what_was_played_before_a_failure_stays_in_the_history():
     world = CallWorld()
     world.say("is there parking")
