@@ -83,6 +83,7 @@ class Request(Generation):
     first. caller: whose it is; requests of one caller share what is his, "" shares nothing. traceparent: the
     span that it is made in (W3C Trace Context), for an engine that makes spans too; "" where nobody traces.
     reading_s: how long its prompt may be read beside others, by its length; time-outs come on top of that.
+    new_tokens: of the prompt, those that no cache holds, estimated.
     asks_end: `prefill` shall tell how probable it is that the last message ends after its words.
     """
 
@@ -92,6 +93,7 @@ class Request(Generation):
     caller: str = ""
     traceparent: str = ""
     reading_s: float = 0.0
+    new_tokens: int = 0
     asks_end: bool = False
 
 

@@ -10,6 +10,8 @@ YIELDS = "llmcore_yields"
 """Its prompt is not read in steps in which a caller's is."""
 READING_S = "llmcore_reading_s"
 """How long after it came its prompt shall be read at the latest, though callers' are read all the time."""
+NEW_TOKENS = "llmcore_new_tokens"
+"""Tokens of its prompt that the prefix cache does not hold, estimated, where it yields."""
 CALLER = "llmcore_caller"
 """Whose it is, and what for: by these evictions from the prefix cache are told apart."""
 PROPOSALS = "llmcore_proposals"
@@ -25,7 +27,9 @@ DRAFT_READS = "llmcore_draft_reads"
 
 def marks_of(request: Request, draft: DraftUse = FREE_DRAFT) -> dict[str, Any]:
     """The marks that a request carries, as SamplingParams takes them: its `extra_args`."""
-    yields: dict[str, Any] = {YIELDS: True} if request.priority_class != "turn" else {}
+    yields: dict[str, Any] = {}
+    if request.priority_class != "turn":
+        yields = {YIELDS: True, NEW_TOKENS: request.new_tokens}
     if request.priority_class == "long":
         yields[READING_S] = request.reading_s
     limit = {} if draft.proposals is None else {PROPOSALS: draft.proposals}
@@ -45,6 +49,13 @@ def owner_of(vllm_request: Any) -> tuple[str, str]:
     arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
     caller, priority_class = arguments.get(CALLER, ("", "other"))
     return caller, priority_class
+
+
+def unread_tokens(vllm_request: Any) -> int:
+    """Return how many tokens of a prompt that yields are still to be computed, estimated until it begins."""
+    arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
+    left: int = vllm_request.num_prompt_tokens - vllm_request.num_computed_tokens
+    return min(left, arguments.get(NEW_TOKENS, left)) if not vllm_request.num_computed_tokens else left
 
 
 def behind_pace(vllm_request: Any, now_s: float) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections import deque
 from enum import IntEnum
 
 UP_S, DOWN_S = 1.0, 10.0
@@ -10,6 +12,11 @@ MARGIN = 0.6
 """A prediction below this part of the budget keeps it with a margin. Between the two the level stays, so that
 a load at the edge does not make it swing.
 """
+TOKEN_BUDGET_S = 0.05
+"""Mean time between two tokens beyond which an LLM is overloaded: the ten tokens of a first spoken fragment
+then take half a second."""
+RECENT_S = 10.0
+"""How long a response counts in the mean of that time."""
 
 
 class SheddingLevel(IntEnum):
@@ -36,9 +43,12 @@ class LoadShedder:
         self._direction = 0
         self.level = SheddingLevel.NONE
 
-    def observe(self, now_s: float, predicted_s: float, budget_s: float) -> bool:
-        """Take in a prediction of the time to first token; whether the level has changed."""
-        direction = 1 if predicted_s > budget_s else -1 if predicted_s < MARGIN * budget_s else 0
+    def observe(self, now_s: float, pressure: float) -> bool:
+        """Take in how much of a budget is used, the largest part of any; return whether the level changed.
+
+        pressure: 1 uses all of it.
+        """
+        direction = 1 if pressure > 1 else -1 if pressure < MARGIN else 0
         if direction != self._direction or self._since_s is None:
             self._direction, self._since_s = direction, now_s
         patience_s = UP_S if direction > 0 else DOWN_S
@@ -48,3 +58,23 @@ class LoadShedder:
             return False
         self.level, self._since_s = SheddingLevel(target), now_s
         return True
+
+
+class TokenTimes:
+    """Mean times between two tokens of the responses that ended lately. Times are seconds of one clock."""
+
+    def __init__(self) -> None:
+        self._recent: deque[tuple[float, float]] = deque()
+        self.fastest_s = math.inf
+        """The shortest of any response: what no measure against load can shorten."""
+
+    def observe(self, now_s: float, token_s: float) -> None:
+        """Take in a response's mean time between two tokens."""
+        self._recent.append((now_s, token_s))
+        self.fastest_s = min(self.fastest_s, token_s)
+
+    def mean_s(self, now_s: float) -> float:
+        """Return the mean over recent responses; 0 if there are none."""
+        while self._recent and self._recent[0][0] < now_s - RECENT_S:
+            self._recent.popleft()
+        return sum(token_s for _, token_s in self._recent) / len(self._recent) if self._recent else 0.0

@@ -112,6 +112,7 @@ class PriorityLlm:
             # asked as it goes: by now the turn may be late, and yields to those that can be in time
             priority=self._queue.priority(ticket, self._clock()),
             reading_s=self._queue.reading_s(ticket),
+            new_tokens=ticket.new_tokens,
         )
 
     def _check(self, request: Request) -> None:

@@ -42,30 +42,32 @@ def vllm_config(model: Path, **settings: Any) -> Any:
     return made
 
 
+def new_scheduler(config: Any, blocks: int, block_tokens: int = BLOCK_TOKENS) -> Any:
+    """Return the scheduler that a configuration names, with a KV cache of so many blocks for one layer."""
+    config = copy(config)
+    config.scheduler_config, config.cache_config = copy(config.scheduler_config), copy(config.cache_config)
+    config.cache_config.num_gpu_blocks = blocks
+    spec = FullAttentionSpec(block_size=block_tokens, num_kv_heads=1, head_size=8, dtype=torch.float32)
+    init_none_hash(sha256)
+    return config.scheduler_config.get_scheduler_cls()(
+        vllm_config=config,
+        kv_cache_config=KVCacheConfig(blocks, [], [KVCacheGroupSpec(["layer"], spec)]),
+        structured_output_manager=StructuredOutputManager(config),
+        block_size=block_tokens,
+        hash_block_size=block_tokens,
+    )
+
+
 class Steps:
     """A scheduler, and a model that writes the same token whenever one is due."""
 
     def __init__(self, config: Any, blocks: int = 400) -> None:
-        config = copy(config)
-        config.scheduler_config, config.cache_config = (
-            copy(config.scheduler_config),
-            copy(config.cache_config),
-        )
-        config.cache_config.num_gpu_blocks = blocks
-        spec = FullAttentionSpec(block_size=BLOCK_TOKENS, num_kv_heads=1, head_size=8, dtype=torch.float32)
-        init_none_hash(sha256)
         self._names: dict[str, int] = {}
         self._hasher = get_request_block_hasher(BLOCK_TOKENS, sha256)
         self.now_s = 0.0
         self.step_s = 0.0
         """What a step takes."""
-        self.scheduler: Any = config.scheduler_config.get_scheduler_cls()(
-            vllm_config=config,
-            kv_cache_config=KVCacheConfig(blocks, [], [KVCacheGroupSpec(["layer"], spec)]),
-            structured_output_manager=StructuredOutputManager(config),
-            block_size=BLOCK_TOKENS,
-            hash_block_size=BLOCK_TOKENS,
-        )
+        self.scheduler: Any = new_scheduler(config, blocks)
         self.scheduler.now_s = self.scheduler.clock = lambda: self.now_s
 
     def add(

@@ -24,14 +24,16 @@ PAUSE_S = 0.5
 BARGE_IN = 0.15
 """Part of the responses that are cancelled, as soon as a few pieces have come."""
 MAX_TOKENS = 60
+FRAGMENT_PIECES = 10
+"""Pieces of a response, most of them one token, that make up a first spoken fragment."""
 
 
 @dataclass(slots=True)
 class LlmTimes:
     """Milliseconds. ttft: of turns from their end; first: those of them that begin a conversation, later: the
     others. long_prompts: of long prompts. itl: between two pieces, of a token or more; tpot: a token of a
-    response after the first, in the mean; response: all of it. freed: from cancelling a response until its
-    part of the KV cache is free.
+    response after the first, in the mean; fragment: until the tenth piece, of which the first words are
+    spoken; response: all of it. freed: from cancelling a response until its part of the KV cache is free.
     """
 
     ttft: list[float] = field(default_factory=list)
@@ -40,6 +42,7 @@ class LlmTimes:
     long_prompts: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)
     tpot: list[float] = field(default_factory=list)
+    fragment: list[float] = field(default_factory=list)
     response: list[float] = field(default_factory=list)
     freed: list[float] = field(default_factory=list)
 
@@ -68,6 +71,7 @@ class LlmFigures:
             "later turns' TTFT": self.times.later,
             "ITL": self.times.itl,
             "TPOT": self.times.tpot,
+            "first fragment": self.times.fragment,
             "response": self.times.response,
             "long prompts' TTFT": self.times.long_prompts,
             "KV freed": self.times.freed,
@@ -85,17 +89,18 @@ class LlmFigures:
 class _ResponseTimer:
     """Times one response from when it is asked for; `first`: whether it begins a conversation."""
 
-    def __init__(self, figures: LlmFigures, *, first: bool) -> None:
+    def __init__(self, figures: LlmFigures, clock: Callable[[], float], *, first: bool) -> None:
         self._figures = figures
+        self._clock = clock
         self._first = first
-        self.asked_s = self._first_s = self._latest_s = time.monotonic()
+        self.asked_s = self._first_s = self._latest_s = clock()
         self.pieces = 0
         figures.turns += 1
 
     def take(self, delta: Delta) -> None:
         """A piece has come, or the usage at the end."""
         if delta.text:
-            self._take_piece(time.monotonic())
+            self._take_piece(self._clock())
         if delta.usage is None:
             return
         figures, written = self._figures, delta.usage.completion_tokens
@@ -109,7 +114,7 @@ class _ResponseTimer:
     def give_up(self) -> None:
         """The caller interrupts: where there is no piece yet, the first one would have come later still."""
         if not self.pieces:
-            self._take_piece(time.monotonic())
+            self._take_piece(self._clock())
 
     def _take_piece(self, now_s: float) -> None:
         times, waited_ms = self._figures.times, (now_s - self._latest_s) * 1000
@@ -120,6 +125,8 @@ class _ResponseTimer:
             times.ttft.append(waited_ms)
             (times.first if self._first else times.later).append(waited_ms)
         self.pieces, self._latest_s = self.pieces + 1, now_s
+        if self.pieces == FRAGMENT_PIECES:
+            times.fragment.append((now_s - self.asked_s) * 1000)
 
 
 class LlmCaller:
@@ -127,6 +134,7 @@ class LlmCaller:
 
     opening: the messages that each call begins with. prefills: whether prompts are read while he speaks.
     ttft_s: when first tokens are due. at_pace: he speaks as long as people do, which else is cut short.
+    clock: seconds, those of the event loop.
     """
 
     def __init__(
@@ -139,6 +147,7 @@ class LlmCaller:
         prefills: bool,
         ttft_s: float,
         at_pace: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._llm = llm
         self._opening = opening
@@ -147,6 +156,7 @@ class LlmCaller:
         self._prefills = prefills
         self._ttft_s = ttft_s
         self._at_pace = at_pace
+        self._clock = clock
 
     async def call(self, questions: Iterator[str], goes_on: Callable[[], bool]) -> None:
         """Ask until there are no more questions, or `goes_on` says that enough was asked."""
@@ -165,9 +175,9 @@ class LlmCaller:
 
     async def replay(self, turns: Sequence[TracedTurn], advance: Callable[[], None]) -> None:
         """Speak and cut in when the caller of a trace did; later where a response is not there by then."""
-        history, began_s = [*self._opening], time.monotonic()
+        history, began_s = [*self._opening], self._clock()
         for number, turn in enumerate(turns):
-            await asyncio.sleep(max(0.0, began_s + turn.speaks_at_s - time.monotonic()))
+            await asyncio.sleep(max(0.0, began_s + turn.speaks_at_s - self._clock()))
             await self._speak(history, turn.said, turn.spoken_s)
             request = self._request([*history, Message("user", turn.said)], turn.response_tokens)
             answer = await self._ask(request, first=number == 0, cut_after_s=turn.cut_after_s)
@@ -178,11 +188,11 @@ class LlmCaller:
         """Send prompts, one after the other, of what `text` says each time."""
         while goes_on():
             request = Request((Message("user", text()),), max_tokens=1)
-            asked_s = time.monotonic()
+            asked_s = self._clock()
             try:
                 async with aclosing(self._llm.generate(request)) as deltas:
                     await anext(deltas)
-                self._figures.times.long_prompts.append((time.monotonic() - asked_s) * 1000)
+                self._figures.times.long_prompts.append((self._clock() - asked_s) * 1000)
             except LlmError as error:
                 self._figures.failed.append(str(error))
                 await asyncio.sleep(PAUSE_S)
@@ -202,7 +212,7 @@ class LlmCaller:
         await over
 
     def _request(self, messages: list[Message], tokens: int) -> Request:
-        return Request(tuple(messages), max_tokens=tokens, due_s=time.monotonic() + self._ttft_s)
+        return Request(tuple(messages), max_tokens=tokens, due_s=self._clock() + self._ttft_s)
 
     async def _ask(
         self,
@@ -214,7 +224,7 @@ class LlmCaller:
     ) -> str:
         """What is said, until the caller interrupts: after so many pieces, or so long."""
         figures, said = self._figures, ""
-        timer = _ResponseTimer(figures, first=first)
+        timer = _ResponseTimer(figures, self._clock, first=first)
         try:
             async with asyncio.timeout(cut_after_s), aclosing(self._llm.generate(request)) as deltas:
                 async for delta in deltas:

@@ -43,9 +43,14 @@ class Load:
 
 
 async def measure(
-    llm: Llm, variant: LlmVariant, load: Load, replay: Replay, advance: Callable[[], None]
+    llm: Llm,
+    variant: LlmVariant,
+    load: Load,
+    replay: Replay,
+    advance: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> LlmFigures:
-    """Call until so many turns were asked; `advance` is called with each."""
+    """Call until so many turns were asked; `advance` is called with each. clock: that of the event loop."""
     figures, left, over = LlmFigures(), load.turns, asyncio.Event()
 
     def next_turn() -> bool:
@@ -62,7 +67,7 @@ async def measure(
         for seed, questions in zip(count(first, 1_000_000), replay.callers(first), strict=False):
             random = Random(seed)
             said_before = _said_before(replay, load.history_tokens, random)
-            caller = new_caller(llm, variant, figures, random, said_before)
+            caller = new_caller(llm, variant, figures, random, said_before, clock)
             await caller.call(questions, next_turn)
             if left < 0:
                 return
@@ -71,7 +76,7 @@ async def measure(
         document = partial(replay.text, load.long_tokens, random)
         await new_caller(llm, variant, figures, random).read_documents(document, lambda: not over.is_set())
 
-    random, began_s = Random(load.seed), time.monotonic()
+    random, began_s = Random(load.seed), clock()
     begins_s = accumulate(random.expovariate(load.calls / RAMP_S) for _ in range(load.calls))
     reading = [asyncio.create_task(read(Random(-number - 1))) for number in range(load.long_calls)]
     try:
@@ -81,7 +86,7 @@ async def measure(
         for document in reading:
             document.cancel()
         await asyncio.gather(*reading, return_exceptions=True)
-    figures.seconds = time.monotonic() - began_s
+    figures.seconds = clock() - began_s
     return figures
 
 
@@ -109,6 +114,7 @@ def new_caller(
     figures: LlmFigures,
     random: Random,
     said_before: tuple[Message, ...] = (),
+    clock: Callable[[], float] = time.monotonic,
 ) -> LlmCaller:
     """A caller of a variant's agent, which has no tools here, with what was said in his call before."""
     config = variant.config
@@ -121,6 +127,7 @@ def new_caller(
         prefills=variant.prefill_while_speaking,
         ttft_s=variant.config.budget.llm_ttft_ms / 1000,
         at_pace=bool(said_before),
+        clock=clock,
     )
 
 

@@ -21,8 +21,16 @@ from voiceagent.validation.references import resolve_paths
 NAME = "plain"
 """The model's name at the server."""
 READY_S, STOP_S = 300.0, 20.0
-_ARGUMENTS = ("model", "dtype", "quantization", "load_format", "max_model_len", "max_num_seqs")
-"""What says which model it is and how many calls it serves; all else is vLLM's own choice."""
+_ARGUMENTS = (
+    "model",
+    "dtype",
+    "quantization",
+    "kv_cache_dtype",
+    "load_format",
+    "max_model_len",
+    "max_num_seqs",
+)
+"""Settings that name the model, its formats and how many calls it serves; all else is vLLM's own choice."""
 
 
 def plain_command(options: dict[str, Any], port: int) -> list[str]:

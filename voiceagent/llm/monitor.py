@@ -12,7 +12,7 @@ import structlog
 from llmcore.cache.cached_engine import CachedLlm
 from llmcore.engine import EngineLoad, Llm, SupportsSpeculation, Usage
 from llmcore.policies.admission import Refusal
-from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
+from llmcore.policies.load_shedding import TOKEN_BUDGET_S, LoadShedder, SheddingLevel, TokenTimes
 from llmcore.policies.speculation import Speculation, SpeculationLimits
 from llmcore.serving.fallback_engine import FallbackLlm
 from llmcore.serving.metered_engine import MeteredLlm, RequestFigures
@@ -51,6 +51,7 @@ class LlmMonitor:
         self._shaped: dict[str, KnowsShapes] = {}
         self._budget_s = 0.0
         self._cache: CachedLlm | None = None
+        self._token_times = TokenTimes()
         self.shedder = LoadShedder()
 
     def metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
@@ -203,16 +204,22 @@ class LlmMonitor:
         predicted_s, before = self._gate.predicted_ttft_s, self.shedder.level
         # A machine that misses the budget when it has nothing else to do gains nothing from giving things up.
         budget_s = max(self._budget_s, LOADED * self._gate.unloaded_ttft_s)
-        if self.shedder.observe(self._clock(), predicted_s, budget_s):
+        now_s, tokens = self._clock(), self._token_times
+        token_budget_s = max(TOKEN_BUDGET_S, LOADED * tokens.fastest_s)
+        pressure = max(predicted_s / budget_s, tokens.mean_s(now_s) / token_budget_s)
+        if self.shedder.observe(now_s, pressure):
             self.metrics.shedding_changed(self.shedder.level, up=self.shedder.level > before)
             log.warning(
                 "load_shedding",
                 level=self.shedder.level.name.lower(),
                 predicted_ms=round(predicted_s * 1000),
+                token_ms=round(tokens.mean_s(now_s) * 1000),
             )
 
     def _request_over(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
         self.metrics.request_over(engine, model, figures)
+        if figures.tpot_s is not None and figures.priority_class != "summary":
+            self._token_times.observe(self._clock(), figures.tpot_s)
         if figures.ttft_s is not None and figures.priority_class != "summary":  # nobody waits for those
             alarms.response(self._clock(), figures.ttft_s, figures.usage or Usage(), figures.itl_s)
 

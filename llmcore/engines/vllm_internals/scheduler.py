@@ -2,7 +2,8 @@
 
 vLLM's priority orders who waits, but a long prompt that has begun takes part in every step, also in the one
 that reads a caller's prompt, and makes it as much slower. Here it takes part in such a step only where it
-else would not be read in time (`behind_pace`). Made for vLLM 0.24 to 0.32: of its scheduler, only what is the
+else would not be read in time (`behind_pace`). On a GPU it is read in steps of its own, between which answers
+are written without it (`background_reading`). Made for vLLM 0.24 to 0.32: of its scheduler, only what is the
 same in all of these is touched. `EngineCore.post_step` is replaced as well: what a draft proposed is asked
 for where it was told to propose (`proposals`). What steps came to is told by `report`.
 """
@@ -20,7 +21,8 @@ from vllm.v1.engine.core import EngineCore
 
 from llmcore.engines.vllm_internals.proposals import ProposesForSome, fetch_if_asked
 from llmcore.engines.vllm_internals.report import SLOTS, Reports, install
-from llmcore.engines.vllm_marks import YIELDS, behind_pace, marked
+from llmcore.engines.vllm_marks import YIELDS, behind_pace, marked, unread_tokens
+from llmcore.policies.background_reading import BackgroundReading
 
 MAX_STEPS_ASIDE = 200
 """After so many steps, those that yield are read beside the others: nobody starves, whatever the others wait
@@ -29,6 +31,9 @@ FULL = 0.9
 """With this part of the cache taken, nobody is laid aside: those would be the ones that vLLM puts back for
 room."""
 
+_BACKGROUND_S = "llmcore_background_s"
+"""An attribute of a step that reads prompts in the background: when it was chosen."""
+
 if TYPE_CHECKING:
     _Base = Scheduler
 else:
@@ -36,9 +41,13 @@ else:
 
 
 class _Turns(_Base):
-    """What the two schedulers below add to those of vLLM. now_s: the clock of requests' arrival."""
+    """What the two schedulers below add to those of vLLM.
+
+    now_s: the clock of requests' arrival. clock: seconds of one that never jumps.
+    """
 
     now_s = staticmethod(time.time)
+    clock = staticmethod(time.monotonic)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -47,6 +56,9 @@ class _Turns(_Base):
         self._piece_tokens = config.long_prefill_token_threshold or config.max_num_batched_tokens
         config.long_prefill_token_threshold = 0
         self._steps_aside = 0
+        graphs = getattr(self.vllm_config.compilation_config, "max_cudagraph_capture_size", None)
+        self._background = BackgroundReading(self._piece_tokens) if graphs else None
+        self._step_over_s = 0.0
 
     def schedule(self, *arguments: Any, **options: Any) -> Any:
         """Choose what the next step computes."""
@@ -55,15 +67,43 @@ class _Turns(_Base):
         if not running and not waiting:
             self._steps_aside = 0
             return super().schedule(*arguments, **options)
-        if not self._callers_are_read():
+        if not self._callers_are_read() and self._may_read(running, waiting):
             self._steps_aside = 0
             with self._in_a_piece(running):
-                return super().schedule(*arguments, **options)
+                output = super().schedule(*arguments, **options)
+            self._mark_background(output, running + waiting)
+            return output
         aside = self._laid_aside(running + waiting)
         self._steps_aside = self._steps_aside + 1 if aside else 0
         beside = len(aside) < len(running) + len(waiting)
         with self._without(aside), self._in_equal_pieces() if beside else nullcontext():
             return super().schedule(*arguments, **options)
+
+    def update_from_output(self, scheduler_output: Any, *arguments: Any, **options: Any) -> Any:
+        """Take in what a step computed."""
+        now_s = self.clock()
+        begun_s = getattr(scheduler_output, _BACKGROUND_S, None)
+        if begun_s is not None and self._background is not None:
+            # one that was chosen while the step before it was computed began when that was over
+            self._background.end(now_s, now_s - max(begun_s, self._step_over_s))
+        self._step_over_s = now_s
+        return super().update_from_output(scheduler_output, *arguments, **options)
+
+    def _may_read(self, running: list[Any], waiting: list[Any]) -> bool:
+        """Return whether prompts that yield may be read in the next step. Without graphs they always may: a
+        step then costs by its tokens, and rests save nothing.
+        """
+        if self._background is None:
+            return True
+        unread = sum(unread_tokens(request) for request in running + waiting)
+        return self._background.may_read(self.clock(), len(self.running) - len(running), unread)
+
+    def _mark_background(self, output: Any, yielding: list[Any]) -> None:
+        """Mark a step that reads some of these, so that its end is recognized."""
+        computed = output.num_scheduled_tokens
+        if self._background is not None and any(one.request_id in computed for one in yielding):
+            self._background.begin()
+            setattr(output, _BACKGROUND_S, self.clock())
 
     def _laid_aside(self, yielding: list[Any]) -> list[Any]:
         """The requests that are not read in a step beside callers' prompts."""
@@ -82,14 +122,15 @@ class _Turns(_Base):
     @contextmanager
     def _without(self, aside: list[Any]) -> Iterator[None]:
         """Hide the requests that are laid aside: they keep their place and their part of the cache."""
-        running = [request for request in self.running if request in aside]
-        waiting = {request for request in aside if request not in running}
+        hidden = set(aside)
+        running = [request for request in self.running if request in hidden]
+        waiting = hidden.difference(running)
         limits = {name: getattr(self, name) for name in SLOTS if hasattr(self, name)}
         for name, slots in limits.items():
             # those laid aside hold their place: without this the step would take in more than fit when they
             # return
             setattr(self, name, slots - len(running))
-        self.running = [request for request in self.running if request not in running]
+        self.running = [request for request in self.running if request not in hidden]
         self.waiting.remove_requests(waiting)
         try:
             yield

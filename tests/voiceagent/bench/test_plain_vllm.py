@@ -20,6 +20,12 @@ def test_the_plain_server_has_the_model_and_its_memory_and_nothing_of_our_schedu
     assert not any("schedul" in word or "batched" in word for word in command)
 
 
+def test_the_plain_server_has_the_formats_of_the_model() -> None:
+    """Else figures of two KV caches are compared."""
+    told = " ".join(plain_command(load(CONFIGS / "gpu.toml").llm.options, 8000))
+    assert "--quantization fp8 --kv-cache-dtype fp8" in told
+
+
 async def test_a_configuration_without_vllm_is_refused():
     with pytest.raises(CommandFailed, match="--plain-vllm is for the engine 'vllm'; that of"):
         async with plain_vllm(load(CONFIGS / "demo.toml")):

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
+import pytest
 from prometheus_client import CollectorRegistry
 from scripted_llm import HANG, ScriptedLlm
 from structlog.testing import capture_logs
@@ -143,6 +144,40 @@ async def test_load_is_shed_level_by_level_until_calls_are_refused():
     assert registry.get_sample_value("voiceagent_shedding_level") == 5
     assert registry.get_sample_value("voiceagent_shedding_changes_total", {"direction": "up"}) == 5
     assert registry.get_sample_value("voiceagent_llm_refused_calls_total") == 1
+
+
+class SlowWriter(ScriptedLlm):
+    """Writes two tokens, the second token_s later by the clock that it is given."""
+
+    def __init__(self, clock: list[float]) -> None:
+        super().__init__()
+        self._clock_s = clock
+        self.token_s = 0.0
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        yield Delta("one")
+        self._clock_s[0] += self.token_s
+        yield Delta("two")
+        yield Delta(finish_reason="stop", usage=self.usage)
+
+
+@pytest.mark.parametrize(("token_s", "sheds"), [(0.04, False), (0.2, True)])
+async def test_load_is_shed_where_tokens_follow_each_other_too_slowly(token_s: float, sheds: bool) -> None:
+    """First tokens are in time all the while."""
+    now_s = [0.0]
+    monitor = LlmMonitor(LlmMetrics(CollectorRegistry()), clock=lambda: now_s[0])
+    writer = SlowWriter(now_s)
+    table = EngineConfig.model_validate({"engine": "scripted", "model": "m"})
+    metered = monitor.metered("llm", table, writer)
+    queue = PriorityQueue(QueueLimits(2, 1500, 1))
+    monitor.monitor_gate(PriorityLlm(metered, queue, AdmissionControl(2, 0.8, 9.0)), budget_s=9.0)
+    for writer.token_s in (0.02, *[token_s] * 10):
+        assert [delta async for delta in metered.generate(ASK)]
+        running = asyncio.create_task(monitor.run(lambda: 2))
+        await asyncio.sleep(0)
+        running.cancel()
+        now_s[0] += 0.2
+    assert (monitor.shedder.level > 0) == sheds
 
 
 async def test_an_idle_slow_engine_sheds_no_load():

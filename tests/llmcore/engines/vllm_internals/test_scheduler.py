@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from scheduler_steps import BLOCK_TOKENS, PIECE_TOKENS, SLOTS, STEP_TOKENS, Step
 from vllm.v1.request import RequestStatus
 
 from llmcore.engines.vllm_internals import scheduler as vllm_scheduler
+from llmcore.policies.background_reading import GATHER_S, REST
 
 LONG, SHORT = 1000, 40  # tokens of prompts
 
@@ -24,6 +26,17 @@ LONG, SHORT = 1000, 40  # tokens of prompts
 @pytest.fixture(scope="module")
 def config(scripted_model: Path) -> Any:
     return vllm_config(scripted_model, enable_prefix_caching=False)
+
+
+@pytest.fixture
+def paced(config: Any) -> Steps:
+    """A scheduler of an engine with CUDA graphs, whose steps take a tenth of a second."""
+    with_graphs = copy(config)
+    with_graphs.compilation_config = copy(config.compilation_config)
+    with_graphs.compilation_config.max_cudagraph_capture_size = STEP_TOKENS
+    made = Steps(with_graphs)
+    made.step_s = 0.1
+    return made
 
 
 @pytest.fixture
@@ -139,3 +152,50 @@ def test_in_a_full_cache_it_is_the_long_prompt_that_makes_room(steps):
     for _ in range(60):
         tight.step()
     assert [request.request_id for request in tight.scheduler.running] == ["caller"]
+
+
+def test_on_a_gpu_answers_are_written_between_two_pieces_of_a_long_prompt(paced):
+    paced.add("reply", SHORT)
+    paced.step()
+    paced.add("long", LONG, "long", reading_s=100.0)
+    assert paced.step() == {"reply": 1, "long": PIECE_TOKENS}
+    paced.step_s = REST * 0.1 / 2.5
+    assert [paced.step() for _ in range(3)] == [{"reply": 1}] * 3
+    assert paced.step() == {"reply": 1, "long": PIECE_TOKENS}
+
+
+def test_on_a_gpu_a_long_prompt_is_read_all_the_time_where_no_answer_is_written(paced):
+    paced.add("long", LONG, "long")
+    assert [paced.step() for _ in range(3)] == [{"long": PIECE_TOKENS}] * 3
+
+
+def test_on_a_gpu_short_prompts_are_gathered_and_read_in_one_step(paced):
+    paced.add("reply", SHORT)
+    paced.step()
+    paced.add("first", SHORT, "prefill")
+    assert paced.step() == {"reply": 1, "first": SHORT}
+    paced.scheduler.finish_requests("first", RequestStatus.FINISHED_ABORTED)
+    paced.step_s = GATHER_S / 1.5
+    for name in ("second", "third"):
+        paced.add(name, SHORT, "prefill")
+        assert paced.step() == {"reply": 1}
+    assert paced.step().items() >= {"second": SHORT, "third": SHORT}.items()
+
+
+def test_on_a_gpu_a_caller_waits_for_one_background_step_at_most(paced):
+    """While one is computed the next step is chosen already, and reads nothing in the background."""
+    for name in ("long", "other"):
+        paced.add(name, LONG, "long")
+    computed = paced.scheduler.schedule()
+    assert computed.total_num_scheduled_tokens == PIECE_TOKENS
+    assert paced.scheduler.schedule().total_num_scheduled_tokens == 0
+    paced.add("caller", SHORT)
+    assert paced.scheduler.schedule().num_scheduled_tokens == {"caller": SHORT}
+
+
+def test_on_a_gpu_a_prompt_that_falls_behind_is_read_without_rest(paced):
+    paced.add("reply", SHORT)
+    paced.step()
+    paced.add("long", LONG, "long", reading_s=0.1)
+    paced.step()
+    assert paced.step() == {"reply": 1, "long": PIECE_TOKENS}

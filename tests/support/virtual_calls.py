@@ -1,0 +1,95 @@
+"""The callers of `bench llm` on virtual time: before our gateway's classes and scheduler, or plain vLLM."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from card_costs import Card
+from virtual_vllm import StepCounts, VirtualVllmLlm
+
+from llmcore.engine import Llm
+from llmcore.policies.admission import AdmissionControl
+from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
+from llmcore.serving.priority_engine import PriorityLlm
+from voiceagent.bench.llm_calls import LlmFigures
+from voiceagent.bench.llm_measure import Load, measure
+from voiceagent.bench.llm_parts import LlmVariant
+from voiceagent.bench.material import Material, Replay
+from voiceagent.bench.people.virtual_time import run_virtually
+from voiceagent.config.tables import load as load_config
+from voiceagent.demo import MATERIAL
+
+ROOT = Path(__file__).parents[2]
+SLOTS = 128
+MODEL: dict[str, Any] = {
+    "model": str(ROOT / "voiceagent/demo/weights/target"),
+    "max_model_len": 8192,
+    "max_num_seqs": SLOTS,
+    "engine_args": {"hf_overrides": {"max_position_embeddings": 8192}},
+}
+RANDOM_WORDS = tuple(f"w{number}" for number in range(5120, 128_000, 777))
+"""Words of a model with random weights, as on the H100: the next prompt has six other tokens for each, so
+that no response is found in the cache."""
+HISTORY_TOKENS = 1200
+WARM_UP = Load(calls=1, turns=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """How the calls are served. card: what it runs on. settings: of vLLM. gateway: by our priority queue.
+    prefills: prompts are read while callers speak. paced: by steps of their own, as on a GPU.
+    """
+
+    name: str
+    card: Card
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    gateway: bool = True
+    prefills: bool = True
+    paced: bool = True
+
+
+def plain_vllm(card: Card) -> Server:
+    """Return vLLM's own scheduler with vLLM's own choices for a GPU of 80 GB."""
+    settings = {"max_num_batched_tokens": 8192, "scheduling_policy": "fcfs"}
+    return Server("plain vLLM", card, settings, gateway=False, prefills=False)
+
+
+def as_shipped(card: Card) -> Server:
+    """Return our gateway and scheduler with the settings of configs/gpu.toml."""
+    options = load_config(ROOT / "configs/gpu.toml").llm.options
+    names = ("max_num_batched_tokens", "yielding_tokens", "engine_args")
+    return Server("as configured", card, {name: options[name] for name in names})
+
+
+def load_of(calls: int, seed: int = 1) -> Load:
+    """Return three turns a call, behind a history as long as in the table of the H100."""
+    return Load(calls=calls, turns=3 * calls, history_tokens=HISTORY_TOKENS, seed=seed)
+
+
+def simulate(server: Server, load: Load) -> tuple[LlmFigures, StepCounts]:
+    """Return what callers and the engine's steps came to."""
+    return run_virtually(_simulate(server, load))
+
+
+async def _simulate(server: Server, load: Load) -> tuple[LlmFigures, StepCounts]:
+    clock = asyncio.get_running_loop().time
+    replay = Replay(Material(MATERIAL).conversations())
+    settings = dict(server.settings)
+    arguments = MODEL["engine_args"] | settings.pop("engine_args", {})
+    vllm = VirtualVllmLlm(**(MODEL | settings | {"engine_args": arguments}))
+    engine = vllm.use(server.card, RANDOM_WORDS, load.seed, knows_graphs=server.paced)
+    llm: Llm = vllm
+    if server.gateway:
+        queue = PriorityQueue(QueueLimits(SLOTS, long_tokens=1500, max_long=1))
+        llm = PriorityLlm(vllm, queue, AdmissionControl(SLOTS, 0.8, 1.0), clock)
+    config = load_config(ROOT / "configs/vllm-cpu.toml")  # of the agent that is called
+    variant = LlmVariant(server.name, config, server.prefills)
+    await measure(llm, variant, WARM_UP, replay, clock=clock)
+    engine.counts = StepCounts()
+    figures = await measure(llm, variant, load, replay, clock=clock)
+    await engine.close()
+    return figures, engine.counts
