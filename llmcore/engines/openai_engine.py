@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
@@ -27,7 +26,7 @@ from llmcore.engines.hosted_engine import (
     retry_after_s,
     trace_headers,
 )
-from llmcore.engines.openai_chat import STREAM_ENDED, ChunkReader, request_body, stream_error
+from llmcore.engines.openai_chat import ChunkReader, request_body, stream_error
 from llmcore.engines.openai_servers import (
     Server,
     ServerKind,
@@ -37,6 +36,7 @@ from llmcore.engines.openai_servers import (
     server_of,
     told_at,
 )
+from llmcore.engines.openai_stream import Chunks
 from llmcore.text.message_shapes import ANY, Shapes
 from llmcore.text.refusal_texts import is_about_length, is_about_messages, shapes_told
 from llmcore.text.shape_learning import Probe, learning
@@ -51,7 +51,6 @@ consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY)
 told with --session-key."""
 _NEEDS_FLAG = "requires --jinja"
 """llama.cpp's answer to tools, where its chat template is off: status 500, for a fault of the request."""
-_TAIL_BYTES = 64
 _REFUSALS = frozenset({400, 422, 500})
 """Statuses with which servers refuse messages of a shape: 500 where a template's exception is not caught."""
 _WAS_ANSWERED = "model produced output"
@@ -177,7 +176,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             self._take_shapes(shapes)
             return stream
 
-    async def _create(self, request: Request, shapes: Shapes) -> _Chunks:
+    async def _create(self, request: Request, shapes: Shapes) -> Chunks:
         body = request_body(request, shapes, self._origin) | {self.max_tokens_field: request.max_tokens}
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
         more = {**self.server.always, **(self.extra_body or {}), **unfinished}
@@ -187,7 +186,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         stream: AsyncStream[ChatCompletionChunk] = await self.client.chat.completions.create(
             model=self.model, extra_body=more, extra_headers=trace_headers(request) | own, **body
         )
-        return _Chunks(stream)
+        return Chunks(stream)
 
     async def _learn_shapes(self) -> None:
         """Ask the server which shapes of messages it takes, in requests for one token each.
@@ -314,47 +313,3 @@ def _text_of(error: openai.APIStatusError) -> str:
 
 def _is_sent_alike(request: Request, one: Shapes, other: Shapes) -> bool:
     return request_body(request, one) == request_body(request, other)
-
-
-class _Chunks:
-    """The chunks of a stream, and behind them `STREAM_ENDED` where it ended in order.
-
-    A connection that breaks raises, unless the end of the connection is the only mark of the end (HTTP/1.0,
-    or neither chunked nor of a told length): then `[DONE]` must have come, which the package keeps to itself.
-    """
-
-    def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
-        self._stream = stream
-        self._told = False
-        self._tail = b""
-        self._bytes = stream.response.aiter_bytes
-        stream.response.aiter_bytes = self._watched  # type: ignore[method-assign, assignment]
-
-    async def __aenter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._stream.close()
-
-    def __aiter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
-        return self
-
-    async def __anext__(self) -> ChatCompletionChunk | str:
-        try:
-            return await anext(self._stream)
-        except StopAsyncIteration:
-            if self._told or not self._ended_in_order():
-                raise
-            self._told = True
-            return STREAM_ENDED
-
-    async def _watched(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
-        async for data in self._bytes(chunk_size):
-            self._tail = (self._tail + data)[-_TAIL_BYTES:]
-            yield data
-
-    def _ended_in_order(self) -> bool:
-        response = self._stream.response
-        headers = response.headers
-        framed = "chunked" in headers.get("transfer-encoding", "").lower() or "content-length" in headers
-        return framed or response.http_version == "HTTP/2" or b"[DONE]" in self._tail

@@ -1,0 +1,57 @@
+"""The chunks of one streamed chat completion, and how their stream ended."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from openai import AsyncStream
+from openai.types.chat import ChatCompletionChunk
+
+from llmcore.engines.openai_chat import STREAM_ENDED
+
+_TAIL_BYTES = 64
+"""The end of the stream that is kept, to find `[DONE]` in."""
+
+
+class Chunks:
+    """The chunks of a stream, and behind them `STREAM_ENDED` where it ended in order.
+
+    A connection that breaks raises, unless the end of the connection is the only mark of the end (HTTP/1.0,
+    or neither chunked nor of a told length): then `[DONE]` must have come, which the package keeps to itself.
+    """
+
+    def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
+        self._stream = stream
+        self._told = False
+        self._tail = b""
+        self._bytes = stream.response.aiter_bytes
+        stream.response.aiter_bytes = self._watched  # type: ignore[method-assign, assignment]
+
+    async def __aenter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stream.close()
+
+    def __aiter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
+        return self
+
+    async def __anext__(self) -> ChatCompletionChunk | str:
+        try:
+            return await anext(self._stream)
+        except StopAsyncIteration:
+            if self._told or not self._ended_in_order():
+                raise
+            self._told = True
+            return STREAM_ENDED
+
+    async def _watched(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+        async for data in self._bytes(chunk_size):
+            self._tail = (self._tail + data)[-_TAIL_BYTES:]
+            yield data
+
+    def _ended_in_order(self) -> bool:
+        response = self._stream.response
+        headers = response.headers
+        framed = "chunked" in headers.get("transfer-encoding", "").lower() or "content-length" in headers
+        return framed or response.http_version == "HTTP/2" or b"[DONE]" in self._tail
