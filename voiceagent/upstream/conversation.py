@@ -224,11 +224,13 @@ class UpstreamConversation:
                 self._speaking = True
                 detection = self.settings.turn_detection
                 yields = detection is None or detection.interrupt_response
-                began = notify.NotifySpeechStarted(event["item_id"], event["audio_start_ms"] / 1000)
+                start_s = event["audio_start_ms"] / 1000  # the padding is in it already
+                began = notify.NotifySpeechStarted(event["item_id"], start_s, not_before_s=start_s)
                 return [began, *(self._cut(cancel=False) if yields else ())]
             case "input_audio_buffer.speech_stopped":
                 self._speaking = False
-                return [notify.NotifySpeechStopped(event["item_id"], event["audio_end_ms"] / 1000)]
+                end_s = event["audio_end_ms"] / 1000  # the silence is in it already
+                return [notify.NotifySpeechStopped(event["item_id"], end_s, sound_end_s=end_s)]
             case "input_audio_buffer.committed":
                 return [notify.NotifyInputCommitted(event["item_id"], event.get("previous_item_id"))]
             case "input_audio_buffer.timeout_triggered":
