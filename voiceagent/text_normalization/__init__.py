@@ -1,7 +1,9 @@
 """Text as a model writes it to words a synthesizer can read. Pure.
 
-Numbers, signs, abbreviations, addresses and Markdown have rules; English has all of them, other languages
-those that need no grammar. Everything else is left as it is written.
+Each kind of thing has a file of rules: codes, telephone numbers, dates, times, ordinals, money, units,
+streets, addresses, abbreviations, markup. Their names and words stand in `languages/`. English, German and
+Spanish have all of them; French, Italian, Dutch and Portuguese have numbers, dates, times and codes. What a
+language does not know is left as it is written.
 """
 
 from __future__ import annotations
