@@ -137,9 +137,9 @@ class HostedSettings:
     model: its name there. base_url: the address of the API. api_key_env: the environment variable with the
     key; "" for a server that wants none. connect_timeout_s: for the connection. first_token_timeout_s: from a
     try's begin to its first word or thought. timeout_s: the longest silence after that. retries: further
-    tries after a failure, only while nothing of the reply has been passed on. Between them `backoff_s`, doubling up to
-    `max_backoff_s`, with full jitter, but never less than the server's Retry-After; where that is beyond
-    `max_backoff_s` the request fails at once.
+    tries after a failure, only while nothing of the reply has been passed on. Between them `backoff_s`,
+    doubling up to `max_backoff_s`, with full jitter, but never less than the server's Retry-After; where that
+    is beyond `max_backoff_s` the request fails at once.
     """
 
     model: str
