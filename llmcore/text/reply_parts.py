@@ -1,4 +1,4 @@
-"""The parts of a reply, in the order in which they come out of its text, and the blanks between them. Pure."""
+"""The parts of a reply, in the order in which they come out of its text, and the blanks between. Pure."""
 
 from __future__ import annotations
 
