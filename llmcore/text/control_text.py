@@ -34,6 +34,9 @@ _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
 _CHANNEL = re.compile(r"(?:<\|channel\|>)?\s*(\w+)\s*(?:<|to=|json|\Z)")
 _BETWEEN_CALLS = " \n\t;,}"
 """What models write between two calls; a brace too many is a mistake of theirs."""
+_LONG_CALL = 256
+"""Characters of a call from which on it is only looked at again where a piece may end it."""
+_MAY_END = re.compile(r"[}\])>`<|]")
 _UNMARKED, _FENCED = Region("call"), Region("call", ("```",))
 """A call without a mark was read, or one in a code fence."""
 
@@ -77,6 +80,8 @@ class ControlText:
         if self._thinking and TRIGGERS.search(text) is None:
             return [Part(thought=text)] if text else []
         self._pending += text
+        if len(self._pending) > _LONG_CALL and not _MAY_END.search(text):
+            return []
         while self._step():
             pass
         held_back = self._pending or self._out.behind or self.doubted is not None
