@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cache
 
 from llmcore.engine import ToolCall
@@ -25,6 +24,7 @@ from llmcore.text.control_marks import (
     TRIGGERS,
     Region,
 )
+from llmcore.text.reply_parts import Part, SpokenParts
 from llmcore.text.stop_strings import held_back
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
 from llmcore.text.unmarked_calls import judge
@@ -34,83 +34,11 @@ _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
 _CHANNEL = re.compile(r"(?:<\|channel\|>)?\s*(\w+)\s*(?:<|to=|json|\Z)")
 _BETWEEN_CALLS = " \n\t;,}"
 """What models write between two calls; a brace too many is a mistake of theirs."""
+_LONG_CALL = 256
+"""Characters of a call from which on it is only looked at again where a piece may end it."""
+_MAY_END = re.compile(r"[}\])>`<|]")
 _UNMARKED, _FENCED = Region("call"), Region("call", ("```",))
 """A call without a mark was read, or one in a code fence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of a reply: words to say, a thought, or calls that are complete."""
-
-    words: str = ""
-    thought: str = ""
-    calls: tuple[ToolCall, ...] = ()
-
-
-class _Said:
-    """What has come out of a reply. doubtful: words are held back at first, as in `ControlText`."""
-
-    def __init__(self, doubtful: bool) -> None:
-        self._parts: list[Part] = []
-        self.last = ""
-        """The last character that was said."""
-        self._blank = False  # since a region ended
-        self.behind = False
-        """A region has ended, and no words came since: blank text there is at most one space."""
-        self.doubted: list[str] | None = [] if doubtful else None
-        """Words that are held back as they may be a thought; None where none are."""
-
-    def end_region(self, blank: bool = False) -> None:
-        """What stood between marks is over. blank: with blank text at its end."""
-        self.behind, self._blank = True, blank or (self._blank and self.behind)
-
-    def say(self, text: str) -> bool:
-        """Words, or blank text; whether it is any words yet."""
-        if self.behind:
-            words = text.lstrip()
-            self._blank = self._blank or len(words) < len(text)
-            if not words:
-                return False
-            self.behind = False
-            text = f" {words}" if self._blank and self.last and not self.last.isspace() else words
-        if text and self.doubted is None:
-            self._parts.append(Part(text))
-        elif text and self.doubted is not None:
-            self.doubted.append(text)
-        self.last = text[-1:] or self.last
-        return bool(text)
-
-    def add(self, part: Part) -> None:
-        """A thought, or calls."""
-        if part.calls:  # a thought without its beginning has its end before it calls
-            self._parts += self.release()
-        self._parts.append(part)
-
-    def end_doubt(self) -> None:
-        """The words that were held back were a thought."""
-        held, self.doubted = self.doubted, None
-        if held:
-            self._parts.append(Part(thought="".join(held)))
-            self.last = ""
-
-    def release(self) -> list[Part]:
-        """The words that were held back."""
-        held, self.doubted = self.doubted, None
-        return [Part(words) for words in held or ()]
-
-    def take(self) -> list[Part]:
-        """The parts, neighbours of one kind joined."""
-        parts, self._parts = self._parts, []
-        taken: list[Part] = []
-        for part in parts:
-            last = taken[-1] if taken else None
-            if last is not None and last.words and part.words:
-                taken[-1] = Part(last.words + part.words)
-            elif last is not None and last.thought and part.thought:
-                taken[-1] = Part(thought=last.thought + part.thought)
-            else:
-                taken.append(part)
-        return taken
 
 
 class ControlText:
@@ -140,7 +68,7 @@ class ControlText:
         self._pending = ""
         self._called = False  # in a region of calls, one of which has come
         self._begun = False
-        self._out = _Said(doubtful)
+        self._out = SpokenParts(doubtful)
         self._plain = self._thinking = False  # what has no mark passes as it is, or is thought
         self.unopened = False
         """Whether a thought ended that had no beginning."""
@@ -152,6 +80,8 @@ class ControlText:
         if self._thinking and TRIGGERS.search(text) is None:
             return [Part(thought=text)] if text else []
         self._pending += text
+        if len(self._pending) > _LONG_CALL and not _MAY_END.search(text):
+            return []
         while self._step():
             pass
         held_back = self._pending or self._out.behind or self.doubted is not None

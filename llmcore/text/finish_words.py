@@ -32,7 +32,7 @@ _STOPS = frozenset(
     }
 )
 _REMEMBERED = 1_000
-_told: set[tuple[str, str]] = set()
+_logged: set[tuple[str, str]] = set()
 
 
 def finish_reason(word: str | None, server: str) -> FinishReason:
@@ -44,7 +44,7 @@ def finish_reason(word: str | None, server: str) -> FinishReason:
         return "length"
     if plain in _FILTERED:
         raise RefusedError(f"{server}: a filter ended the reply: {word}")
-    if plain not in _STOPS and (server, plain) not in _told and len(_told) < _REMEMBERED:
-        _told.add((server, plain))
+    if plain not in _STOPS and (server, plain) not in _logged and len(_logged) < _REMEMBERED:
+        _logged.add((server, plain))
         log.warning("%s ends replies with %r, which is not known here: taken for a stop", server, word)
     return "stop"

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from llmcore.engine import Delta, FinishReason, ReplyError, Request, RequestError, Usage
-from llmcore.text.control_text import ControlText, Part
+from llmcore.text.control_text import ControlText
+from llmcore.text.reply_parts import Part
 from llmcore.text.tool_calls import BARE_JSON, MalformedToolCall, Markup
 
 
