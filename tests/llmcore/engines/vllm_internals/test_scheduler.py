@@ -33,7 +33,7 @@ def paced(config: Any) -> Steps:
     """A scheduler of an engine with CUDA graphs, whose steps take a tenth of a second."""
     with_graphs = copy(config)
     with_graphs.compilation_config = copy(config.compilation_config)
-    with_graphs.compilation_config.max_cudagraph_capture_size = STEP_TOKENS
+    with_graphs.compilation_config.cudagraph_capture_sizes = [STEP_TOKENS]
     made = Steps(with_graphs)
     made.step_s = 0.1
     return made
