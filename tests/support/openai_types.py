@@ -14,8 +14,8 @@ CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
 
 EXTENSION = "voiceagent"
 """The field of the session by which a client asks for more than the protocol; shown only to those."""
-SESSION_EXTRAS = {"session.id", "session.object", f"session.{EXTENSION}"}
-"""The first two are sent by OpenAI's server too; the package has them in the session of another endpoint."""
+SESSION_EXTRAS = {"session.id", "session.object", "session.expires_at", f"session.{EXTENSION}"}
+"""All but the last are sent by OpenAI too; the package has them in the session of another endpoint."""
 
 
 def proved(event: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from llmcore.engine import Message, Tool
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpServer, McpTool
-from voiceagent.conversation.settings import CallSettings, Modality
+from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class ResponseRequested:
     mcp_servers: tuple[McpServer, ...] = ()
     mcp_tools: tuple[McpTool, ...] = ()
     tool_choice: str | None = None
-    max_output_tokens: int | None = None
+    max_output_tokens: TokenLimit | None = None
     temperature: float | None = None
     messages: tuple[Message, ...] | None = None
     guidance: str = ""

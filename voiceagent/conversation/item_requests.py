@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from voiceagent.conversation.history import History, HistoryLimits, MessageItem,
 from voiceagent.conversation.mcp import McpApprovalResponse
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.played_text import PlayedText
-from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.settings import OUTPUT_FRAME_S, CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
 
 ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
@@ -43,8 +44,9 @@ class ItemRequests:
             message = f"no request for approval {item.request_id!r} waits for an answer"
             param = "item.approval_request_id"
             return [notify.NotifyError("item_not_found", message, param, request.client_event_id)]
+        frame_s = OUTPUT_FRAME_S if settings is None else settings.output_frame_s
         commands: list[Command] = list(
-            _carry_out(request, self._history, self._responses.sounds, self._limits)
+            _carry_out(request, self._history, self._responses.sounds, self._limits, frame_s)
         )
         if isinstance(item, McpApprovalResponse):
             taken = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
@@ -60,11 +62,16 @@ class ItemRequests:
 
 
 def _carry_out(
-    request: ItemRequest, history: History, sounds: Mapping[str, PlayedText], limits: HistoryLimits
+    request: ItemRequest,
+    history: History,
+    sounds: Mapping[str, PlayedText],
+    limits: HistoryLimits,
+    frame_s: float,
 ) -> list[notify.Notification]:
     """Change the history as asked; returns the notifications, an error where it cannot be done.
 
-    sounds: what is known of the sound of spoken items, by item id. limits: how much may be put in.
+    sounds: what is known of the sound of spoken items, by item id. limits: how much may be put in. frame_s:
+    the length of the frames in which sound is sent.
     """
     try:
         match request:
@@ -77,7 +84,7 @@ def _carry_out(
             case ev.ItemRetrieved(item_id):
                 return [notify.NotifyItemRetrieved(history.get(item_id))]
             case ev.ItemTruncated():
-                return _truncate(request, history, sounds)
+                return _truncate(request, history, sounds, frame_s)
     except UnknownItem as unknown:
         message = f"there is no item {unknown.args[0]!r} in the conversation"
         param = "previous_item_id" if isinstance(request, ev.ItemCreated) else "item_id"
@@ -100,19 +107,27 @@ def _create(request: ev.ItemCreated, history: History, limits: HistoryLimits) ->
 
 
 def _truncate(
-    request: ev.ItemTruncated, history: History, sounds: Mapping[str, PlayedText]
+    request: ev.ItemTruncated, history: History, sounds: Mapping[str, PlayedText], frame_s: float
 ) -> list[notify.Notification]:
     item = history.get(request.item_id)
     sound = sounds.get(request.item_id)
     if not isinstance(item, MessageItem) or item.role != "assistant" or sound is None:
         message = f"item {request.item_id!r} has no sound of the agent that could be truncated"
         return [notify.NotifyError("invalid_item", message, "item_id", request.client_event_id)]
-    # clients count in whole milliseconds
-    if request.played_s > sound.sound_s + 0.001:
-        asked_ms, length_ms = round(request.played_s * 1000), round(sound.sound_s * 1000)
+    sent_s = _sent_s(sound.sound_s, frame_s)
+    if request.played_s > sent_s:
+        asked_ms, length_ms = round(request.played_s * 1000), round(sent_s * 1000)
         message = f"audio_end_ms is {asked_ms}, but the sound of item {request.item_id!r} has {length_ms} ms"
         return [notify.NotifyError("invalid_value", message, "audio_end_ms", request.client_event_id)]
     played = sound.played(request.played_s)
     history.put(replace(item, text=played, status="incomplete"))
     history.edits += 1
     return [notify.NotifyItemTruncated(request.item_id, request.played_s)]
+
+
+def _sent_s(sound_s: float, frame_s: float) -> float:
+    """Return the most that a client can have been sent of so much sound, in seconds.
+
+    The last frame is filled up with silence, and resampling may carry the end into one more frame.
+    """
+    return (math.floor(sound_s / frame_s) + 1) * frame_s + 0.001  # clients count in whole milliseconds

@@ -52,7 +52,7 @@ def session_update(settings: CallSettings, transcription: str, claimed: bool) ->
     offered = replace(settings, tools=(), input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
     session = {
         name: value
-        for name, value in show_session("", replace(offered, tools=settings.all_tools)).items()
+        for name, value in show_session("", replace(offered, tools=settings.all_tools), None).items()
         if name in _UPDATED
     }
     heard: dict[str, Any] = session["audio"]["input"]
@@ -77,7 +77,6 @@ def sound_appended(samples: Samples) -> Event:
 def item_created(item: Item, previous_id: str | None = None) -> Event:
     """An item of ours joins the conversation there."""
     body = from_item(item)
-    body.pop("object", None)
     if isinstance(item, MessageItem):
         body["content"] = [{"type": _text_type(item), "text": item.text}]  # words, however they were said
     event: Event = {"type": "conversation.item.create", "item": body}

@@ -69,6 +69,24 @@ def test_what_a_client_changes_is_told_with_the_next_prompt_and_what_it_adds_is_
         world.play_out(world.make("Hello."))
 
 
+def test_a_client_may_truncate_at_all_that_it_was_sent():
+    """The last frame of 20 ms is filled up with silence, which a client counts in."""
+    world = CallWorld()
+    world.say("count")
+    world.play_out(world.make("one two", seconds=6.223))
+    item_id = world.conversation.history.last_id()
+    assert world.feed(ev.ItemTruncated(item_id, 6.24)) == [notify.NotifyItemTruncated(item_id, 6.24)]
+    assert said(world)[-1] == ("assistant", "one two")
+    (error,) = world.feed(ev.ItemTruncated(item_id, 6.3))
+    assert "has 6241 ms" in error.message
+
+
+def test_a_cancel_without_a_response_is_refused_in_openais_words():
+    (error,) = CallWorld().feed(ev.ResponseCancelled(None, "mine"))
+    assert error.message == "Cancellation failed: no active response found"
+    assert (error.code, error.param, error.client_event_id) == ("response_cancel_not_active", None, "mine")
+
+
 def test_truncating_more_than_there_is_is_an_error():
     world = CallWorld()
     world.say("count")

@@ -7,6 +7,8 @@ closes with code 1009 (`ws_max_size`).
 
 from __future__ import annotations
 
+import time
+
 from starlette.responses import JSONResponse
 from starlette.websockets import WebSocket
 
@@ -25,11 +27,14 @@ from voiceagent.transports.websocket import WebSocketWire, address_of
 
 
 class WebSocketClient:
-    """The remote of a call as the session sees it: encodes and queues."""
+    """The remote of a call as the session sees it: encodes and queues.
 
-    def __init__(self, call_id: str) -> None:
+    max_call_s: how long the call may be.
+    """
+
+    def __init__(self, call_id: str, max_call_s: float) -> None:
         self.outbox: Outbox[str] = Outbox()
-        self._encoder = Encoder(call_id, new_id("conv"))
+        self._encoder = Encoder(call_id, new_id("conv"), round(time.time() + max_call_s))
 
     def notify(self, notification: notify.Notification) -> None:
         """Notify the client."""
@@ -75,7 +80,7 @@ class RealtimeEndpoint:
             await _deny(websocket, 400, "invalid_value", message)
             return
         call_id = new_id("sess")
-        client = WebSocketClient(call_id)
+        client = WebSocketClient(call_id, self._limits.max_call_s)
         try:
             call_over = await self._admission.begin_call(caller)
         except NotAdmitted as refused:

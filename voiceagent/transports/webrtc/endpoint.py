@@ -77,7 +77,7 @@ class WebRtcEndpoint:
         caller = self._admission.admit(request.headers, peer)
         asked = await _read(request, self._limits)
         call_id = new_id("rtc")
-        client = WebRtcClient(call_id)
+        client = WebRtcClient(call_id, self._limits.max_call_s)
         session = caller.session | asked.session
         # before the call is made: many offers at once must not pass a limit together
         call_over = await self._admission.begin_call(caller)

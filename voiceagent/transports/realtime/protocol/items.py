@@ -187,14 +187,20 @@ def from_item(item: Item) -> dict[str, Any]:
                 "arguments": call.arguments,
             }
         case ToolOutputItem(call_id=call_id, output=output):
-            body = {"type": "function_call_output", "call_id": call_id, "output": output}
+            # as OpenAI sends it: an output has no status
+            return {
+                "id": item.item_id,
+                "type": "function_call_output",
+                "call_id": call_id,
+                "output": output,
+            }
         case _:
             return {"id": item.item_id, **_mcp_body(item)}
-    return {"id": item.item_id, "object": "realtime.item", "status": item.status, **body}
+    return {"id": item.item_id, "status": item.status, **body}
 
 
 def _mcp_body(item: McpItem) -> dict[str, Any]:
-    """What MCP's items have; the protocol gives them no status, nor a name of their kind."""
+    """Return the fields of an MCP item; the protocol gives these no status."""
     match item:
         case McpListItem(server=server):
             return {
