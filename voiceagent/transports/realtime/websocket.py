@@ -21,6 +21,7 @@ from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
+from voiceagent.transports.realtime.beta import asks_for_beta, refuse_beta
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.websocket import WebSocketWire, address_of
@@ -73,6 +74,9 @@ class RealtimeEndpoint:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
         except NotAdmitted as refused:
             await _deny(websocket, refused.status, refused.code, str(refused))
+            return
+        if asks_for_beta(websocket):
+            await refuse_beta(websocket)
             return
         query = websocket.query_params
         if "call_id" in query or query.get("intent", "conversation") != "conversation":
