@@ -4,8 +4,9 @@ out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from audio.pcm import Samples
 from audio.synthesizers import Speech
 from llmcore.engine import Generation, Message, Tool, ToolCall
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
@@ -20,6 +21,14 @@ class StartRecognition:
 
     item_id: str
     at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizeItem:
+    """Recognize the sound of an item that the client created, [n] at 16 kHz, and settle its words."""
+
+    item_id: str
+    sound: Samples = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +274,7 @@ class ConfigureSpeaking:
 
 ListenerCommand = (
     StartRecognition
+    | RecognizeItem
     | FlushRecognition
     | JudgeTurn
     | RequireSilence

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 
+from audio.recognizers import SAMPLE_RATE_HZ
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -16,6 +17,7 @@ from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.played_text import PlayedText
 from voiceagent.conversation.settings import OUTPUT_FRAME_S, CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
+from voiceagent.conversation.turn.caller import Caller
 
 ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
 
@@ -26,9 +28,15 @@ class ItemRequests:
     """
 
     def __init__(
-        self, history: History, responses: CurrentResponse, tools: ToolCalls, limits: HistoryLimits
+        self,
+        history: History,
+        responses: CurrentResponse,
+        tools: ToolCalls,
+        limits: HistoryLimits,
+        caller: Caller,
     ) -> None:
         self._history = history
+        self._caller = caller
         self._responses = responses
         self._tools = tools
         self._limits = limits
@@ -51,9 +59,18 @@ class ItemRequests:
         if isinstance(item, McpApprovalResponse):
             taken = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
             return commands + (self._tools.decide(item) if taken else [])
+        if isinstance(request, ev.ItemCreated) and len(request.sound):
+            created = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
+            return commands + (self._recognize(request) if created else [])
         if settings is not None and isinstance(item, MessageItem) and item.role == "user":
             commands += self._typed(item, settings)
         return commands
+
+    def _recognize(self, request: ev.ItemCreated) -> list[Command]:
+        assert isinstance(request.item, MessageItem)
+        seconds = len(request.sound) / SAMPLE_RATE_HZ
+        self._caller.await_words(request.item, seconds)
+        return [do.RecognizeItem(request.item.item_id, request.sound)]
 
     def _typed(self, item: MessageItem, settings: CallSettings) -> list[Command]:
         """What the caller types, or enters by keys, is a turn for the agent's code too."""

@@ -24,5 +24,5 @@ class SingleSlashes:
         if "//" in path:
             single = re.sub("/+", "/", path)
             if single.removeprefix(scope.get("root_path", "")).startswith(_API):
-                scope = scope | {"path": single, "raw_path": single.encode()}
+                scope = {**scope, "path": single, "raw_path": single.encode()}
         await self._app(scope, receive, send)

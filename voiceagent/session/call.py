@@ -73,7 +73,7 @@ class Call(Protocol):
         """
 
     def handle(self, request: ClientRequest) -> None:
-        """Take a request of the client."""
+        """Take a request of the client. Raises InputOverflow for an item with more sound than is taken."""
 
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
         """Say before `begin` what is known of the call, what its line can do beside sound, and the call's id

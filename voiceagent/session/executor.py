@@ -165,6 +165,8 @@ class CommandExecutor:
         match command:
             case do.StartRecognition(item_id, at_s):
                 self.listener.start_recognition(item_id, at_s)
+            case do.RecognizeItem(item_id, sound):
+                self.listener.recognize_item(item_id, sound)
             case do.FlushRecognition(item_id, number):
                 self.listener.flush_recognition(item_id, number)
             case do.RequireSilence():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from call_settings import call_settings
 from call_world import CallWorld, of, said
@@ -100,3 +101,53 @@ def test_truncating_more_than_there_is_is_an_error():
 def test_an_unknown_item_is_an_error_that_names_it(request_type: type):
     (error,) = CallWorld().feed(request_type("item_77"))
     assert error.code == "item_not_found" and "'item_77'" in error.message
+
+
+# ---- sound in items
+
+SECOND = np.ones(16_000, np.int16)
+
+
+def create_sound(world: CallWorld, text: str = "") -> list[do.Command]:
+    return world.feed(ev.ItemCreated(MessageItem("item_s", "user", text, spoken=True), sound=SECOND))
+
+
+def test_the_sound_of_an_item_is_recognized_and_answered_when_its_words_are_settled():
+    world = CallWorld()
+    commands = create_sound(world)
+    assert [type(command) for command in commands[:2]] == [notify.NotifyItemAdded, notify.NotifyItemDone]
+    (recognize,) = of(do.RecognizeItem, commands)
+    assert (recognize.item_id, len(recognize.sound)) == ("item_s", 16_000)
+    assert not of(do.StartResponse, world.feed(ev.ResponseRequested())), "its words are not known yet"
+    commands = world.feed(ev.TranscriptChanged("item_s", "hello", "hello", settled=True))
+    assert of(notify.NotifyTranscript, commands)[-1] == notify.NotifyTranscript("item_s", "hello", True, 1.0)
+    (start,) = of(do.StartResponse, commands)
+    assert start.request.messages[-1].content == "hello"
+    assert not of(notify.NotifySpeechStarted, commands) + of(notify.NotifySpeechStopped, commands)
+
+
+def test_words_of_an_item_stand_where_it_was_created_and_ask_for_no_answer():
+    world = CallWorld()
+    create_sound(world, "She said:")
+    world.feed(ev.ItemCreated(MessageItem("typed", "user", "What did she say?")))
+    commands = world.feed(ev.TranscriptChanged("item_s", "hello", "hello", settled=True))
+    assert not of(do.StartResponse, commands)
+    assert said(world) == [("user", "She said:\nhello What did she say?")]
+
+
+def test_sound_that_cannot_be_recognized_is_told_and_keeps_no_response_waiting():
+    world = CallWorld()
+    create_sound(world)
+    world.feed(ev.ResponseRequested())
+    commands = world.feed(ev.RecognitionFailed("item_s", "broken"))
+    assert of(notify.NotifyTranscriptFailed, commands) and of(do.StartResponse, commands)
+
+
+def test_an_item_that_is_not_created_is_not_recognized():
+    world = CallWorld()
+    item = MessageItem("item_s", "user", "", spoken=True)
+    commands = world.feed(ev.ItemCreated(item, "item_77", sound=SECOND))
+    assert [command.code for command in commands] == ["item_not_found"]
+    create_sound(world)
+    commands = world.feed(ev.ItemCreated(item, sound=SECOND))
+    assert [command.code for command in commands] == ["item_exists"]

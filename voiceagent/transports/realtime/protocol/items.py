@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -46,19 +46,10 @@ class OutputText(_TextPart):
 
 
 class _SoundPart(Wire):
-    """Sound that was said elsewhere. The recognizer hears only live sound, so the words must come with it."""
+    """Sound that was said elsewhere."""
 
     audio: str | None = None
     transcript: str | None = None
-
-    @model_validator(mode="after")
-    def _has_words(self) -> Self:
-        if self.transcript is None:
-            raise PydanticCustomError(
-                "no_transcript",
-                "sound in an item is not recognised: give its transcript, or use input_audio_buffer.append",
-            )
-        return self
 
     @property
     def words(self) -> str:
@@ -66,15 +57,27 @@ class _SoundPart(Wire):
 
 
 class InputAudio(_SoundPart):
-    """Words that the user spoke."""
+    """Words that the user spoke. Sound without a transcript is recognized."""
 
     type: Literal["input_audio"]
 
+    @model_validator(mode="after")
+    def _has_words(self) -> Self:
+        if self.transcript is None and not self.audio:
+            raise PydanticCustomError("no_sound", "audio or transcript is needed")
+        return self
+
 
 class OutputAudio(_SoundPart):
-    """Words that the assistant spoke."""
+    """Words that the assistant spoke. The agent's sound is not recognized: its words must come with it."""
 
     type: Literal["output_audio"]
+
+    @model_validator(mode="after")
+    def _has_words(self) -> Self:
+        if self.transcript is None:
+            raise PydanticCustomError("no_transcript", "transcript is needed")
+        return self
 
 
 _UserPart = Annotated[InputText | InputAudio, Field(discriminator="type")]
@@ -169,9 +172,22 @@ def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
         case ApprovalResponse(approval_request_id=request_id, approve=approve, reason=reason):
             return McpApprovalResponse(item_id, request_id, approve, reason or "")
         case _:
-            text = "\n".join(part.words for part in wire.content)
+            text = "\n".join(part.words for part in wire.content if not is_unrecognized(part))
             spoken = any(isinstance(part, _SoundPart) for part in wire.content)
             return MessageItem(item_id, wire.role, text, spoken)
+
+
+def is_unrecognized(part: object) -> bool:
+    """Return whether a part of a message is sound without words."""
+    return isinstance(part, InputAudio) and part.transcript is None
+
+
+def unrecognized_sound(wire: WireItem) -> Iterator[tuple[int, str]]:
+    """Yield the sound of a message that came without words, base64, with the index of its part."""
+    if isinstance(wire, UserMessage):
+        for index, part in enumerate(wire.content):
+            if isinstance(part, InputAudio) and part.audio and part.transcript is None:
+                yield index, part.audio
 
 
 def from_item(item: Item) -> dict[str, Any]:
