@@ -28,12 +28,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a chat. `tool_call_id` is set on role "tool" only, `tool_calls` on "assistant" only."""
+    """One message of a chat. `tool_call_id` is set on role "tool" only, `tool_calls` on "assistant" only.
+
+    images: pictures of a user, as data URLs, for models that see.
+    """
 
     role: Role
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

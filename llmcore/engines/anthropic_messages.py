@@ -126,7 +126,14 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
         }
         for call in message.tool_calls
     ]
-    return ([_text(text)] if text.strip() else []) + calls  # an empty text is refused
+    images = [_image(image) for image in message.images]
+    return images + ([_text(text)] if text.strip() else []) + calls  # an empty text is refused
+
+
+def _image(url: str) -> dict[str, Any]:
+    """Return the block of a picture, a data URL."""
+    kind, _, data = url.removeprefix("data:").partition(";base64,")
+    return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
 
 
 def _text(text: str) -> dict[str, Any]:

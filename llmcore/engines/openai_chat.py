@@ -59,6 +59,10 @@ def request_body(request: Request) -> dict[str, Any]:
 
 def _message(message: Message) -> dict[str, Any]:
     body: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.images:
+        words = [{"type": "text", "text": message.content}] if message.content else []
+        images = [{"type": "image_url", "image_url": {"url": image}} for image in message.images]
+        body["content"] = [*words, *images]
     if message.tool_calls:
         body["tool_calls"] = [
             {

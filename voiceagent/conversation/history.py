@@ -27,7 +27,7 @@ CANCELLED = "cancelled: the caller went on"
 class MessageItem:
     """Words of one side. `spoken`: they came or went as sound; `text` is what was understood or played.
 
-    by_line: a phone line has the model know it of the call; nobody said it.
+    by_line: a phone line has the model know it of the call; nobody said it. images: pictures, as data URLs.
     """
 
     item_id: str
@@ -36,6 +36,7 @@ class MessageItem:
     spoken: bool = False
     status: ItemStatus = "completed"
     by_line: bool = False
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,12 @@ class UnknownItem(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class HistoryLimits:
-    """How much a client may put into a history: items, and the characters of one and of all together."""
+    """How much a client may put into a history: items, characters of one and of all together, pictures."""
 
     max_items: int
     max_item_characters: int
     max_conversation_characters: int
+    max_images: int
 
 
 class TooMuch(ValueError):
@@ -148,6 +150,11 @@ class History:
                 "the conversation would have {} characters",
                 "max_conversation_characters",
             ),
+            (
+                sum(map(pictures, (item, *self.items))),
+                "the conversation would have {} pictures",
+                "max_images",
+            ),
         ):
             if count > (allowed := getattr(limits, limit)):
                 raise TooMuch(f"{what.format(count)}; allowed: at most {allowed} (limits.{limit})")
@@ -184,6 +191,11 @@ def characters(item: Item) -> int:
             return len(reason)
         case McpListItem(tools=tools):
             return sum(len(tool.name) + len(tool.description) for tool in tools)
+
+
+def pictures(item: Item) -> int:
+    """Return the number of pictures that an item holds."""
+    return len(item.images) if isinstance(item, MessageItem) else 0
 
 
 def as_told(items: Sequence[Item]) -> tuple[Item, ...]:
@@ -226,18 +238,22 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
     messages: list[Message] = []
     contents: list[str] = []  # of the last message: joined once, however many they are
     calls: list[ToolCall] = []
+    images: list[str] = []
 
     def close() -> None:
         if contents or calls:
             joined = " ".join(filter(None, contents))
-            messages[-1] = replace(messages[-1], content=joined, tool_calls=tuple(calls))
+            messages[-1] = replace(
+                messages[-1], content=joined, tool_calls=tuple(calls), images=tuple(images)
+            )
 
     for message in filter(None, map(_message, _with_outputs(as_told(items), PENDING))):
         if not messages or messages[-1].role != message.role or message.role == "tool":
             close()
             messages.append(message)
-            contents, calls = [], []
+            contents, calls, images = [], [], []
         contents.append(message.content)
+        images += message.images
         calls += message.tool_calls
     close()
     return tuple(messages)
@@ -246,7 +262,7 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
 def _message(item: Item) -> Message | None:
     match item:
         case MessageItem(role=role, text=text):
-            return Message(role, text) if text.strip() else None
+            return Message(role, text, images=item.images) if text.strip() or item.images else None
         case ToolCallItem(call=call):
             return Message("assistant", "", tool_calls=(call,))
         case ToolOutputItem(output=output, late_for=name) if name:

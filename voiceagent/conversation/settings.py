@@ -66,7 +66,7 @@ class CallSettings:
 
     model: the name the client asked for, echoed back. voice: the voice's name, echoed back.
     speed: of the agent's voice, 1.0 is its own. echoed: what the client set that has no effect here, as JSON
-    by the path of its field in the session, to be shown as it was sent.
+    by the path of its field in the session, to be shown as it was sent. sees_images: the LLM sees pictures.
     transcribe: notify the client of what the caller is understood to say.
     output_frame_s: how much of the agent's sound is sent at once.
     latency_events: notify the client of the stages of every turn (`voiceagent.*` events), off unless asked.
@@ -95,6 +95,7 @@ class CallSettings:
     mcp_servers: tuple[McpServer, ...] = ()
     mcp_tools: tuple[McpTool, ...] = ()
     echoed: dict[str, str] = field(default_factory=dict)
+    sees_images: bool = False
 
     @property
     def all_tools(self) -> tuple[Tool, ...]:

@@ -116,3 +116,10 @@ def test_a_called_name_that_no_tool_can_have_is_sent_back_as_one_that_it_can() -
     call = Message("assistant", "", (ToolCall("call_1", "open door!", "{}"),))
     sent = body(QUESTION, call, Message("tool", "no such tool", tool_call_id="call_1"))
     assert sent["messages"][1]["content"][0]["name"] == "open_door_"
+
+
+def test_a_picture_stands_before_the_words_about_it() -> None:
+    sent = body(Message("user", "What is this?", images=("data:image/png;base64,AAAA",)))["messages"][-1]
+    source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+    assert sent["content"][0] == {"type": "image", "source": source}
+    assert sent["content"][1]["text"] == "What is this?"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from call_settings import call_settings
-from call_world import CallWorld, of, said
+from call_world import POLICY, CallWorld, of, said
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.history import HistoryLimits, MessageItem
 
 
 def test_a_client_that_truncates_late_corrects_the_history():
@@ -101,6 +103,17 @@ def test_truncating_more_than_there_is_is_an_error():
 def test_an_unknown_item_is_an_error_that_names_it(request_type: type):
     (error,) = CallWorld().feed(request_type("item_77"))
     assert error.code == "item_not_found" and "'item_77'" in error.message
+
+
+def test_a_picture_stands_in_the_prompt_and_there_are_only_so_many():
+    policy = replace(POLICY, limits=HistoryLimits(100, 100, 100, max_images=1))
+    world = CallWorld(policy=policy)
+    look = MessageItem("look", "user", "What is this?", images=("data:image/png;base64,AAAA",))
+    world.feed(ev.ItemCreated(look))
+    (start,) = of(do.StartResponse, world.feed(ev.ResponseRequested()))
+    assert start.request.messages[-1].images == look.images
+    (error,) = world.feed(ev.ItemCreated(replace(look, item_id="again")))
+    assert (error.code, "limits.max_images" in error.message) == ("limit_exceeded", True)
 
 
 # ---- sound in items

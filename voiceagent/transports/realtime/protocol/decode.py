@@ -28,6 +28,7 @@ from voiceagent.transports.realtime.protocol.items import (
     InputItem,
     ItemReference,
     WireItem,
+    first_image,
     to_item,
     unrecognized_sound,
 )
@@ -102,6 +103,7 @@ class Decoder:
     def _item_request(self, event: wire.ClientEvent, settings: CallSettings) -> ev.ClientRequest:
         match event:
             case wire.ItemCreate(item=item, previous_item_id=previous_id):
+                _check_image(item, "item", settings)
                 sound = _item_sound(item, settings)
                 return ev.ItemCreated(to_item(item, self.new_id), previous_id, event.event_id, sound)
             case wire.ItemDelete(item_id=item_id):
@@ -157,6 +159,7 @@ class Decoder:
         items: list[Item] = []
         for index, item in enumerate(given):
             if not isinstance(item, ItemReference):
+                _check_image(item, f"response.input[{index}]", self.defaults)
                 for part, _ in unrecognized_sound(item):
                     place = f"response.input[{index}].content[{part}]"
                     message = f"{place} has sound but no transcript; create it as an item, and refer to that"
@@ -220,6 +223,18 @@ def _event_model(document: dict[str, Any]) -> type[wire.ClientEvent]:
         allowed = ", ".join(wire.CLIENT_EVENTS)
         raise RequestError("invalid_value", f"type is {shorten(name)}; allowed: {allowed}", "type")
     return model
+
+
+def _check_image(item: WireItem, param: str, settings: CallSettings) -> None:
+    """Raise RequestError for a picture where the LLM sees none."""
+    index = first_image(item)
+    if index is not None and not settings.sees_images:
+        place = f"{param}.content[{index}]"
+        message = (
+            f"{place} is a picture, and the LLM of this server does not see (llm.images); allowed: "
+            "'input_text', 'input_audio'"
+        )
+        raise RequestError("invalid_value", message, place)
 
 
 def _item_sound(item: WireItem, settings: CallSettings) -> Samples:

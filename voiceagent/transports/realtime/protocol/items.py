@@ -68,6 +68,19 @@ class InputAudio(_SoundPart):
         return self
 
 
+class InputImage(Wire):
+    """A picture, for an LLM that sees."""
+
+    type: Literal["input_image"]
+    image_url: Annotated[str, Field(pattern=r"^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$")]
+    detail: Literal["auto", "low", "high"] | None = None
+
+    @property
+    def words(self) -> str:
+        """Nothing: it has none."""
+        return ""
+
+
 class OutputAudio(_SoundPart):
     """Words that the assistant spoke. The agent's sound is not recognized: its words must come with it."""
 
@@ -80,7 +93,7 @@ class OutputAudio(_SoundPart):
         return self
 
 
-_UserPart = Annotated[InputText | InputAudio, Field(discriminator="type")]
+_UserPart = Annotated[InputText | InputAudio | InputImage, Field(discriminator="type")]
 _AssistantPart = Annotated[OutputText | OutputAudio, Field(discriminator="type")]
 
 
@@ -172,14 +185,21 @@ def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
         case ApprovalResponse(approval_request_id=request_id, approve=approve, reason=reason):
             return McpApprovalResponse(item_id, request_id, approve, reason or "")
         case _:
-            text = "\n".join(part.words for part in wire.content if not is_unrecognized(part))
+            words = (part.words for part in wire.content if not is_without_words(part))
             spoken = any(isinstance(part, _SoundPart) for part in wire.content)
-            return MessageItem(item_id, wire.role, text, spoken)
+            images = tuple(part.image_url for part in wire.content if isinstance(part, InputImage))
+            return MessageItem(item_id, wire.role, "\n".join(words), spoken, images=images)
 
 
-def is_unrecognized(part: object) -> bool:
-    """Return whether a part of a message is sound without words."""
-    return isinstance(part, InputAudio) and part.transcript is None
+def is_without_words(part: object) -> bool:
+    """Return whether a part of a message is a picture, or sound without words."""
+    return isinstance(part, InputImage) or (isinstance(part, InputAudio) and part.transcript is None)
+
+
+def first_image(wire: WireItem) -> int | None:
+    """Return the index of the first part of a message that is a picture, None where none is."""
+    parts = enumerate(wire.content) if isinstance(wire, UserMessage) else ()
+    return next((index for index, part in parts if isinstance(part, InputImage)), None)
 
 
 def unrecognized_sound(wire: WireItem) -> Iterator[tuple[int, str]]:
@@ -194,7 +214,7 @@ def from_item(item: Item) -> dict[str, Any]:
     """The item as the server shows it. Spoken words have only their transcript: sound is not kept."""
     match item:
         case MessageItem(role=role):
-            body: dict[str, Any] = {"type": "message", "role": role, "content": [_part(item)]}
+            body: dict[str, Any] = {"type": "message", "role": role, "content": _content(item)}
         case ToolCallItem(call=call):
             body = {
                 "type": "function_call",
@@ -249,6 +269,12 @@ def _tool(tool: ListedTool) -> dict[str, Any]:
 def _error(error: McpError) -> dict[str, Any]:
     body = {"type": error.kind, "message": error.message}
     return body if error.kind == "tool_execution_error" else {**body, "code": error.code}
+
+
+def _content(item: MessageItem) -> list[dict[str, Any]]:
+    """Return the parts of a message. Neither sound nor pictures are sent back."""
+    images: list[dict[str, Any]] = [{"type": "input_image", "detail": "auto"} for _ in item.images]
+    return images if images and not item.text and not item.spoken else [_part(item), *images]
 
 
 def _part(item: MessageItem) -> dict[str, Any]:

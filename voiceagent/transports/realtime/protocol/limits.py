@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from voiceagent.transports.limits import EventLimits
-from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.protocol.errors import PAYLOADS, RequestError
 
 APPEND = "input_audio_buffer.append"
 _FEW_COMMAS = 16
@@ -35,9 +35,9 @@ def check_size(text: str | bytes, name: str, limits: EventLimits) -> None:
 def check_event(document: dict[str, Any], text: str | bytes, limits: EventLimits) -> None:
     """Refuse an event, read from `text`, that is too much. Raises RequestError."""
     if document.get("type") != APPEND:
-        # what is sound has no other limit than the length of a message
-        sound = sum(map(len, _payloads(document)))
-        if len(text) - sound > limits.max_event_bytes:
+        # sound and pictures have no other limit than the length of a message
+        longest = limits.max_event_bytes
+        if len(text) > longest and len(text) - sum(map(len, _payloads(document))) > longest:
             check_size(text, "the event", limits)
     check_values(document, "the event", limits)
     for name in ("session", "response"):
@@ -46,12 +46,12 @@ def check_event(document: dict[str, Any], text: str | bytes, limits: EventLimits
 
 
 def _payloads(document: dict[str, Any]) -> Iterator[str]:
-    """Yield the sound of an item."""
+    """Yield the sound and the pictures of an item."""
     item = document.get("item")
     content = item.get("content") if isinstance(item, dict) else None
     for part in content if isinstance(content, list) else ():
-        if isinstance(part, dict) and isinstance(audio := part.get("audio"), str):
-            yield audio
+        if isinstance(part, dict):
+            yield from (part[name] for name in PAYLOADS if isinstance(part.get(name), str))
 
 
 def check_object(given: dict[str, Any], name: str, limits: EventLimits) -> None:

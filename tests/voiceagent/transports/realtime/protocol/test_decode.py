@@ -196,6 +196,45 @@ def test_sound_in_the_input_of_one_response_is_to_be_created_as_an_item() -> Non
     assert error.param == "response.input[0].content[0]"
 
 
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+LOOK = [{"type": "input_text", "text": "What is this?"}, {"type": "input_image", "image_url": PICTURE}]
+
+
+def test_a_picture_goes_to_an_llm_that_sees() -> None:
+    item = {"type": "message", "role": "user", "content": LOOK}
+    request = sent(call_settings(sees_images=True), type="conversation.item.create", item=item)
+    assert isinstance(request, ev.ItemCreated)
+    assert request.item == MessageItem("item_1", "user", "What is this?", images=(PICTURE,))
+
+
+@pytest.mark.parametrize(
+    ("event", "place"),
+    [
+        ({"type": "conversation.item.create", "item": {"content": LOOK}}, "item.content[1]"),
+        (
+            {"type": "response.create", "response": {"input": [{"content": LOOK}]}},
+            "response.input[0].content[1]",
+        ),
+    ],
+)
+def test_a_picture_for_an_llm_that_does_not_see_is_refused(event: dict[str, Any], place: str) -> None:
+    for message in (event.get("item"), *event.get("response", {}).get("input", ())):
+        if message is not None:
+            message |= {"type": "message", "role": "user"}
+    error = mistake(**event)
+    assert (error.code, error.param) == ("invalid_value", place)
+    assert "does not see (llm.images)" in error.message and "iVBOR" not in error.message
+
+
+@pytest.mark.parametrize(
+    "url", ["https://shop.example/a.png", "data:text/html;base64,AAAA", "data:image/png,x"]
+)
+def test_a_picture_comes_in_the_event(url: str) -> None:
+    item = {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": url}]}
+    error = mistake(settings=call_settings(sees_images=True), type="conversation.item.create", item=item)
+    assert error.param == "item.content[0].image_url"
+
+
 def test_a_function_call_and_its_output_are_items() -> None:
     call = {"type": "function_call", "name": "weather", "arguments": "{}", "call_id": "c"}
     assert created(call).item == ToolCallItem("item_1", ToolCall("c", "weather", "{}"))
