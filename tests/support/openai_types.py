@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from openai.types.realtime import RealtimeClientEvent, RealtimeServerEvent, RealtimeSessionCreateResponse
 from pydantic import BaseModel, Field, TypeAdapter
+from wire_shape import check_shape
 
 SERVER_EVENT: TypeAdapter[Any] = TypeAdapter(Annotated[RealtimeServerEvent, Field(discriminator="type")])
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
@@ -20,7 +21,7 @@ SESSION_EXTRAS = {"session.id", "session.object", "session.expires_at", f"sessio
 
 def proved(event: dict[str, Any]) -> dict[str, Any]:
     """The event, if it is one of the protocol's: all required fields, right types, and no field it does
-    not know.
+    not know; and if it has the shape that OpenAI's server gives it.
     """
     model = SERVER_EVENT.validate_json(json.dumps(event), strict=True)
     assert model.model_dump(mode="json", exclude_unset=True) == event
@@ -28,6 +29,7 @@ def proved(event: dict[str, Any]) -> dict[str, Any]:
     if "session" in event:
         session = RealtimeSessionCreateResponse.model_validate_json(json.dumps(event["session"]), strict=True)
         assert set(_unknown_fields(session, "")) <= {EXTENSION}
+    check_shape(event)
     return event
 
 
