@@ -33,7 +33,7 @@ DETECTIONS = (
     {"type": "semantic_vad", "eagerness": ("low", "medium", "high", "auto"), **_ANSWERS},
 )
 TRANSCRIPTION = {
-    "model": NULL_OR_TEXT,
+    "model": str,
     "language": NULL_OR_TEXT,
     "prompt": NULL_OR_TEXT,
     "languages?": [str],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal
 
 from audio.recognizers import SAMPLE_RATE_HZ
 from voiceagent.conversation import commands as do
@@ -103,16 +104,27 @@ def _carry_out(
             case ev.ItemTruncated():
                 return _truncate(request, history, sounds, frame_s)
     except UnknownItem as unknown:
-        message = f"there is no item {unknown.args[0]!r} in the conversation"
-        param = "previous_item_id" if isinstance(request, ev.ItemCreated) else "item_id"
-        return [notify.NotifyError("item_not_found", message, param, request.client_event_id)]
+        return [notify.item_not_found(unknown.args[0], verb_of(request), request.client_event_id)]
+
+
+def verb_of(request: ItemRequest) -> Literal["create", "delete", "retrieve", "truncate"]:
+    """Return what is asked for, in the words of the protocol."""
+    match request:
+        case ev.ItemCreated():
+            return "create"
+        case ev.ItemDeleted():
+            return "delete"
+        case ev.ItemRetrieved():
+            return "retrieve"
+        case ev.ItemTruncated():
+            return "truncate"
 
 
 def _create(request: ev.ItemCreated, history: History, limits: HistoryLimits) -> list[notify.Notification]:
     item = request.item
     if item.item_id in history:
         message = f"an item {item.item_id!r} is in the conversation already; choose another id"
-        return [notify.NotifyError("item_exists", message, "item.id", request.client_event_id)]
+        return [notify.NotifyError(notify.ITEM_EXISTS, message, "item.id", request.client_event_id)]
     try:
         history.check_room(item, limits)
     except TooMuch as error:

@@ -12,6 +12,8 @@ from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit
 
 RESPONSE_IN_PROGRESS = "conversation_already_has_active_response"
 """The code of an error, as the protocol has it."""
+ITEM_EXISTS = "item_create_duplicate_item_id"
+"""The code of an error, by which clients know that an item is there already."""
 ResponseStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
@@ -223,6 +225,17 @@ def response_in_progress(client_event_id: str | None) -> NotifyError:
     """The error of a request for a response while there is another one."""
     message = "a response is in progress; wait for response.done or cancel it first"
     return NotifyError(RESPONSE_IN_PROGRESS, message, client_event_id=client_event_id)
+
+
+def item_not_found(
+    item_id: str, verb: Literal["create", "delete", "retrieve", "truncate"], client_event_id: str | None
+) -> NotifyError:
+    """Return the error of a request about an item that is not there, with OpenAI's code for it."""
+    code, param = f"item_{verb}_invalid_item_id", "item_id"
+    if verb == "create":
+        code, param = "item_create_invalid_previous_item_id", "previous_item_id"
+    message = f"there is no item {item_id!r} in the conversation"
+    return NotifyError(code, message, param, client_event_id)
 
 
 def nothing_to_cancel(response_id: str | None, client_event_id: str | None) -> NotifyError:

@@ -17,10 +17,9 @@ from voiceagent.conversation.history import (
     TooMuch,
     UnknownItem,
 )
+from voiceagent.conversation.item_requests import ItemRequest, verb_of
 from voiceagent.upstream import messages
 from voiceagent.upstream.messages import Event, Send, Wanted
-
-ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
 
 
 def add(
@@ -46,8 +45,7 @@ def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, con
     try:
         return _carried_out(request, history, limits, connected)
     except UnknownItem as error:
-        message = f"there is no item {error} in the conversation"
-        return [notify.NotifyError("item_not_found", message, "item_id")]
+        return [notify.item_not_found(error.args[0], verb_of(request), request.client_event_id)]
     except TooMuch as error:
         return [notify.NotifyError("limit_exceeded", str(error), "item")]
 
@@ -60,7 +58,7 @@ def _carried_out(
         case ev.ItemCreated(item, previous_id, sound=sound):
             if item.item_id in history:
                 message = f"an item {item.item_id!r} is in the conversation already; choose another id"
-                return [notify.NotifyError("item_exists", message, "item.id")]
+                return [notify.NotifyError(notify.ITEM_EXISTS, message, "item.id")]
             history.check_room(item, limits)
             return add(history, item, connected, previous_id, sound)
         case ev.ItemRetrieved(item_id):

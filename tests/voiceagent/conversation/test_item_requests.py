@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -99,10 +101,13 @@ def test_truncating_more_than_there_is_is_an_error():
     assert error.param == "audio_end_ms" and "60000" in error.message
 
 
-@pytest.mark.parametrize("request_type", [ev.ItemDeleted, ev.ItemRetrieved])
+@pytest.mark.parametrize(
+    "request_type", [ev.ItemDeleted, ev.ItemRetrieved, partial(ev.ItemTruncated, played_s=1.0)]
+)
 def test_an_unknown_item_is_an_error_that_names_it(request_type: type):
     (error,) = CallWorld().feed(request_type("item_77"))
-    assert error.code == "item_not_found" and "'item_77'" in error.message
+    assert re.fullmatch("item_(delete|retrieve|truncate)_invalid_item_id", error.code)
+    assert "'item_77'" in error.message
 
 
 def test_a_picture_stands_in_the_prompt_and_there_are_only_so_many():
@@ -160,7 +165,7 @@ def test_an_item_that_is_not_created_is_not_recognized():
     world = CallWorld()
     item = MessageItem("item_s", "user", "", spoken=True)
     commands = world.feed(ev.ItemCreated(item, "item_77", sound=SECOND))
-    assert [command.code for command in commands] == ["item_not_found"]
+    assert [command.code for command in commands] == ["item_create_invalid_previous_item_id"]
     create_sound(world)
     commands = world.feed(ev.ItemCreated(item, sound=SECOND))
-    assert [command.code for command in commands] == ["item_exists"]
+    assert [command.code for command in commands] == ["item_create_duplicate_item_id"]

@@ -262,8 +262,9 @@ def show_voice(settings: CallSettings) -> str | dict[str, str]:
 def _show_transcription(settings: CallSettings, echoed: dict[str, Any]) -> dict[str, Any] | None:
     if not settings.transcribe:
         return None
-    unset = {"model": None, "language": None, "prompt": None}
-    return unset | (echoed.get(TRANSCRIPTION) or {})
+    # clients of other projects want a name: the server's recognizer transcribes, whatever model is named
+    unset = {"model": "voiceagent", "language": None, "prompt": None}
+    return unset | {name: value for name, value in echoed.get(TRANSCRIPTION, {}).items() if value is not None}
 
 
 def show_format(audio_format: AudioFormat) -> dict[str, Any]:

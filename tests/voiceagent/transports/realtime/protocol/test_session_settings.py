@@ -122,6 +122,8 @@ def test_a_transcription_is_shown_as_it_was_sent_with_null_for_the_rest() -> Non
     settings = updated(**input_(transcription={"model": "whisper-1", "language": "en"}))
     shown = {"model": "whisper-1", "language": "en", "prompt": None}
     assert show_session("s", settings)["audio"]["input"]["transcription"] == shown
+    unnamed = updated(settings, **input_(transcription={}))
+    assert show_session("s", unnamed)["audio"]["input"]["transcription"]["model"] == "voiceagent"
     again = updated(settings, **input_(transcription=None))
     assert show_session("s", again)["audio"]["input"]["transcription"] is None
 
