@@ -77,6 +77,7 @@ class CommandExecutor:
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
         self._reports = settings.latency_events
+        self._speed_warned = False
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """The client has played so much of the response's sound."""
@@ -111,6 +112,7 @@ class CommandExecutor:
             case do.ConfigureSpeaking(settings):
                 self._reports = settings.latency_events
                 self._speaker.configure(settings)
+                self._warn_of_speed(settings.speed)
             case do.Apologise(response_id):
                 self._say(response_id, self._speaking.apology)
                 self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
@@ -128,6 +130,12 @@ class CommandExecutor:
                 self._execute_for_agent(command)
             case _:
                 self._notify(command)
+
+    def _warn_of_speed(self, speed: float) -> None:
+        """Log once a call that the voices have one speed."""
+        if speed != 1.0 and not self._speed_warned:
+            self._speed_warned = True
+            self._log.warning("speed_not_supported", speed=speed)
 
     async def close(self) -> None:
         """Stop everything. Returns when it has stopped."""
