@@ -141,6 +141,10 @@ class History:
 
     def check_room(self, item: Item, limits: HistoryLimits) -> None:
         """Raises TooMuch where a client's item would be more than it may add."""
+        # looked for only here: nearly all items have none, and each look at all of them costs
+        if pictures(item) and sum(map(pictures, (item, *self.items))) > limits.max_images:
+            message = f"the conversation has too many pictures; allowed: at most {limits.max_images}"
+            raise TooMuch(f"{message} (limits.max_images)")
         size = characters(item)
         for count, what, limit in (
             (size, "the item has {} characters", "max_item_characters"),
@@ -149,11 +153,6 @@ class History:
                 size + sum(map(characters, self.items)),
                 "the conversation would have {} characters",
                 "max_conversation_characters",
-            ),
-            (
-                sum(map(pictures, (item, *self.items))),
-                "the conversation would have {} pictures",
-                "max_images",
             ),
         ):
             if count > (allowed := getattr(limits, limit)):

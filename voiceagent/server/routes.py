@@ -30,7 +30,6 @@ from voiceagent.server.followed_call import FollowedCall, Following
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import Gateway, shared_state
-from voiceagent.server.single_slashes import SingleSlashes
 from voiceagent.server.startup import webhook_sender
 from voiceagent.server.status import Judged
 from voiceagent.server.traces import tracer
@@ -40,7 +39,13 @@ from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
-from voiceagent.transports.realtime.http import answering, under_realtime, under_v1, unknown_path
+from voiceagent.transports.realtime.http import (
+    SingleSlashes,
+    answering,
+    under_realtime,
+    under_v1,
+    unknown_path,
+)
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.routes import telephony_routes

@@ -116,7 +116,8 @@ class Caller:
 
     def await_words(self, item: MessageItem, seconds: float) -> None:
         """Take so much sound of an item that the client created for a turn that waits for its words."""
-        ended = CallerTurn(item.item_id, 0.0, respond=False, phase=Ended(seconds), typed=item.text)
+        ended = CallerTurn(item.item_id, 0.0, respond=False, phase=Ended(seconds))
+        ended.typed = item.text
         ended.standing, ended.recognized = Standing.COMMITTED, Recognized(flushes=1)
         self.awaiting.append(ended)
 

@@ -97,7 +97,7 @@ class CallerTurn:
     phase: Phase = Speaking()
     standing: Standing = Standing.CANDIDATE
     recognized: Recognized = Recognized()
-    typed: str = ""
+    typed: str = field(default="", init=False)
     notified: str = field(default="", init=False)
     own_pauses_s: tuple[float, ...] = field(default=(), init=False)
     length: Length = field(default=Length.BRIEF, init=False)

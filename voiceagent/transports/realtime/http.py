@@ -4,6 +4,7 @@ is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ from voiceagent.transports.realtime.protocol.errors import RequestError, shorten
 from voiceagent.transports.realtime.protocol.limits import check_size, check_values
 
 _PATH = "/v1/realtime"
+_API = "/v1/"
 MAX_BODY_BYTES = 1_048_576
 _HEADERS = ("authorization", "content-type", "x-openai-agents-sdk")
 
@@ -126,6 +128,26 @@ def unknown_path(routes: list[Route]) -> ASGIApp:
 def _is_offer(scope: Scope) -> bool:
     kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/sdp" or (scope["method"] == "POST" and scope["path"] == _PATH)
+
+
+class SingleSlashes:
+    """Middleware: paths of the API mean the same with several slashes as with one.
+
+    Clients join a base URL that ends in a slash and a path that begins with one. Other paths stay as they
+    are: phone providers sign the URL that they ask for.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request or a WebSocket."""
+        path = scope.get("path", "")
+        if "//" in path:
+            single = re.sub("/+", "/", path)
+            if single.removeprefix(scope.get("root_path", "")).startswith(_API):
+                scope = {**scope, "path": single, "raw_path": single.encode()}
+        await self._app(scope, receive, send)
 
 
 def _refusal(status: int, code: str, message: str, param: str | None = None) -> Response:

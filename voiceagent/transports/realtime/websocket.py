@@ -21,10 +21,14 @@ from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.outbox import Outbox
-from voiceagent.transports.realtime.beta import asks_for_beta, refuse_beta
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.websocket import WebSocketWire, address_of
+
+BETA_HEADER = "realtime=v1"
+BETA_SUBPROTOCOL = "openai-beta.realtime-v1"
+BETA_REFUSED = "beta_api_shape_disabled"
+BETA_CLOSE_CODE = 4000
 
 
 class WebSocketClient:
@@ -111,3 +115,23 @@ async def _deny(
 ) -> None:
     error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
     await websocket.send_denial_response(JSONResponse({"error": error}, status, headers))
+
+
+def asks_for_beta(websocket: WebSocket) -> bool:
+    """Return whether the handshake asks for the beta, by header or by subprotocol."""
+    asked = websocket.headers.get("openai-beta", "").split(",")
+    return BETA_HEADER in map(str.strip, asked) or BETA_SUBPROTOCOL in websocket.scope["subprotocols"]
+
+
+async def refuse_beta(websocket: WebSocket) -> None:
+    """Send an `error` event and close the connection, as OpenAI does: browsers show no refused handshake."""
+    offered = websocket.scope["subprotocols"]
+    await websocket.accept("realtime" if "realtime" in offered else None)
+    message = (
+        "the beta of the Realtime API is not served here; leave out the header 'OpenAI-Beta: realtime=v1' "
+        f"and the subprotocol '{BETA_SUBPROTOCOL}', and send the events of the released API"
+    )
+    error = {"type": "invalid_request_error", "code": BETA_REFUSED, "message": message, "param": None}
+    event = {"type": "error", "event_id": new_id("event"), "error": {**error, "event_id": None}}
+    await websocket.send_text(to_json(event))
+    await websocket.close(BETA_CLOSE_CODE, BETA_REFUSED)
