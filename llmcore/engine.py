@@ -39,6 +39,7 @@ class Message:
     """One message of a chat. `tool_call_id` is set on role "tool" only, `tool_calls` on "assistant" only.
 
     opaque: as in `ToolCall`, of a message without calls.
+    images: pictures of a user, as data URLs, for models that see.
     """
 
     role: Role
@@ -46,6 +47,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     opaque: str = field(default="", metadata=LOGGED_IF_SET)
+    images: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,14 @@ def _blocks(message: Message, server: str) -> list[dict[str, Any]]:
         block for call in message.tool_calls for block in opaque_of(call.opaque, server).get("thoughts", ())
     ]
     words = [_text(message.content)] if message.content.strip() else []  # an empty text is refused
-    return thoughts + words + calls
+    images = [_image(image) for image in message.images]
+    return thoughts + images + words + calls
+
+
+def _image(url: str) -> dict[str, Any]:
+    """Return the block of a picture, a data URL."""
+    kind, _, data = url.removeprefix("data:").partition(";base64,")
+    return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
 
 
 def _text(text: str) -> dict[str, Any]:

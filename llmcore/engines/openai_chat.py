@@ -70,6 +70,10 @@ def _message(message: Message, shapes: Shapes, server: str) -> dict[str, Any]:
     body: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls and not message.content and not shapes.takes("empty_content"):
         body["content"] = None
+    if message.images:
+        words = [{"type": "text", "text": message.content}] if message.content else []
+        images = [{"type": "image_url", "image_url": {"url": image}} for image in message.images]
+        body["content"] = [*words, *images]
     calls = []
     for call in message.tool_calls:
         opaque = opaque_of(call.opaque, server)

@@ -18,7 +18,7 @@ from recordings import recorded
 from sdk_caller import calling
 from served import served
 
-from audio.pcm import AudioFormat, Samples, decode
+from audio.pcm import AudioFormat, Samples, decode, encode
 
 ROOT = Path(__file__).parents[2]
 BENCH = ROOT / "tests/bench"
@@ -129,6 +129,23 @@ async def test_a_typed_message_is_answered_in_text(fixed: Serve) -> None:
         assert response["status_details"] == {"type": "incomplete", "reason": "max_output_tokens"}
         assert response["output"][0]["content"] == [{"type": "output_text", "text": "Sure, I can"}]
         assert not caller.sound()
+
+
+@pytest.mark.parametrize("rate_hz", [24_000, 8_000])
+async def test_sound_in_an_item_is_understood_and_answered(fixed: Serve, rate_hz: int) -> None:
+    wire = AudioFormat.PCM_24K if rate_hz == 24_000 else AudioFormat.PCMU
+    session = {"audio": {"input": {"format": {"type": f"audio/{wire.value[0]}"}}}}
+    audio = base64.b64encode(encode(speech(rate_hz), wire)).decode()
+    content = [{"type": "input_audio", "audio": audio}]
+    async with fixed() as address, calling(address, **session) as caller:
+        await caller.connection.conversation.item.create(
+            item={"type": "message", "role": "user", "content": content}
+        )
+        await caller.connection.response.create()
+        understood = await caller.until("conversation.item.input_audio_transcription.completed")
+        assert understood["transcript"] == "Could you help me with something?"
+        assert (await caller.until("response.done"))["response"]["status"] == "completed"
+        assert not caller.of("input_audio_buffer.speech_started") + caller.of("error")
 
 
 def out_of_band(topic: str) -> dict[str, Any]:

@@ -84,7 +84,7 @@ class CallWorld:
 
     def watch(self, command: do.Command) -> list[do.Command]:
         match command:
-            case do.StartRecognition(item_id):
+            case do.StartRecognition(item_id) | do.RecognizeItem(item_id):
                 assert item_id not in self.recognizing
                 self.recognizing.add(item_id)
                 self.flushes[item_id] = 0

@@ -13,6 +13,7 @@ from openai.types.realtime import (
     RealtimeTranscriptionSessionCreateResponse,
 )
 from pydantic import BaseModel, Field, TypeAdapter
+from wire_shape import check_shape
 
 SERVER_EVENT: TypeAdapter[Any] = TypeAdapter(Annotated[RealtimeServerEvent, Field(discriminator="type")])
 CLIENT_EVENT: TypeAdapter[Any] = TypeAdapter(RealtimeClientEvent)
@@ -26,13 +27,13 @@ EAGERNESS = "audio.input.turn_detection.eagerness"
 """In transcription sessions the package has it where the session is asked for, and not where it is shown."""
 EXTENSION = "voiceagent"
 """The field of the session by which a client asks for more than the protocol; shown only to those."""
-SESSION_EXTRAS = {"session.id", "session.object", f"session.{EXTENSION}"}
-"""The first two are sent by OpenAI's server too; the package has them in the session of another endpoint."""
+SESSION_EXTRAS = {"session.id", "session.object", "session.expires_at", f"session.{EXTENSION}"}
+"""All but the last are sent by OpenAI too; the package has them in the session of another endpoint."""
 
 
 def proved(event: dict[str, Any]) -> dict[str, Any]:
     """The event, if it is one of the protocol's: all required fields, right types, and no field it does
-    not know.
+    not know; and if it has the shape that OpenAI's server gives it.
     """
     model = SERVER_EVENT.validate_json(json.dumps(event), strict=True)
     assert model.model_dump(mode="json", exclude_unset=True) == event
@@ -41,6 +42,7 @@ def proved(event: dict[str, Any]) -> dict[str, Any]:
         shown = SESSIONS[event["session"]["type"]]
         session = shown.model_validate_json(json.dumps(event["session"]), strict=True)
         assert set(_unknown_fields(session, "")) <= {EXTENSION, EAGERNESS}
+    check_shape(event)
     return event
 
 

@@ -16,6 +16,8 @@ class ResponseOrder:
         self.open: dict[str, dict[int, dict[str, Any]]] = {}
         self.done: dict[str, dict[str, Any]] = {}
         self.added_items: set[str] = set()
+        self.done_items: set[str] = set()
+        self.begun = False
         self.mcp_calls: dict[str, str] = {}
 
     def take(self, event: dict[str, Any]) -> None:
@@ -23,6 +25,9 @@ class ResponseOrder:
         assert event["event_id"] not in self.event_ids, "event ids must differ"
         self.event_ids.add(event["event_id"])
         kind = event["type"]
+        assert (kind == "session.created") != self.begun, "a call begins with session.created, and only it"
+        self.begun = True
+        self._item_is_done_first(kind, event)
         if kind.startswith("response.") and self._is_mcp(event):
             self._mcp(kind, event)
             return
@@ -45,8 +50,14 @@ class ResponseOrder:
                 self.added_items.add(event["item"]["id"])
             case "conversation.item.done":
                 assert event["item"]["id"] in self.added_items
+                self.done_items.add(event["item"]["id"])
             case _ if "output_index" in event:
                 self._part_event(kind, self._item(event), event)
+
+    def _item_is_done_first(self, kind: str, event: dict[str, Any]) -> None:
+        """The conversation's event about the end of an item precedes the response's."""
+        if kind == "response.output_item.done" and event["item"]["id"] in self.added_items:
+            assert event["item"]["id"] in self.done_items, "conversation.item.done comes first"
 
     @staticmethod
     def _is_mcp(event: dict[str, Any]) -> bool:

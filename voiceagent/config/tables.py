@@ -185,6 +185,7 @@ class Config(LlmTables):
             instructions=self.instructions(),
             temperature=self.agent.temperature,
             turn_detection=self.turn.to_detection(),
+            sees_images=self.llm.sees_images,
         )
 
 

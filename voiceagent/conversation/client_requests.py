@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from audio.pcm import Samples
 from llmcore.engine import Message, Tool
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpServer, McpTool
-from voiceagent.conversation.settings import CallSettings, Modality
+from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit
+
+
+def _no_sound() -> Samples:
+    return np.zeros(0, np.int16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +47,7 @@ class ResponseRequested(Request):
     mcp_servers: tuple[McpServer, ...] = ()
     mcp_tools: tuple[McpTool, ...] = ()
     tool_choice: str | None = None
-    max_output_tokens: int | None = None
+    max_output_tokens: TokenLimit | None = None
     temperature: float | None = None
     messages: tuple[Message, ...] | None = None
     guidance: str = ""
@@ -88,11 +95,15 @@ class KeyPressed(Request):
 
 @dataclass(frozen=True, slots=True)
 class ItemCreated(Request):
-    """The client adds an item after `previous_id` ("root": at the front, None: at the end)."""
+    """The client adds an item after `previous_id` ("root": at the front, None: at the end).
+
+    sound: of a user's message, still to be recognized, [n] at 16 kHz; its words follow those of the item.
+    """
 
     item: Item
     previous_id: str | None = None
     client_event_id: str | None = None
+    sound: Samples = field(default_factory=_no_sound, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

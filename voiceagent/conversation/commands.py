@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from audio.pcm import Samples
 from audio.synthesizers import Speech
 from llmcore.engine import LOGGED_IF_SET, Generation, Message, Tool, ToolCall
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
@@ -24,6 +25,14 @@ class StartRecognition:
     item_id: str
     at_s: float
     not_before_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizeItem:
+    """Recognize the sound of an item that the client created, [n] at 16 kHz, and settle its words."""
+
+    item_id: str
+    sound: Samples = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +281,7 @@ class ConfigureSpeaking:
 
 ListenerCommand = (
     StartRecognition
+    | RecognizeItem
     | FlushRecognition
     | JudgeTurn
     | RequireSilence

@@ -130,10 +130,14 @@ class ConversationLimits(Section):
     """Longest item that a client creates."""
     max_conversation_characters: int = Field(default=500_000, ge=1)
     """Characters of all items beyond which a client may create none."""
+    max_images: int = Field(default=16, ge=0)
+    """Pictures of a conversation beyond which a client may create none."""
 
     def to_history_limits(self) -> HistoryLimits:
         """The same for the conversation."""
-        return HistoryLimits(self.max_items, self.max_item_characters, self.max_conversation_characters)
+        return HistoryLimits(
+            self.max_items, self.max_item_characters, self.max_conversation_characters, self.max_images
+        )
 
 
 _USUAL_LIMITS = ConversationLimits()

@@ -29,7 +29,7 @@ class MessageItem:
     """Words of one side. `spoken`: they came or went as sound; `text` is what was understood or played.
 
     by_line: a phone line has the model know it of the call; nobody said it. opaque: what the LLM's server put
-    with the words, and is given back with them.
+    with the words, and is given back with them. images: pictures, as data URLs.
     """
 
     item_id: str
@@ -39,6 +39,7 @@ class MessageItem:
     status: ItemStatus = "completed"
     by_line: bool = False
     opaque: str = field(default="", metadata=LOGGED_IF_SET)
+    images: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,12 @@ class UnknownItem(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class HistoryLimits:
-    """How much a client may put into a history: items, and the characters of one and of all together."""
+    """How much a client may put into a history: items, characters of one and of all together, pictures."""
 
     max_items: int
     max_item_characters: int
     max_conversation_characters: int
+    max_images: int
 
 
 class TooMuch(ValueError):
@@ -164,6 +166,10 @@ class History:
 
     def check_room(self, item: Item, limits: HistoryLimits) -> None:
         """Raises TooMuch where a client's item would be more than it may add."""
+        # looked for only here: nearly all items have none, and each look at all of them costs
+        if pictures(item) and sum(map(pictures, (item, *self.items))) > limits.max_images:
+            message = f"the conversation has too many pictures; allowed: at most {limits.max_images}"
+            raise TooMuch(f"{message} (limits.max_images)")
         size = characters(item)
         for count, what, limit in (
             (size, "the item has {} characters", "max_item_characters"),
@@ -224,6 +230,11 @@ def characters(item: Item) -> int:
             return sum(len(tool.name) + len(tool.description) for tool in tools)
 
 
+def pictures(item: Item) -> int:
+    """Return the number of pictures that an item holds."""
+    return len(item.images) if isinstance(item, MessageItem) else 0
+
+
 def as_told(items: Sequence[Item]) -> tuple[Item, ...]:
     """The items as the model is told of them: what MCP servers did stands as calls and outputs."""
     if _MCP_KINDS.isdisjoint(map(type, items)):
@@ -264,18 +275,22 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
     messages: list[Message] = []
     contents: list[str] = []  # of the last message: joined once, however many they are
     calls: list[ToolCall] = []
+    images: list[str] = []
 
     def close() -> None:
         if contents or calls:
             joined = " ".join(filter(None, contents))
-            messages[-1] = replace(messages[-1], content=joined, tool_calls=tuple(calls))
+            messages[-1] = replace(
+                messages[-1], content=joined, tool_calls=tuple(calls), images=tuple(images)
+            )
 
     for message in filter(None, map(_message, _with_outputs(as_told(items), PENDING))):
         if not messages or messages[-1].role != message.role or message.role == "tool":
             close()
             messages.append(message)
-            contents, calls = [], []
+            contents, calls, images = [], [], []
         contents.append(message.content)
+        images += message.images
         calls += message.tool_calls
     close()
     return tuple(messages)
@@ -283,8 +298,8 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
 
 def _message(item: Item) -> Message | None:
     match item:
-        case MessageItem(role=role, text=text, opaque=opaque):
-            return Message(role, text, opaque=opaque) if text.strip() else None
+        case MessageItem(role=role, text=text, opaque=opaque, images=images):
+            return Message(role, text, opaque=opaque, images=images) if text.strip() or images else None
         case ToolCallItem(call=call):
             return Message("assistant", "", tool_calls=(call,))
         case ToolOutputItem(output=output, late_for=name) if name:

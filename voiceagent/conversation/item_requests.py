@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal
 
+from audio.recognizers import SAMPLE_RATE_HZ
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -20,8 +23,9 @@ from voiceagent.conversation.history import (
 from voiceagent.conversation.mcp import McpApprovalResponse
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.played_text import PlayedText
-from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.settings import OUTPUT_FRAME_S, CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
+from voiceagent.conversation.turn.caller import Caller
 
 ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
 
@@ -32,9 +36,15 @@ class ItemRequests:
     """
 
     def __init__(
-        self, history: History, responses: CurrentResponse, tools: ToolCalls, limits: HistoryLimits
+        self,
+        history: History,
+        responses: CurrentResponse,
+        tools: ToolCalls,
+        limits: HistoryLimits,
+        caller: Caller,
     ) -> None:
         self._history = history
+        self._caller = caller
         self._responses = responses
         self._tools = tools
         self._limits = limits
@@ -50,15 +60,25 @@ class ItemRequests:
             message = f"no request for approval {item.request_id!r} waits for an answer"
             param = "item.approval_request_id"
             return [notify.NotifyError("item_not_found", message, param, request.client_event_id)]
+        frame_s = OUTPUT_FRAME_S if settings is None else settings.output_frame_s
         commands: list[Command] = list(
-            _carry_out(request, self._history, self._responses.sounds, self._limits)
+            _carry_out(request, self._history, self._responses.sounds, self._limits, frame_s)
         )
         if isinstance(item, McpApprovalResponse):
             taken = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
             return commands + (self._tools.decide(item) if taken else [])
+        if isinstance(request, ev.ItemCreated) and len(request.sound):
+            created = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
+            return commands + (self._recognize(request) if created else [])
         if settings is not None and isinstance(item, MessageItem) and item.role == "user":
             commands += self._typed(item, settings)
         return commands
+
+    def _recognize(self, request: ev.ItemCreated) -> list[Command]:
+        assert isinstance(request.item, MessageItem)
+        seconds = len(request.sound) / SAMPLE_RATE_HZ
+        self._caller.await_words(request.item, seconds)
+        return [do.RecognizeItem(request.item.item_id, request.sound)]
 
     def _typed(self, item: MessageItem, settings: CallSettings) -> list[Command]:
         """What the caller types, or enters by keys, is a turn for the agent's code too."""
@@ -67,11 +87,16 @@ class ItemRequests:
 
 
 def _carry_out(
-    request: ItemRequest, history: History, sounds: Mapping[str, PlayedText], limits: HistoryLimits
+    request: ItemRequest,
+    history: History,
+    sounds: Mapping[str, PlayedText],
+    limits: HistoryLimits,
+    frame_s: float,
 ) -> list[notify.Notification]:
     """Change the history as asked; returns the notifications, an error where it cannot be done.
 
-    sounds: what is known of the sound of spoken items, by item id. limits: how much may be put in.
+    sounds: what is known of the sound of spoken items, by item id. limits: how much may be put in. frame_s:
+    the length of the frames in which sound is sent.
     """
     try:
         match request:
@@ -84,21 +109,32 @@ def _carry_out(
             case ev.ItemRetrieved(item_id):
                 return [notify.NotifyItemRetrieved(history.get(item_id))]
             case ev.ItemTruncated():
-                return _truncate(request, history, sounds)
+                return _truncate(request, history, sounds, frame_s)
     except UnknownItem as unknown:
-        message = f"there is no item {unknown.args[0]!r} in the conversation"
-        param = "previous_item_id" if isinstance(request, ev.ItemCreated) else "item_id"
-        return [notify.NotifyError("item_not_found", message, param, request.client_event_id)]
+        return [notify.item_not_found(unknown.args[0], verb_of(request), request.client_event_id)]
+
+
+def verb_of(request: ItemRequest) -> Literal["create", "delete", "retrieve", "truncate"]:
+    """Return what is asked for, in the words of the protocol."""
+    match request:
+        case ev.ItemCreated():
+            return "create"
+        case ev.ItemDeleted():
+            return "delete"
+        case ev.ItemRetrieved():
+            return "retrieve"
+        case ev.ItemTruncated():
+            return "truncate"
 
 
 def _create(request: ev.ItemCreated, history: History, limits: HistoryLimits) -> list[notify.Notification]:
     item = request.item
     if item.item_id in history:
         message = f"an item {item.item_id!r} is in the conversation already; choose another id"
-        return [notify.NotifyError("item_exists", message, "item.id", request.client_event_id)]
+        return [notify.NotifyError(notify.ITEM_EXISTS, message, "item.id", request.client_event_id)]
     if isinstance(item, ToolOutputItem) and item.call_id in history.outputs():
         message = f"the function call {item.call_id!r} has its output already"
-        return [notify.NotifyError("item_exists", message, "item.call_id", request.client_event_id)]
+        return [notify.NotifyError(notify.ITEM_EXISTS, message, "item.call_id", request.client_event_id)]
     try:
         history.check_room(item, limits)
     except TooMuch as error:
@@ -110,19 +146,27 @@ def _create(request: ev.ItemCreated, history: History, limits: HistoryLimits) ->
 
 
 def _truncate(
-    request: ev.ItemTruncated, history: History, sounds: Mapping[str, PlayedText]
+    request: ev.ItemTruncated, history: History, sounds: Mapping[str, PlayedText], frame_s: float
 ) -> list[notify.Notification]:
     item = history.get(request.item_id)
     sound = sounds.get(request.item_id)
     if not isinstance(item, MessageItem) or item.role != "assistant" or sound is None:
         message = f"item {request.item_id!r} has no sound of the agent that could be truncated"
         return [notify.NotifyError("invalid_item", message, "item_id", request.client_event_id)]
-    # clients count in whole milliseconds
-    if request.played_s > sound.sound_s + 0.001:
-        asked_ms, length_ms = round(request.played_s * 1000), round(sound.sound_s * 1000)
+    sent_s = _sent_s(sound.sound_s, frame_s)
+    if request.played_s > sent_s:
+        asked_ms, length_ms = round(request.played_s * 1000), round(sent_s * 1000)
         message = f"audio_end_ms is {asked_ms}, but the sound of item {request.item_id!r} has {length_ms} ms"
         return [notify.NotifyError("invalid_value", message, "audio_end_ms", request.client_event_id)]
     played = sound.played(request.played_s)
     history.put(replace(item, text=played, status="incomplete"))
     history.edits += 1
     return [notify.NotifyItemTruncated(request.item_id, request.played_s)]
+
+
+def _sent_s(sound_s: float, frame_s: float) -> float:
+    """Return the most that a client can have been sent of so much sound, in seconds.
+
+    The last frame is filled up with silence, and resampling may carry the end into one more frame.
+    """
+    return (math.floor(sound_s / frame_s) + 1) * frame_s + 0.001  # clients count in whole milliseconds

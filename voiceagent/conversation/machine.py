@@ -53,7 +53,7 @@ class Conversation:
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)
         voice = VoiceOverAgent(InterruptionPolicy(policy), self._caller, self._responses)
-        self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits)
+        self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits, self._caller)
         self._prompts = Prompts(self.history, policy)
         self._beside = BesideResponses(self.history, self._prompts, self._tools, new_id)
         self._answering = Answering(

@@ -8,10 +8,12 @@ from typing import Literal
 from llmcore.engine import ToolCall, Usage
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import ListStatus, McpApprovalRequest, McpCallItem
-from voiceagent.conversation.settings import CallSettings, Modality
+from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit
 
 RESPONSE_IN_PROGRESS = "conversation_already_has_active_response"
 """The code of an error, as the protocol has it."""
+ITEM_EXISTS = "item_create_duplicate_item_id"
+"""The code of an error, by which clients know that an item is there already."""
 ResponseStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
@@ -136,11 +138,13 @@ class NotifyItemTruncated:
 
 @dataclass(frozen=True, slots=True)
 class NotifyResponseStarted:
-    """A response begins; nobody is notified while it is preemptive. beside: as `StartResponse` has it."""
+    """A response begins; nobody is notified while it is preemptive. max_tokens: the limit that the client set
+    for this response, None where it set none. beside: as `StartResponse` has it.
+    """
 
     response_id: str
     modality: Modality
-    max_tokens: int | None = None
+    max_tokens: TokenLimit | None = None
     in_conversation: bool = True
     metadata: dict[str, str] = field(default_factory=dict)
     beside: bool = False
@@ -237,11 +241,24 @@ def no_responses(client_event_id: str | None) -> NotifyError:
     return NotifyError("invalid_value", message, "type", client_event_id)
 
 
+def item_not_found(
+    item_id: str, verb: Literal["create", "delete", "retrieve", "truncate"], client_event_id: str | None
+) -> NotifyError:
+    """Return the error of a request about an item that is not there, with OpenAI's code for it."""
+    code, param = f"item_{verb}_invalid_item_id", "item_id"
+    if verb == "create":
+        code, param = "item_create_invalid_previous_item_id", "previous_item_id"
+    message = f"there is no item {item_id!r} in the conversation"
+    return NotifyError(code, message, param, client_event_id)
+
+
 def nothing_to_cancel(response_id: str | None, client_event_id: str | None) -> NotifyError:
     """The error of a request to cancel a response that is over, or never was."""
-    which = "response" if response_id is None else f"response {response_id!r}"
-    message = f"there is no {which} in progress to cancel"
-    return NotifyError("response_cancel_not_active", message, "response_id", client_event_id)
+    which = "" if response_id is None else f" of id {response_id!r}"
+    # OpenAI's own words: clients look for them
+    message = f"Cancellation failed: no active response found{which}"
+    param = None if response_id is None else "response_id"
+    return NotifyError("response_cancel_not_active", message, param, client_event_id)
 
 
 Notification = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from audio.pcm import AudioFormat
@@ -13,6 +13,11 @@ from voiceagent.conversation.tool_names import free_name
 Modality = Literal["audio", "text"]
 Eagerness = Literal["low", "medium", "high", "auto"]
 SessionType = Literal["realtime", "transcription"]
+TokenLimit = int | Literal["inf"]
+"""Tokens of one response at most; "inf" stands for `MAX_OUTPUT_TOKENS`."""
+MAX_OUTPUT_TOKENS = 4096
+"""The Realtime API's upper bound for the tokens of one response."""
+OUTPUT_FRAME_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,8 @@ class CallSettings:
     """Everything a client may change in mid-call; None for `turn_detection` means manual turns.
 
     model: the name the client asked for, echoed back. voice: the voice's name, echoed back.
+    speed: of the agent's voice, 1.0 is its own. echoed: what the client set that has no effect here, as JSON
+    by the path of its field in the session, to be shown as it was sent. sees_images: the LLM sees pictures.
     transcribe: notify the client of what the caller is understood to say.
     output_frame_s: how much of the agent's sound is sent at once.
     latency_events: notify the client of the stages of every turn (`voiceagent.*` events), off unless asked.
@@ -86,10 +93,11 @@ class CallSettings:
     voice: str = "default"
     tools: tuple[Tool, ...] = ()
     tool_choice: str = "auto"
-    max_output_tokens: int | None = None
+    max_output_tokens: TokenLimit | None = None
+    speed: float = 1.0
     input_format: AudioFormat = AudioFormat.PCM_24K
     output_format: AudioFormat = AudioFormat.PCM_24K
-    output_frame_s: float = 0.02
+    output_frame_s: float = OUTPUT_FRAME_S
     transcribe: bool = True
     latency_events: bool = False
     agent: str = ""
@@ -98,6 +106,8 @@ class CallSettings:
     mcp_tools: tuple[McpTool, ...] = ()
     session_type: SessionType = "realtime"
     logprobs: bool = False
+    echoed: dict[str, str] = field(default_factory=dict)
+    sees_images: bool = False
 
     @property
     def only_transcribes(self) -> bool:

@@ -46,6 +46,14 @@ class LlmEngineConfig(EngineConfig):
     replicas: tuple[Annotated[str, Field(pattern=r"^https?://")], ...] = ()
     """Base URLs of servers that all have the model, in place of `base_url`: a call stays at one of them."""
 
+    images: bool | None = None
+    """Whether the model sees pictures; None leaves it to the engine."""
+
+    @property
+    def sees_images(self) -> bool:
+        """Whether clients may send pictures."""
+        return self.engine == "anthropic" if self.images is None else self.images
+
     @property
     def model_name(self) -> str:
         """What the table names as its model; the engine's own name where it names none."""

@@ -199,7 +199,8 @@ class VoiceApp(Starlette):
 
         self._begun = False
         self.lifespan = asynccontextmanager(lifespan)
-        super().__init__(routes=server.app().routes, lifespan=self.lifespan)
+        app = server.app()
+        super().__init__(routes=app.routes, middleware=app.user_middleware, lifespan=self.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer; it is told once where nobody began the lifespan, as all calls are refused then."""

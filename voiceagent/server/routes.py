@@ -10,9 +10,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Mount, Route
 
 from llmcore.policies.admission import Refusal
 from voiceagent.access.access_control import Admission, CallAsked
@@ -35,7 +36,13 @@ from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
-from voiceagent.transports.realtime.http import answering, under_realtime
+from voiceagent.transports.realtime.http import (
+    SingleSlashes,
+    answering,
+    under_realtime,
+    under_v1,
+    unknown_path,
+)
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.realtime.sidebands.messages import (
     Refused,
@@ -160,7 +167,13 @@ class Routes:
         )
         secrets = SecretsEndpoint(self._admission, self._settings, self._share_secret, self._limits)
         page = Page()
+        api = [
+            Route("/calls", answering(self.webrtc.call), methods=["POST"]),
+            Route("/calls/{call_id}/hangup", answering(self.webrtc.hang_up), methods=["POST"]),
+            Route("/client_secrets", answering(secrets.create), methods=["POST"]),
+        ]
         return Starlette(
+            middleware=[Middleware(SingleSlashes)],
             routes=[
                 Route("/health", self._health),
                 Route("/load", self._load),
@@ -169,19 +182,14 @@ class Routes:
                 Route("/triage", self._show_triage),
                 Route("/triage.json", self._tell_triage),
                 *websocket_routes("/v1/realtime", realtime.serve),
-                under_realtime(
-                    [
-                        Route("/calls", answering(self.webrtc.call), methods=["POST"]),
-                        Route("/calls/{call_id}/hangup", answering(self.webrtc.hang_up), methods=["POST"]),
-                        Route("/client_secrets", answering(secrets.create), methods=["POST"]),
-                    ],
-                    self._admission,
-                ),
+                under_realtime(api, self._admission),
                 *calls_routes(self.kept, self._admission),
                 *self._phone_lines,
+                under_v1(api, self._admission),
                 Route("/calls", page.calls),
-                Route("/{path:path}", page),
-            ]
+                Route("/{path:path}", page, methods=["GET"]),
+                Mount("", unknown_path(api)),
+            ],
         )
 
     def ready(self, services: Services) -> None:

@@ -78,6 +78,7 @@ class CommandExecutor:
         self._late_timer = EventTimer(post)
         self._reports = settings.latency_events
         self._renamed: set[str] = set()
+        self._speed_warned = False
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """The client has played so much of the response's sound."""
@@ -113,6 +114,7 @@ class CommandExecutor:
                 self._reports = settings.latency_events
                 self._speaker.configure(settings)
                 self.log_renamed(settings)
+                self._warn_of_speed(settings.speed)
             case do.Apologise(response_id, refused):
                 speaking = self._speaking
                 self._say(response_id, (refused and speaking.refusal) or speaking.apology)
@@ -131,6 +133,12 @@ class CommandExecutor:
                 self._execute_for_agent(command)
             case _:
                 self._notify(command)
+
+    def _warn_of_speed(self, speed: float) -> None:
+        """Log once a call that the voices have one speed."""
+        if speed != 1.0 and not self._speed_warned:
+            self._speed_warned = True
+            self._log.warning("speed_not_supported", speed=speed)
 
     async def close(self) -> None:
         """Stop everything. Returns when it has stopped."""
@@ -179,6 +187,8 @@ class CommandExecutor:
         match command:
             case do.StartRecognition(item_id, at_s, not_before_s):
                 self.listener.start_recognition(item_id, at_s, not_before_s)
+            case do.RecognizeItem(item_id, sound):
+                self.listener.recognize_item(item_id, sound)
             case do.FlushRecognition(item_id, number):
                 self.listener.flush_recognition(item_id, number)
             case do.RequireSilence():

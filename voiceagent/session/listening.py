@@ -56,6 +56,7 @@ class Listener:
         self._post = post
         self._arrived_s = clock()
         self._pace = Pace(hearing.input_buffer_s, self._arrived_s)
+        self._item_pace = Pace(BEHIND_S, self._arrived_s)
         canceller = hearing.new_echo_canceller()
         self._echo = None if canceller is None else EchoPath(canceller, settings)
         self._arriving = hearing.front_end.open(
@@ -234,6 +235,20 @@ class Listener:
         # from before the voice was noticed: "s" and "f" begin too softly to be voiced
         recognition.push(self._since(max(at_s - padding_s, not_before_s)))
         self._recognitions[item_id] = self._fed = recognition
+
+    def admit_item(self, sound: Samples) -> None:
+        """Count the sound of an item, [n] at 16 kHz, as spoken. Raises InputOverflow."""
+        self._item_pace.take(len(sound) / SAMPLE_RATE_HZ, self._clock())
+
+    def recognize_item(self, item_id: str, sound: Samples) -> None:
+        """Recognize the sound of an item, [n] at 16 kHz, and ask for its settled words."""
+        recognition = TurnRecognition(
+            item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
+        )
+        self._recognitions[item_id] = recognition
+        recognition.push(sound)
+        recognition.flush(Flush())
+        self._monitor.begin(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
 
     def flush_recognition(self, item_id: str, number: bool) -> None:
         """Ask for a settled hypothesis of the turn. number: as `Flush` has it."""

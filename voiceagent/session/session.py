@@ -96,9 +96,11 @@ class Session(BaseCall):
         return listener.awaits_silence or listener.received_s < self._resumable_until_s
 
     def handle(self, request: ev.ClientRequest) -> None:
-        """Take a request of the client."""
+        """Take a request of the client. Raises InputOverflow for an item with more sound than is taken."""
         if isinstance(request, ev.InputCommitted):
             request = replace(request, buffered_s=self._listener.buffered_s)
+        if isinstance(request, ev.ItemCreated) and len(request.sound):
+            self._listener.admit_item(request.sound)
         self.post(request)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from audio.detection.front_end_stream import Window
 from audio.detection.vad import WINDOW_SAMPLES
-from audio.endpoint import EndpointConfig, Endpointer
+from audio.endpoint import HYSTERESIS, EndpointConfig, Endpointer
 from audio.loudness import RISE_S, LoudnessRise, VoiceLevel
 from audio.loudness_fall import SURE, LoudnessFall
 from audio.recognizers import SAMPLE_RATE_HZ
@@ -35,6 +35,11 @@ HEARD_OUT_S = 0.07
 OVER_AGENT_S = 0.5
 """How long after the agent's latest sound a voice may still be spoken over it."""
 
+MIN_THRESHOLD, MAX_THRESHOLD = HYSTERESIS + 0.05, 0.99
+"""Thresholds that can work: below, no silence would end a turn, as voice goes on down to `HYSTERESIS` less;
+at 1 no sound would begin one.
+"""
+
 
 class TurnDetector:
     """Finds turns in windows of the caller's sound; none where the client takes them by hand.
@@ -45,7 +50,7 @@ class TurnDetector:
     def __init__(self, config: EndpointConfig, detection: TurnDetection | None) -> None:
         self._config = config
         self._least_pause_s = min(config.pause_s, WINDOW_S)  # silence within a window that may be a pause
-        self._endpointer = self._new_endpointer(detection)
+        self._endpointer = self._new_endpointer(_feasible(detection))
         self._loudness = LoudnessRise()
         self._fall = LoudnessFall()
         self._level: VoiceLevel | None = None  # of the turn in progress, or what may become one
@@ -163,7 +168,7 @@ class TurnDetector:
 
     def restart(self, detection: TurnDetection | None, received_s: float) -> None:
         """Forget the turn in progress, and look for turns in this way from here on."""
-        self._endpointer = self._new_endpointer(detection)
+        self._endpointer = self._new_endpointer(_feasible(detection))
         self._level = None
         self._skipped_s = received_s
 
@@ -184,3 +189,11 @@ def _later(event: SpeechEvent, seconds: float) -> SpeechEvent:
     if isinstance(event, TurnEnded) and event.silent_to_s is not None:
         event = replace(event, silent_to_s=event.silent_to_s + seconds)
     return replace(event, at_s=event.at_s + seconds)
+
+
+def _feasible(detection: TurnDetection | None) -> TurnDetection | None:
+    """Return the nearest settings that an `Endpointer` can work with: a client may ask for 0 of each."""
+    if detection is None:
+        return None
+    threshold = min(max(detection.threshold, MIN_THRESHOLD), MAX_THRESHOLD)
+    return replace(detection, threshold=threshold, silence_s=max(detection.silence_s, WINDOW_S))

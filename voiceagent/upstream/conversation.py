@@ -16,6 +16,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.beside import runs_beside
 from voiceagent.conversation.history import History, HistoryLimits, MessageItem, ToolOutputItem
+from voiceagent.conversation.item_requests import ItemRequest
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.upstream import items, messages
 from voiceagent.upstream.asking import Asking
@@ -125,7 +126,7 @@ class UpstreamConversation:
                 return []  # nobody is there for what would follow
             case _ if isinstance(event, ev.AgentEvent):
                 return self._agent_acts(event)
-            case _ if isinstance(event, items.ItemRequest):
+            case _ if isinstance(event, ItemRequest):
                 return items.carry_out(event, self.history, self._limits, self._connected)
             case _ if isinstance(event, ev.ClientRequest):
                 return self._client_asks(event)

@@ -5,6 +5,7 @@ Pure.
 
 from __future__ import annotations
 
+from audio.pcm import Samples
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -16,17 +17,25 @@ from voiceagent.conversation.history import (
     TooMuch,
     UnknownItem,
 )
+from voiceagent.conversation.item_requests import ItemRequest, verb_of
 from voiceagent.upstream import messages
 from voiceagent.upstream.messages import Event, Send, Wanted
 
-ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTruncated
 
+def add(
+    history: History,
+    item: Item,
+    connected: bool,
+    previous_id: str | None = None,
+    sound: Samples | None = None,
+) -> list[Wanted]:
+    """One more; an upstream that is not connected learns of it when it comes. Raises UnknownItem.
 
-def add(history: History, item: Item, connected: bool, previous_id: str | None = None) -> list[Wanted]:
-    """One more; an upstream that is not connected learns of it when it comes. Raises UnknownItem."""
+    sound: as `ItemCreated` has it; the upstream understands it itself.
+    """
     history.insert(item, previous_id)
     behind = history.previous_id(item.item_id)
-    sent = [Send(messages.item_created(item, previous_id))] if connected else []
+    sent = [Send(messages.item_created(item, previous_id, sound))] if connected else []
     return [*sent, notify.NotifyItemAdded(item, behind), notify.NotifyItemDone(item, behind)]
 
 
@@ -36,8 +45,7 @@ def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, con
     try:
         return _carried_out(request, history, limits, connected)
     except UnknownItem as error:
-        message = f"there is no item {error} in the conversation"
-        return [notify.NotifyError("item_not_found", message, "item_id")]
+        return [notify.item_not_found(error.args[0], verb_of(request), request.client_event_id)]
     except TooMuch as error:
         return [notify.NotifyError("limit_exceeded", str(error), "item")]
 
@@ -47,12 +55,12 @@ def _carried_out(
 ) -> list[Wanted]:
     sent: Event
     match request:
-        case ev.ItemCreated(item, previous_id):
+        case ev.ItemCreated(item, previous_id, sound=sound):
             if item.item_id in history:
                 message = f"an item {item.item_id!r} is in the conversation already; choose another id"
-                return [notify.NotifyError("item_exists", message, "item.id")]
+                return [notify.NotifyError(notify.ITEM_EXISTS, message, "item.id")]
             history.check_room(item, limits)
-            return add(history, item, connected, previous_id)
+            return add(history, item, connected, previous_id, sound)
         case ev.ItemRetrieved(item_id):
             return [notify.NotifyItemRetrieved(history.get(item_id))]
         case ev.ItemDeleted(item_id):

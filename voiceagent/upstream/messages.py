@@ -15,6 +15,8 @@ import numpy as np
 from pybase64 import b64encode_as_string
 
 from audio.pcm import AudioFormat, Samples
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.resample import resample
 from llmcore.engine import Message, ToolCall, Usage
 from voiceagent.conversation.client_requests import ResponseRequested
 from voiceagent.conversation.commands import Command, Play
@@ -52,7 +54,7 @@ def session_update(settings: CallSettings, transcription: str, claimed: bool) ->
     offered = replace(settings, tools=(), input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
     session = {
         name: value
-        for name, value in show_session("", replace(offered, tools=settings.all_tools)).items()
+        for name, value in show_session("", replace(offered, tools=settings.all_tools), None).items()
         if name in _UPDATED
     }
     heard: dict[str, Any] = session["audio"]["input"]
@@ -74,12 +76,15 @@ def sound_appended(samples: Samples) -> Event:
     return {"type": "input_audio_buffer.append", "audio": audio}
 
 
-def item_created(item: Item, previous_id: str | None = None) -> Event:
-    """An item of ours joins the conversation there."""
+def item_created(item: Item, previous_id: str | None = None, sound: Samples | None = None) -> Event:
+    """Return the event that adds an item of ours there. sound: as `ItemCreated` has it, None for none."""
     body = from_item(item)
-    body.pop("object", None)
     if isinstance(item, MessageItem):
         body["content"] = [{"type": _text_type(item), "text": item.text}]  # words, however they were said
+        if sound is not None and len(sound):
+            audio = sound_appended(resample(sound, SAMPLE_RATE_HZ, UPSTREAM_HZ))["audio"]
+            typed = body["content"] if item.text else []
+            body["content"] = [*typed, {"type": "input_audio", "audio": audio}]
     event: Event = {"type": "conversation.item.create", "item": body}
     return event if previous_id is None else event | {"previous_item_id": previous_id}
 

@@ -94,6 +94,8 @@ def to_question(request: Request, rules: Rules) -> Question | Skipped:
         return "tools"
     if not request.messages or request.messages[-1].role != "user":
         return "no_question"
+    if any(message.images for message in request.messages):
+        return "personal"
     before, turn = _before_the_turns(request.messages), request.messages[-1].content
     first = len(before) + 1 == len(request.messages)
     if len(turn) > MAX_QUESTION_CHARACTERS:

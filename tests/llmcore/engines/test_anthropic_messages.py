@@ -149,3 +149,10 @@ def test_the_thoughts_that_led_to_a_call_go_back_before_it_to_the_server_that_th
     for server, kinds in kinds_for.items():
         blocks = request_body(history, "5m", server)["messages"][1]["content"]
         assert [block["type"] for block in blocks] == kinds
+
+
+def test_a_picture_stands_before_the_words_about_it() -> None:
+    sent = body(Message("user", "What is this?", images=("data:image/png;base64,AAAA",)))["messages"][-1]
+    source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+    assert sent["content"][0] == {"type": "image", "source": source}
+    assert sent["content"][1]["text"] == "What is this?"

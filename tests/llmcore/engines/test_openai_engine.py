@@ -18,6 +18,7 @@ from starlette.routing import Route
 
 from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Usage
 from llmcore.engines.hosted_engine import retry_after_s
+from llmcore.engines.openai_chat import request_body
 from llmcore.engines.openai_engine import OpenAILlm
 
 Answer = Callable[[], Response]
@@ -498,3 +499,10 @@ async def test_a_server_with_a_prefix_cache_reads_ahead(server: ScriptedServer, 
         True,
         False,
     )
+
+
+def test_a_picture_is_a_part_of_its_message() -> None:
+    look = Message("user", "What is this?", images=("data:image/png;base64,AAAA",))
+    (sent,) = request_body(Request((look,)))["messages"]
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    assert sent["content"] == [{"type": "text", "text": "What is this?"}, image]

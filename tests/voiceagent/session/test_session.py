@@ -12,6 +12,7 @@ import pytest
 from call_services import call_services
 from call_settings import call_settings, turn_detection
 from fake_client import FakeClient
+from structlog.testing import capture_logs
 
 from audio.pcm import AudioFormat, Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
@@ -22,6 +23,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.conversation.end_of_turn.llm_end import LlmEnd
+from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import InputOverflow
 from voiceagent.session.services import Services
@@ -347,6 +349,33 @@ async def test_a_manual_turn_hears_all_that_was_appended(call):
     one.session.handle(ev.ResponseRequested())
     assert (await one.ended()).status == "completed"
     assert ears.heard_samples == pytest.approx(0.2 * 16_000, abs=64)
+
+
+async def test_an_item_with_sound_is_recognized_and_answered(call):
+    ears = Ears()
+    one = await call(ears=ears, settings=MANUAL)
+    item = MessageItem("item_s", "user", "", spoken=True)
+    one.session.handle(ev.ItemCreated(item, sound=np.zeros(16_000, np.int16)))
+    one.session.handle(ev.ResponseRequested())
+    assert (await one.ended()).status == "completed"
+    assert ears.heard_samples == 16_000
+    assert one.client.of(notify.NotifyTranscript)[-1].text == "hello"
+
+
+async def test_sound_in_items_is_bounded_and_what_is_too_much_makes_no_item(call):
+    one = await call(settings=MANUAL)
+    item = MessageItem("item_s", "user", "", spoken=True)
+    with pytest.raises(InputOverflow):
+        one.session.handle(ev.ItemCreated(item, sound=np.zeros(100 * 16_000, np.int16)))
+    assert not one.session.items
+
+
+async def test_a_speed_that_no_voice_has_is_said_once_a_call(call):
+    one = await call()
+    with capture_logs() as logged:
+        for speed in (1.0, 1.2, 1.5):
+            one.session.handle(ev.SettingsChanged(replace(call_settings(), speed=speed)))
+    assert [line["event"] for line in logged] == ["speed_not_supported"]
 
 
 async def test_a_new_output_rate_holds_from_the_next_response_on(call):

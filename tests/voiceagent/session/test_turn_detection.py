@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -134,6 +135,26 @@ def test_where_sound_behind_the_last_window_is_loud_the_next_one_decides() -> No
 def test_a_turn_that_is_taken_by_hand_is_never_due() -> None:
     turn = TurnConfig()
     assert TurnDetector(turn.to_endpointing(), None).due_in_s == math.inf
+
+
+@pytest.mark.parametrize("threshold", [0.0, 1.0])
+def test_a_turn_begins_and_ends_whatever_threshold_and_silence_a_client_asks_for(threshold: float):
+    turn = TurnConfig(detection="server_vad")
+    detection = replace(turn.to_detection(), threshold=threshold, silence_s=0.0)
+    detector = TurnDetector(turn.to_endpointing(), detection)
+    silence, voice = (
+        Window(np.zeros(512, np.int16), LOW, 0.0, 0.0, 0.0),
+        Window(np.zeros(512, np.int16), LOUD, 1.0, 0.0, 0.0),
+    )
+    events = [
+        event
+        for window in [silence] * 4 + [voice] * 10 + [silence] * 10
+        for event in detector.push(window, 0.0)
+    ]
+    assert [type(event) for event in events if isinstance(event, SpeechStarted | TurnEnded)] == [
+        SpeechStarted,
+        TurnEnded,
+    ]
 
 
 # ---- server_vad: the silence is counted by the model of speech, in its windows

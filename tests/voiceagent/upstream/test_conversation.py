@@ -223,7 +223,7 @@ def test_an_item_that_is_not_there_is_an_error_of_the_client() -> None:
     call = conversation()
     [told] = call.handle(ev.ItemDeleted("item_x"))
     assert isinstance(told, notify.NotifyError)
-    assert told.code == "item_not_found"
+    assert told.code == "item_delete_invalid_item_id"
 
 
 def test_a_client_may_put_in_as_much_as_the_limits_say() -> None:

@@ -63,7 +63,7 @@ class Gateway:
         """Look at the load, as a server does once a second."""
         self._admission.observe(now_s, self._requests, self.calls)
         budget_s = max(self._promise.ttft_budget_s, LOADED * self._queue.unloaded_ttft_s())
-        self._shedder.observe(now_s, self._queue.predicted_ttft_s(), budget_s)
+        self._shedder.observe(now_s, self._queue.predicted_ttft_s() / budget_s)
 
     def add(self, messages: tuple[Message, ...], caller: str, now_s: float) -> Ticket:
         """A turn's request has come; it waits until `admit` returns it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmcore.engine import Generation, Message, Tool
 from voiceagent.conversation.events import ResponseRequested
-from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, CallSettings, TokenLimit
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 
@@ -26,10 +26,14 @@ def make_generation(
         make_prompt(settings.instructions if wanted.instructions is None else wanted.instructions, messages),
         _tools(wanted, settings),
         wanted.tool_choice or settings.tool_choice,
-        wanted.max_output_tokens or settings.max_output_tokens or policy.max_tokens,
+        _max_tokens(wanted.max_output_tokens or settings.max_output_tokens, policy),
         settings.temperature if wanted.temperature is None else wanted.temperature,
         policy.stop if modality == "audio" else (),
     )
+
+
+def _max_tokens(limit: TokenLimit | None, policy: TurnPolicy) -> int:
+    return MAX_OUTPUT_TOKENS if limit == "inf" else limit or policy.max_tokens
 
 
 def _tools(wanted: ResponseRequested, settings: CallSettings) -> tuple[Tool, ...]:

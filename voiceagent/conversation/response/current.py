@@ -308,7 +308,7 @@ def _started(response: Response) -> notify.NotifyResponseStarted:
     return notify.NotifyResponseStarted(
         start.response_id,
         start.modality,
-        start.request.max_tokens,
+        wanted.max_output_tokens,
         wanted.in_conversation,
         wanted.metadata,
         start.beside,

@@ -16,7 +16,7 @@ from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn, judge
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import Eagerness
-from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, Speaking, Standing
+from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, Recognized, Speaking, Standing
 from voiceagent.conversation.turn.nearness import Levels, Nearness
 from voiceagent.conversation.turn_policy import TurnPolicy
 
@@ -134,6 +134,13 @@ class Caller:
             notify.NotifyItemDone(item, previous),
         ]
 
+    def await_words(self, item: MessageItem, seconds: float) -> None:
+        """Take so much sound of an item that the client created for a turn that waits for its words."""
+        ended = CallerTurn(item.item_id, 0.0, respond=False, phase=Ended(seconds))
+        ended.typed = item.text
+        ended.standing, ended.recognized = Standing.COMMITTED, Recognized(flushes=1)
+        self.awaiting.append(ended)
+
     def forget(self, turn: CallerTurn) -> list[Command]:
         """Nothing more is wanted of the turn."""
         if turn is self.open:
@@ -149,7 +156,8 @@ class Caller:
         if turn.text and turn.level_db is not None and turn.nearness is Nearness.NEAR:
             self.levels.said(turn.level_db)
         if turn.item_id in self._history:  # a client may have deleted it meanwhile
-            self._history.put(MessageItem(turn.item_id, "user", turn.text, spoken=True))
+            words = "\n".join(filter(None, (turn.typed, turn.text)))
+            self._history.put(MessageItem(turn.item_id, "user", words, spoken=True))
         if turn.recognized.failure is not None:
             return [notify.NotifyTranscriptFailed(turn.item_id, turn.recognized.failure)]
         seconds = turn.end_s - turn.started_at_s

@@ -85,11 +85,11 @@ class CallerTurn:
 
     respond: a response is wanted when it is over. resumes: the turn that it goes on with, which was answered
     too early. dictation: how many digits a number may have that is dictated, empty for a name or the like,
-    None where nothing is. not_before_s: as `StartRecognition` has it. notified: the stable words that the
-    client knows. own_pauses_s: the pauses after which the caller went on, in seconds. length, nearness: over
-    the agent, what the voice is by its length, and whose it is by its loudness. level_db: decibels of full
-    scale, of the voice as a whole once it is over; before that, over the agent, of its loudest window; None
-    where not known.
+    None where nothing is. not_before_s: as `StartRecognition` has it. typed: the text before the sound, of an
+    item that the client created. notified: the stable words that the client knows. own_pauses_s: the pauses
+    after which the caller went on, in seconds. length, nearness: over the agent, what the voice is by its
+    length, and whose it is by its loudness. level_db: decibels of full scale, of the voice as a whole once it
+    is over; before that, over the agent, of its loudest window; None where not known.
     """
 
     item_id: str
@@ -101,6 +101,7 @@ class CallerTurn:
     standing: Standing = Standing.CANDIDATE
     recognized: Recognized = Recognized()
     not_before_s: float = field(default=0.0, init=False)
+    typed: str = field(default="", init=False)
     notified: str = field(default="", init=False)
     own_pauses_s: tuple[float, ...] = field(default=(), init=False)
     length: Length = field(default=Length.BRIEF, init=False)

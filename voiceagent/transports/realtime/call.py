@@ -105,12 +105,19 @@ class RealtimeCall:
         if isinstance(request, ev.SettingsChanged):
             self._change(request.settings)
         elif not isinstance(request, AudioAppended):
-            self._call.handle(request)
+            self._handle(request)
         elif self._sound_apart:
             where = "the caller's sound comes over the line of this call, not in events"
             raise RequestError("invalid_value", where, "type")
         else:
             self.hear(request.samples)
+
+    def _handle(self, request: ev.ClientRequest) -> None:
+        try:
+            self._call.handle(request)
+        except InputOverflow as overflow:
+            message = f"{overflow}; create the item again when there is room"
+            raise RequestError("input_audio_buffer_overflow", message, "item.content") from overflow
 
     def _check_servers(self, servers: Sequence[McpServer], param: str) -> None:
         for server in servers:

@@ -69,5 +69,5 @@ class SecretsEndpoint:
         settings = merge_given(session, self._settings)
         secret = self._admission.new_secret(session, asked.expires_after.seconds)
         await self._share(secret)
-        shown = show_session(new_id("sess"), settings)
+        shown = show_session(new_id("sess"), settings, expires_at=0)
         return JSONResponse({"value": secret.value, "expires_at": int(secret.expires_s), "session": shown})

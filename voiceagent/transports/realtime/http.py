@@ -4,17 +4,19 @@ is read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from pydantic_core import from_json
+from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
-from starlette.websockets import WebSocket, WebSocketClose
+from starlette.websockets import WebSocket
 
 from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
@@ -24,6 +26,7 @@ from voiceagent.transports.realtime.protocol.errors import RequestError, shorten
 from voiceagent.transports.realtime.protocol.limits import check_size, check_values
 
 _PATH = "/v1/realtime"
+_API = "/v1/"
 MAX_BODY_BYTES = 1_048_576
 _HEADERS = ("authorization", "content-type", "x-openai-agents-sdk")
 
@@ -80,32 +83,71 @@ def to_object(text: str | bytes, name: str, limits: EventLimits) -> dict[str, An
 
 
 def under_realtime(routes: list[Route], admission: Admission) -> Mount:
-    """All that is under `/v1/realtime/`. OpenAI's API has more there; a client that asks for that is told
-    that it is not here. Pages of other sites may ask where they may call.
+    """Return what is served under `/v1/realtime/`. Pages of other sites may ask where they may call."""
+    app = Router(routes, default=unknown_path(routes))
+    return Mount(_PATH, app, middleware=[_cross_origin(admission)])
+
+
+def under_v1(routes: list[Route], admission: Admission) -> Mount:
+    """Return what answers for all other paths under `/v1`: OpenAI's API has more than this server.
+
+    routes: those of `under_realtime`.
     """
+    return Mount("/v1", unknown_path(routes), middleware=[_cross_origin(admission)])
+
+
+def _cross_origin(admission: Admission) -> Middleware:
     rules = admission.rules
-    cors = Middleware(
+    return Middleware(
         CORSMiddleware,
         allow_origins=["*"] if rules.from_anywhere else sorted(rules.origins or ()),
         allow_methods=["POST"],
         allow_headers=_HEADERS,
         expose_headers=["Location"],
     )
-    return Mount(_PATH, Router(routes, default=_not_there(routes)), middleware=[cors])
 
 
-def _not_there(routes: list[Route]) -> ASGIApp:
+def unknown_path(routes: list[Route]) -> ASGIApp:
+    """Return an application that refuses what it is asked for, and says what there is."""
     there = ", ".join(f"{method} {_PATH}{route.path}" for route in routes for method in route.methods or ())
 
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
+        method = scope.get("method", "WebSocket")
+        message = f"{method} {shorten(scope['path'])} is not there; there are a WebSocket at {_PATH}, {there}"
         if scope["type"] == "websocket":
-            await WebSocketClose()(scope, receive, send)
+            refusal = _refusal(404, "not_found", message)
+            await WebSocket(scope, receive, send).send_denial_response(refusal)
             return
-        asked = f"{scope['method']} {shorten(scope['path'])}"
-        message = f"{asked} is not there; there are a WebSocket at {_PATH}, {there}"
+        if _is_offer(scope):
+            message = f"an SDP offer is sent to POST {_PATH}/calls; {message}"
         await _refusal(404, "not_found", message)(scope, receive, send)
 
     return refuse
+
+
+def _is_offer(scope: Scope) -> bool:
+    kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/sdp" or (scope["method"] == "POST" and scope["path"] == _PATH)
+
+
+class SingleSlashes:
+    """Middleware: paths of the API mean the same with several slashes as with one.
+
+    Clients join a base URL that ends in a slash and a path that begins with one. Other paths stay as they
+    are: phone providers sign the URL that they ask for.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request or a WebSocket."""
+        path = scope.get("path", "")
+        if "//" in path:
+            single = re.sub("/+", "/", path)
+            if single.removeprefix(scope.get("root_path", "")).startswith(_API):
+                scope = {**scope, "path": single, "raw_path": single.encode()}
+        await self._app(scope, receive, send)
 
 
 def wants_transcription(query: Mapping[str, str], session: Mapping[str, Any]) -> bool:

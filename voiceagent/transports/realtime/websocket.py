@@ -8,6 +8,8 @@ too long never comes here: uvicorn closes with code 1009 (`ws_max_size`).
 
 from __future__ import annotations
 
+import time
+
 from starlette.websockets import WebSocket
 
 from audio.pcm import Samples
@@ -26,13 +28,21 @@ from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 from voiceagent.transports.websocket import WebSocketWire, address_of
 
+BETA_HEADER = "realtime=v1"
+BETA_SUBPROTOCOL = "openai-beta.realtime-v1"
+BETA_REFUSED = "beta_api_shape_disabled"
+BETA_CLOSE_CODE = 4000
+
 
 class WebSocketClient:
-    """The remote of a call as the session sees it: encodes and queues."""
+    """The remote of a call as the session sees it: encodes and queues.
 
-    def __init__(self, call_id: str) -> None:
+    max_call_s: how long the call may be.
+    """
+
+    def __init__(self, call_id: str, max_call_s: float) -> None:
         self.outbox: Outbox[str] = Outbox()
-        self._encoder = Encoder(call_id, conversation_id(call_id))
+        self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))
 
     def notify(self, notification: notify.Notification) -> None:
         """Notify the client."""
@@ -76,7 +86,9 @@ class RealtimeEndpoint:
         await self._admission.learn(websocket.headers, address_of(websocket))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
-            if "call_id" in websocket.query_params:
+            if asks_for_beta(websocket):
+                await refuse_beta(websocket)
+            elif "call_id" in websocket.query_params:
                 await self._sidebands.serve(websocket, caller)
             else:
                 await self._serve_call(websocket, caller)
@@ -91,7 +103,7 @@ class RealtimeEndpoint:
         query = websocket.query_params
         transcribes = wants_transcription(query, caller.session)
         call_id = new_id("sess")
-        client = WebSocketClient(call_id)
+        client = WebSocketClient(call_id, self._limits.max_call_s)
         call_over = await self._admission.begin_call(caller, call_id)
         try:
             opener = self._open_transcription if transcribes else self._open_call
@@ -103,3 +115,23 @@ class RealtimeEndpoint:
             await Connection(wire, client.outbox, call, limits=self._limits).run(handler)
         finally:
             call_over()
+
+
+def asks_for_beta(websocket: WebSocket) -> bool:
+    """Return whether the handshake asks for the beta, by header or by subprotocol."""
+    asked = websocket.headers.get("openai-beta", "").split(",")
+    return BETA_HEADER in map(str.strip, asked) or BETA_SUBPROTOCOL in websocket.scope["subprotocols"]
+
+
+async def refuse_beta(websocket: WebSocket) -> None:
+    """Send an `error` event and close the connection, as OpenAI does: browsers show no refused handshake."""
+    offered = websocket.scope["subprotocols"]
+    await websocket.accept("realtime" if "realtime" in offered else None)
+    message = (
+        "the beta of the Realtime API is not served here; leave out the header 'OpenAI-Beta: realtime=v1' "
+        f"and the subprotocol '{BETA_SUBPROTOCOL}', and send the events of the released API"
+    )
+    error = {"type": "invalid_request_error", "code": BETA_REFUSED, "message": message, "param": None}
+    event = {"type": "error", "event_id": new_id("event"), "error": {**error, "event_id": None}}
+    await websocket.send_text(to_json(event))
+    await websocket.close(BETA_CLOSE_CODE, BETA_REFUSED)

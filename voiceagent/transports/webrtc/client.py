@@ -22,15 +22,16 @@ _FRAME_S = 0.02
 class WebRtcClient:
     """The remote of a call as the session sees it: events to the data channel, sound to the line.
 
-    played: called once a response with the seconds of it that are played by now; set when the call is there.
+    max_call_s: how long the call may be. played: called once a response with the seconds of it that are
+    played by now; set when the call is there.
     """
 
-    def __init__(self, call_id: str) -> None:
+    def __init__(self, call_id: str, max_call_s: float) -> None:
         self.played: Callable[[str, float], None] = lambda response_id, played_s: None
         self.remote = Remote()
         self.outbox: Outbox[str] = Outbox()
         self.voice = AgentVoice(time.monotonic)
-        self._encoder = Encoder(call_id, conversation_id(call_id))
+        self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))
         self._playing: str | None = None
 
     def notify(self, notification: notify.Notification) -> None:

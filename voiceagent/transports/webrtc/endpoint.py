@@ -79,7 +79,7 @@ class WebRtcEndpoint:
         caller = self._admission.admit(request.headers, peer)
         asked = await _read(request, self._limits)
         call_id = new_id("rtc")
-        client = WebRtcClient(call_id)
+        client = WebRtcClient(call_id, self._limits.max_call_s)
         session = caller.session | asked.session
         transcribes = wants_transcription(request.query_params, session)
         open_call = self._open_transcription if transcribes else self._open_call

@@ -23,7 +23,7 @@ from voiceagent.transports.webrtc.client import WebRtcClient
 async def test_a_call_that_goes_on_with_an_earlier_one_is_not_greeted(
     session: dict[str, Any], greeted: bool
 ) -> None:
-    client = WebRtcClient("rtc_1")
+    client = WebRtcClient("rtc_1", 60.0)
     call = ScriptedCall("rtc_1", client, "")
     RealtimeCall(call, client, session).begin()
     assert call.greeted is greeted

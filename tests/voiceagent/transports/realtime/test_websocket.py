@@ -69,6 +69,22 @@ async def test_the_realtime_subprotocol_is_answered_where_it_is_offered() -> Non
 @pytest.mark.parametrize(
     "options",
     [
+        {"additional_headers": {"OpenAI-Beta": "realtime=v1"}},
+        {"additional_headers": {"OpenAI-Beta": "assistants=v2, realtime=v1"}},
+        {"subprotocols": ["realtime", "openai-beta.realtime-v1"]},
+    ],
+)
+async def test_the_beta_is_refused_in_an_event_that_says_so(options: dict[str, Any]) -> None:
+    async with serving() as server, connect(server.url, **options) as websocket:
+        event = await received(websocket)
+        assert (event["type"], event["error"]["code"]) == ("error", "beta_api_shape_disabled")
+        assert await close_code(websocket) == (4000, "beta_api_shape_disabled")
+        assert not server.calls
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
         {"additional_headers": {"Authorization": "Bearer k1"}},
         {"subprotocols": ["realtime", "openai-insecure-api-key.k1"]},
     ],
@@ -170,8 +186,8 @@ async def test_the_agents_sound_reaches_the_client_among_its_words() -> None:
         client.notify(notify.NotifyResponseText("resp_1", "item_1", None, "Hi."))
         client.play("resp_1", FRAME)
         client.notify(notify.NotifyResponseEnded("resp_1", "completed"))
-        kinds = [(await received(websocket))["type"] for _ in range(13)]
-        assert kinds[6] == "response.output_audio.delta"
+        kinds = [(await received(websocket))["type"] for _ in range(12)]
+        assert kinds[5] == "response.output_audio.delta"
         assert kinds[-1] == "response.done"
 
 

@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from pybase64 import b64decode
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import decode as decode_sound
+from audio.recognizers import SAMPLE_RATE_HZ
+from audio.resample import resample
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item, to_messages
 from voiceagent.conversation.settings import CallSettings
@@ -22,13 +25,22 @@ from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.protocol import client_events as wire
 from voiceagent.transports.realtime.protocol import transcription
 from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
-from voiceagent.transports.realtime.protocol.items import InputItem, ItemReference, to_item
+from voiceagent.transports.realtime.protocol.items import (
+    InputItem,
+    ItemReference,
+    WireItem,
+    first_image,
+    to_item,
+    unrecognized_sound,
+)
 from voiceagent.transports.realtime.protocol.limits import APPEND, check_event, check_length
 from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
 from voiceagent.transports.realtime.protocol.session_settings import (
+    FORMATS,
     check_names,
     check_tool_choice,
     merge,
+    show_format,
     to_format,
     to_tools,
 )
@@ -86,13 +98,15 @@ class Decoder:
             case wire.ResponseCancel(response_id=response_id, event_id=event_id):
                 request = ev.ResponseCancelled(response_id, event_id)
             case event:
-                request = self._item_request(event)
+                request = self._item_request(event, settings)
         return request
 
-    def _item_request(self, event: wire.ClientEvent) -> ev.ClientRequest:
+    def _item_request(self, event: wire.ClientEvent, settings: CallSettings) -> ev.ClientRequest:
         match event:
             case wire.ItemCreate(item=item, previous_item_id=previous_id):
-                return ev.ItemCreated(to_item(item, self.new_id), previous_id, event.event_id)
+                _check_image(item, "item", settings)
+                sound = _item_sound(item, settings)
+                return ev.ItemCreated(to_item(item, self.new_id), previous_id, event.event_id, sound)
             case wire.ItemDelete(item_id=item_id):
                 return ev.ItemDeleted(item_id, event.event_id)
             case wire.ItemRetrieve(item_id=item_id):
@@ -146,6 +160,11 @@ class Decoder:
         items: list[Item] = []
         for index, item in enumerate(given):
             if not isinstance(item, ItemReference):
+                _check_image(item, f"response.input[{index}]", self.defaults)
+                for part, _ in unrecognized_sound(item):
+                    place = f"response.input[{index}].content[{part}]"
+                    message = f"{place} has sound but no transcript; create it as an item, and refer to that"
+                    raise RequestError("invalid_value", message, place)
                 items.append(to_item(item, self.new_id))
                 continue
             param = f"response.input[{index}].id"
@@ -210,17 +229,48 @@ def _event_model(document: dict[str, Any], settings: CallSettings) -> type[wire.
     return model
 
 
+def _check_image(item: WireItem, param: str, settings: CallSettings) -> None:
+    """Raise RequestError for a picture where the LLM sees none."""
+    index = first_image(item)
+    if index is not None and not settings.sees_images:
+        place = f"{param}.content[{index}]"
+        message = (
+            f"{place} is a picture, and the LLM of this server does not see (llm.images); allowed: "
+            "'input_text', 'input_audio'"
+        )
+        raise RequestError("invalid_value", message, place)
+
+
+def _item_sound(item: WireItem, settings: CallSettings) -> Samples:
+    """Return the sound of a created item that is to be recognized, [n] at 16 kHz. Raises RequestError."""
+    # sound that does not come in events has a rate of its own, which the API does not know
+    audio_format = FORMATS[show_format(settings.input_format)["type"]]
+    pieces = [
+        _sound(audio, f"item.content[{index}].audio", audio_format)
+        for index, audio in unrecognized_sound(item)
+    ]
+    sound = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
+    if pieces and not len(sound):
+        raise RequestError("invalid_value", "item.content has sound of no length", "item.content")
+    return resample(sound, audio_format.rate_hz, SAMPLE_RATE_HZ)
+
+
 def _append(audio: object, settings: CallSettings) -> AudioAppended:
     if not isinstance(audio, str):
         if audio is None:
             raise RequestError("missing_required_parameter", "audio is missing", "audio")
         raise RequestError("invalid_type", f"audio is {shorten(audio)}; base64 text is needed", "audio")
+    return AudioAppended(_sound(audio, "audio", settings.input_format))
+
+
+def _sound(audio: str, param: str, audio_format: AudioFormat) -> Samples:
+    """Return the samples of base64 text. Raises RequestError."""
     try:
-        return AudioAppended(decode_sound(from_base64(audio), settings.input_format))
+        return decode_sound(from_base64(audio), audio_format)
     except Base64Error as error:
-        raise RequestError("invalid_value", f"audio is not base64: {error}", "audio") from error
+        raise RequestError("invalid_value", f"{param} is not base64: {error}", param) from error
     except ValueError as error:  # half a sample, or characters beyond ASCII
-        raise RequestError("invalid_value", f"audio cannot be read: {error}", "audio") from error
+        raise RequestError("invalid_value", f"{param} cannot be read: {error}", param) from error
 
 
 def _check_format(wanted: wire.ResponseObject, settings: CallSettings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -36,11 +37,13 @@ _UNKNOWN = CallSettings(instructions="", temperature=0.0, turn_detection=None)
 class Encoder:
     """Encodes the events of one call. Pure: the same notifications give the same events.
 
-    settings: those that the client was last notified of, from `session.created` on.
+    settings: those that the client was last notified of, from `session.created` on. expires_at: when the call
+    ends at the latest, Unix seconds.
     """
 
     session_id: str
     conversation_id: str
+    expires_at: int | None = None
     settings: CallSettings = _UNKNOWN
     _responses: dict[str, Response] = field(default_factory=dict)
     _over: OrderedDict[str, Response] = field(default_factory=OrderedDict)
@@ -112,7 +115,7 @@ class Encoder:
             case notify.NotifySettings(settings, created):
                 self.settings = settings
                 kind = "session.created" if created else "session.updated"
-                return ({"type": kind, "session": show_session(self.session_id, settings)},)
+                return ({"type": kind, "session": show_session(self.session_id, settings, self.expires_at)},)
             case _:
                 return (self._single(notification),)
 
@@ -206,7 +209,7 @@ def _transcription(
         return {"type": f"{_TRANSCRIPTION}.failed", **place, "error": error}
     if not notification.final:
         return {"type": f"{_TRANSCRIPTION}.delta", **place, "delta": notification.text}
-    usage = {"type": "duration", "seconds": notification.seconds}
+    usage = {"type": "duration", "seconds": math.ceil(notification.seconds)}
     event = {"type": f"{_TRANSCRIPTION}.completed", **place, "transcript": notification.text, "usage": usage}
     if logprobs:
         event["logprobs"] = logprobs_of(notification.text, notification.logprob)

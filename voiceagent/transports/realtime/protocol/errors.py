@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from reprlib import Repr
 from typing import Any, Self
 
@@ -82,8 +83,28 @@ _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring = 4, 40, 40, 2
 
 def shorten(value: object) -> str:
     """`value` as an error shows it."""
+    value = _without_payload(value)
     shown = _SHORT.repr(value) if isinstance(value, dict | list | str) else repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+PAYLOADS = frozenset({"audio", "image_url"})
+"""Fields with sound or a picture, which no error repeats."""
+_SHOWN = 20
+"""Values of a list or an object that are looked at: no error shows more."""
+
+
+def _without_payload(value: object) -> object:
+    if isinstance(value, list):
+        return [_without_payload(inner) for inner in value[:_SHOWN]]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: f"<{len(inner)} characters>"
+        if name in PAYLOADS and isinstance(inner, str)
+        else _without_payload(inner)
+        for name, inner in islice(value.items(), _SHOWN)
+    }
 
 
 def _path(error: ErrorDetails, document: dict[str, Any], within: tuple[str, ...]) -> str:

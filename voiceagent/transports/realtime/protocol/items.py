@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -46,19 +46,10 @@ class OutputText(_TextPart):
 
 
 class _SoundPart(Wire):
-    """Sound that was said elsewhere. The recognizer hears only live sound, so the words must come with it."""
+    """Sound that was said elsewhere."""
 
     audio: str | None = None
     transcript: str | None = None
-
-    @model_validator(mode="after")
-    def _has_words(self) -> Self:
-        if self.transcript is None:
-            raise PydanticCustomError(
-                "no_transcript",
-                "sound in an item is not recognised: give its transcript, or use input_audio_buffer.append",
-            )
-        return self
 
     @property
     def words(self) -> str:
@@ -66,18 +57,43 @@ class _SoundPart(Wire):
 
 
 class InputAudio(_SoundPart):
-    """Words that the user spoke."""
+    """Words that the user spoke. Sound without a transcript is recognized."""
 
     type: Literal["input_audio"]
 
+    @model_validator(mode="after")
+    def _has_words(self) -> Self:
+        if self.transcript is None and not self.audio:
+            raise PydanticCustomError("no_sound", "audio or transcript is needed")
+        return self
+
+
+class InputImage(Wire):
+    """A picture, for an LLM that sees."""
+
+    type: Literal["input_image"]
+    image_url: Annotated[str, Field(pattern=r"^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$")]
+    detail: Literal["auto", "low", "high"] | None = None
+
+    @property
+    def words(self) -> str:
+        """Nothing: it has none."""
+        return ""
+
 
 class OutputAudio(_SoundPart):
-    """Words that the assistant spoke."""
+    """Words that the assistant spoke. The agent's sound is not recognized: its words must come with it."""
 
     type: Literal["output_audio"]
 
+    @model_validator(mode="after")
+    def _has_words(self) -> Self:
+        if self.transcript is None:
+            raise PydanticCustomError("no_transcript", "transcript is needed")
+        return self
 
-_UserPart = Annotated[InputText | InputAudio, Field(discriminator="type")]
+
+_UserPart = Annotated[InputText | InputAudio | InputImage, Field(discriminator="type")]
 _AssistantPart = Annotated[OutputText | OutputAudio, Field(discriminator="type")]
 
 
@@ -169,16 +185,36 @@ def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
         case ApprovalResponse(approval_request_id=request_id, approve=approve, reason=reason):
             return McpApprovalResponse(item_id, request_id, approve, reason or "")
         case _:
-            text = "\n".join(part.words for part in wire.content)
+            words = (part.words for part in wire.content if not is_without_words(part))
             spoken = any(isinstance(part, _SoundPart) for part in wire.content)
-            return MessageItem(item_id, wire.role, text, spoken)
+            images = tuple(part.image_url for part in wire.content if isinstance(part, InputImage))
+            return MessageItem(item_id, wire.role, "\n".join(words), spoken, images=images)
+
+
+def is_without_words(part: object) -> bool:
+    """Return whether a part of a message is a picture, or sound without words."""
+    return isinstance(part, InputImage) or (isinstance(part, InputAudio) and part.transcript is None)
+
+
+def first_image(wire: WireItem) -> int | None:
+    """Return the index of the first part of a message that is a picture, None where none is."""
+    parts = enumerate(wire.content) if isinstance(wire, UserMessage) else ()
+    return next((index for index, part in parts if isinstance(part, InputImage)), None)
+
+
+def unrecognized_sound(wire: WireItem) -> Iterator[tuple[int, str]]:
+    """Yield the sound of a message that came without words, base64, with the index of its part."""
+    if isinstance(wire, UserMessage):
+        for index, part in enumerate(wire.content):
+            if isinstance(part, InputAudio) and part.audio and part.transcript is None:
+                yield index, part.audio
 
 
 def from_item(item: Item) -> dict[str, Any]:
     """The item as the server shows it. Spoken words have only their transcript: sound is not kept."""
     match item:
         case MessageItem(role=role):
-            body: dict[str, Any] = {"type": "message", "role": role, "content": [_part(item)]}
+            body: dict[str, Any] = {"type": "message", "role": role, "content": _content(item)}
         case ToolCallItem(call=call):
             body = {
                 "type": "function_call",
@@ -187,14 +223,20 @@ def from_item(item: Item) -> dict[str, Any]:
                 "arguments": call.arguments,
             }
         case ToolOutputItem(call_id=call_id, output=output):
-            body = {"type": "function_call_output", "call_id": call_id, "output": output}
+            # as OpenAI sends it: an output has no status
+            return {
+                "id": item.item_id,
+                "type": "function_call_output",
+                "call_id": call_id,
+                "output": output,
+            }
         case _:
             return {"id": item.item_id, **_mcp_body(item)}
-    return {"id": item.item_id, "object": "realtime.item", "status": item.status, **body}
+    return {"id": item.item_id, "status": item.status, **body}
 
 
 def _mcp_body(item: McpItem) -> dict[str, Any]:
-    """What MCP's items have; the protocol gives them no status, nor a name of their kind."""
+    """Return the fields of an MCP item; the protocol gives these no status."""
     match item:
         case McpListItem(server=server):
             return {
@@ -227,6 +269,12 @@ def _tool(tool: ListedTool) -> dict[str, Any]:
 def _error(error: McpError) -> dict[str, Any]:
     body = {"type": error.kind, "message": error.message}
     return body if error.kind == "tool_execution_error" else {**body, "code": error.code}
+
+
+def _content(item: MessageItem) -> list[dict[str, Any]]:
+    """Return the parts of a message. Neither sound nor pictures are sent back."""
+    images: list[dict[str, Any]] = [{"type": "input_image", "detail": "auto"} for _ in item.images]
+    return images if images and not item.text and not item.spoken else [_part(item), *images]
 
 
 def _part(item: MessageItem) -> dict[str, Any]:

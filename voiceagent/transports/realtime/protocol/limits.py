@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic_core import to_json
 
 from voiceagent.transports.limits import EventLimits
-from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.protocol.errors import PAYLOADS, RequestError
 
 APPEND = "input_audio_buffer.append"
 _FEW_COMMAS = 16
-"""More than stand in an append, whose sound, in base64, has none."""
+"""More than stand in an append or in an item with sound, which, in base64, has none."""
 
 
 def check_length(text: str | bytes, limits: EventLimits) -> None:
@@ -34,11 +35,23 @@ def check_size(text: str | bytes, name: str, limits: EventLimits) -> None:
 def check_event(document: dict[str, Any], text: str | bytes, limits: EventLimits) -> None:
     """Refuse an event, read from `text`, that is too much. Raises RequestError."""
     if document.get("type") != APPEND:
-        check_size(text, "the event", limits)
+        # sound and pictures have no other limit than the length of a message
+        longest = limits.max_event_bytes
+        if len(text) > longest and len(text) - sum(map(len, _payloads(document))) > longest:
+            check_size(text, "the event", limits)
     check_values(document, "the event", limits)
     for name in ("session", "response"):
         if isinstance(inner := document.get(name), dict):
             check_object(inner, name, limits)
+
+
+def _payloads(document: dict[str, Any]) -> Iterator[str]:
+    """Yield the sound and the pictures of an item."""
+    item = document.get("item")
+    content = item.get("content") if isinstance(item, dict) else None
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict):
+            yield from (part[name] for name in PAYLOADS if isinstance(part.get(name), str))
 
 
 def check_object(given: dict[str, Any], name: str, limits: EventLimits) -> None:

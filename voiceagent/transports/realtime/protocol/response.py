@@ -20,7 +20,7 @@ from voiceagent.conversation.notifications import (
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.transports.realtime.protocol.errors import public_reason
 from voiceagent.transports.realtime.protocol.items import from_item
-from voiceagent.transports.realtime.protocol.session_settings import show_format
+from voiceagent.transports.realtime.protocol.session_settings import show_format, show_voice
 
 ServerEvent = dict[str, Any]
 """A server event; `event_id` is added last, by the encoder."""
@@ -68,8 +68,6 @@ class Response:
     def begin(self) -> Iterator[ServerEvent]:
         """The response exists."""
         yield {"type": "response.created", "response": self._object("in_progress")}
-        # The protocol tells the limits whenever a response begins; this server has none.
-        yield {"type": "rate_limits.updated", "rate_limits": []}
 
     def text(self, notification: NotifyResponseText) -> Iterator[ServerEvent]:
         """More words of the message."""
@@ -186,14 +184,14 @@ class Response:
 
     def _item_done(self, item: dict[str, Any], index: int, previous_id: str | None) -> Iterator[ServerEvent]:
         self.output[index] = item
+        if self.started.in_conversation:
+            yield {"type": "conversation.item.done", "previous_item_id": previous_id, "item": item}
         yield {
             "type": "response.output_item.done",
             "response_id": self.started.response_id,
             "output_index": index,
             "item": item,
         }
-        if self.started.in_conversation:
-            yield {"type": "conversation.item.done", "previous_item_id": previous_id, "item": item}
 
     def _part_event(self, kind: str, **fields: Any) -> ServerEvent:
         assert self.message is not None
@@ -211,7 +209,7 @@ class Response:
 
     def _object(self, status: str) -> dict[str, Any]:
         started, settings = self.started, self.settings
-        output = {"format": show_format(settings.output_format), "voice": settings.voice}
+        output = {"format": show_format(settings.output_format), "voice": show_voice(settings)}
         return {
             "object": "realtime.response",
             "id": started.response_id,
@@ -220,7 +218,7 @@ class Response:
             "output": list(self.output),
             "conversation_id": self.conversation_id if started.in_conversation else None,
             "output_modalities": [started.modality],
-            "max_output_tokens": "inf" if started.max_tokens is None else started.max_tokens,
+            "max_output_tokens": started.max_tokens or settings.max_output_tokens or "inf",
             "audio": {"output": output},
             "usage": None,
             "metadata": started.metadata or None,
@@ -247,8 +245,13 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "input_token_details": {
             "text_tokens": usage.prompt_tokens,
             "audio_tokens": 0,
+            "image_tokens": 0,
             "cached_tokens": usage.cached_tokens,
-            "cached_tokens_details": {"text_tokens": usage.cached_tokens, "audio_tokens": 0},
+            "cached_tokens_details": {
+                "text_tokens": usage.cached_tokens,
+                "audio_tokens": 0,
+                "image_tokens": 0,
+            },
         },
         "output_token_details": {"text_tokens": usage.completion_tokens, "audio_tokens": 0},
     }

@@ -7,32 +7,22 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PlainValidator
 from pydantic_core import PydanticCustomError
 
-from voiceagent.conversation.settings import Eagerness, Modality
+from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, Eagerness, Modality, TokenLimit
 from voiceagent.transports.realtime.protocol.errors import Wire
 
-MAX_OUTPUT_TOKENS = 4096
-"""The protocol's upper bound, and what "inf" is taken for."""
 
-
-def _output_tokens(given: object) -> int | None:
+def _output_tokens(given: object) -> TokenLimit | None:
     if given is None or (type(given) is int and 1 <= given <= MAX_OUTPUT_TOKENS):
         return given
     if given == "inf":
-        return MAX_OUTPUT_TOKENS
+        return "inf"
     raise PydanticCustomError("output_tokens", 'allowed: 1 to 4096, or "inf"')
 
 
-def _speed(given: object) -> float | None:
-    if given is None or (type(given) in (int, float) and given == 1):
-        return given and 1.0
-    raise PydanticCustomError("speed", "allowed: 1.0; the server's voice has one speed")
-
-
-def _voice(given: object) -> str | None:
-    if isinstance(given, dict) and given.keys() == {"id"}:
-        given = given["id"]
-    if given is None or (isinstance(given, str) and given):
-        return given
+def _voice(given: object) -> str | dict[str, str] | None:
+    name = given["id"] if isinstance(given, dict) and given.keys() == {"id"} else given
+    if given is None or (isinstance(name, str) and name):
+        return given if isinstance(given, str | dict) else None
     raise PydanticCustomError("voice", 'allowed: a name, or {"id": name}')
 
 
@@ -62,9 +52,9 @@ def _prompt(given: object) -> None:
         raise PydanticCustomError("prompt", "allowed: null; no prompts are kept here, give instructions")
 
 
-OutputTokens = Annotated[int | None, PlainValidator(_output_tokens)]
-Speed = Annotated[float | None, PlainValidator(_speed)]
-Voice = Annotated[str | None, PlainValidator(_voice)]
+OutputTokens = Annotated[TokenLimit | None, PlainValidator(_output_tokens)]
+Speed = Annotated[float, Field(ge=0.25, le=1.5)]
+Voice = Annotated[str | dict[str, str] | None, PlainValidator(_voice)]
 ToolChoice = Annotated[str | None, PlainValidator(_tool_choice)]
 OutputModalities = Annotated[Modality | None, PlainValidator(_modality)]
 Prompt = Annotated[None, PlainValidator(_prompt)]
@@ -92,9 +82,9 @@ class ServerVad(Wire):
     """The turn ends after a silence."""
 
     type: Literal["server_vad"]
-    threshold: Annotated[float, Field(gt=0, lt=1)] | None = None
+    threshold: Annotated[float, Field(ge=0, le=1)] | None = None
     prefix_padding_ms: Annotated[int, Field(ge=0, le=1000)] | None = None
-    silence_duration_ms: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    silence_duration_ms: Annotated[int, Field(ge=0, le=10_000)] | None = None
     idle_timeout_ms: _Milliseconds | None = None
     create_response: bool | None = None
     interrupt_response: bool | None = None
@@ -137,11 +127,11 @@ class AudioInput(Wire):
 
 
 class AudioOutput(Wire):
-    """`audio.output`. The voice is the server's; the name is kept and shown."""
+    """`audio.output`. The voice is the server's: its name is only shown. speed: 1.0 is the voice's own."""
 
     format: Format | None = None
     voice: Voice = None
-    speed: Speed = None
+    speed: Speed | None = None
 
 
 class Audio(Wire):

@@ -2,12 +2,13 @@
 
 A field that is left out keeps its value; null sets it back to what the server began the call with, except
 where the protocol gives null a meaning of its own (`turn_detection`, `transcription`, `noise_reduction`).
-What the server shows is what is in effect: hints that change nothing here (noise reduction, tracing,
-truncation, reasoning, the transcription's model) are accepted and not shown.
+Hints that change nothing here (the transcription's model, noise reduction, tracing, truncation, reasoning)
+are accepted and shown as they were sent, as clients compare what they asked for with what is shown.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -44,6 +45,12 @@ FORMATS = {
     "audio/pcma": AudioFormat.PCMA,
 }
 """What sound may be on the wire, by the API's names."""
+TRANSCRIPTION, NOISE_REDUCTION = "audio.input.transcription", "audio.input.noise_reduction"
+VOICE = "audio.output.voice"
+SHOWN_IF_SENT = ("parallel_tool_calls", "reasoning")
+"""Fields of the session that OpenAI's server leaves out where a client has not set them."""
+ECHOED = (TRANSCRIPTION, NOISE_REDUCTION, VOICE, "tracing", "truncation", *SHOWN_IF_SENT)
+"""Fields of the session that are shown as they were sent."""
 _FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()} | {
     AudioFormat.PCM_16K: "audio/pcm"  # of sound that does not come in events; the API knows no such rate
 }
@@ -74,6 +81,7 @@ def merge(update: AnySession, settings: CallSettings, defaults: CallSettings) ->
     ):
         if name in given:
             changes[field] = _or(getattr(update, name), getattr(defaults, field))
+    changes["echoed"] = echo(update, settings.echoed)
     if "tools" in given:
         tools = update.tools
         changes["tools"] = defaults.tools if tools is None else to_tools(tools, "session.tools")
@@ -146,7 +154,7 @@ def to_format(wire: Format) -> AudioFormat:
 def _merge_transcription(
     update: TranscriptionSession, settings: CallSettings, defaults: CallSettings
 ) -> CallSettings:
-    changes = _include_changes(update)
+    changes = _include_changes(update) | {"echoed": echo(update, settings.echoed)}
     if update.audio is not None and update.audio.input is not None:
         changes |= _input_changes(update.audio.input, settings, defaults)
     return replace(settings, **changes).as_transcription()
@@ -176,7 +184,9 @@ def _output_changes(update: AudioOutput, defaults: CallSettings) -> dict[str, An
     if "format" in given:
         changes["output_format"] = to_format(update.format) if update.format else defaults.output_format
     if "voice" in given:
-        changes["voice"] = _or(update.voice, defaults.voice)
+        changes["voice"] = _or(voice_name(update.voice), defaults.voice)
+    if "speed" in given:
+        changes["speed"] = _or(update.speed, defaults.speed)
     return changes
 
 
@@ -198,6 +208,27 @@ def _merge_detection(
     return replace(base, **changes)
 
 
+def voice_name(voice: str | dict[str, str] | None) -> str | None:
+    """Return the name of a voice that is given by name or as an object with its id."""
+    return voice["id"] if isinstance(voice, dict) else voice
+
+
+def echo(update: AnySession, echoed: dict[str, str]) -> dict[str, str]:
+    """Return `echoed` with what `update` sets that is only shown; what it sets to null is left out."""
+    sent = update.model_dump(mode="json", exclude_unset=True)
+    changed = dict(echoed)
+    for path in ECHOED:
+        place: Any = sent
+        *within, name = path.split(".")
+        for part in within:
+            place = place.get(part) or {}
+        if name in place:
+            changed.pop(path, None)
+            if place[name] is not None:
+                changed[path] = json.dumps(place[name])
+    return changed
+
+
 def _or(value: _Value | None, default: _Value) -> _Value:
     return default if value is None else value
 
@@ -205,12 +236,16 @@ def _or(value: _Value | None, default: _Value) -> _Value:
 # ---- what the server shows
 
 
-def show_session(session_id: str, settings: CallSettings) -> dict[str, Any]:
-    """The session object of `session.created` and `session.updated`."""
+def show_session(session_id: str, settings: CallSettings, expires_at: int | None = None) -> dict[str, Any]:
+    """Return the session object of `session.created` and `session.updated`.
+
+    expires_at: when the call ends at the latest, Unix seconds; 0 for a session that has not begun.
+    """
+    echoed = {path: json.loads(value) for path, value in settings.echoed.items()}
     audio_input = {
         "format": show_format(settings.input_format),
-        "noise_reduction": None,
-        "transcription": {} if settings.transcribe else None,
+        "noise_reduction": echoed.get(NOISE_REDUCTION),
+        "transcription": _show_transcription(settings, echoed),
         "turn_detection": _show_detection(settings.turn_detection),
     }
     if settings.only_transcribes:
@@ -226,22 +261,40 @@ def show_session(session_id: str, settings: CallSettings) -> dict[str, Any]:
             "input": audio_input,
             "output": {
                 "format": show_format(settings.output_format),
-                "voice": settings.voice,
-                "speed": 1.0,
+                "voice": show_voice(settings),
+                "speed": settings.speed,
             },
         },
         "tools": [*map(_show_tool, settings.tools), *map(show_server, settings.mcp_servers)],
         "tool_choice": _show_tool_choice(settings.tool_choice),
-        "max_output_tokens": "inf" if settings.max_output_tokens is None else settings.max_output_tokens,
-        "tracing": None,
+        "max_output_tokens": settings.max_output_tokens or "inf",
+        "tracing": echoed.get("tracing"),
+        "truncation": echoed.get("truncation", "auto"),
+        "prompt": None,
+        "expires_at": expires_at,
+        "include": [LOGPROBS] if settings.logprobs else None,
     }
+    shown |= {name: echoed[name] for name in SHOWN_IF_SENT if name in echoed}
     if settings.temperature:
         shown["temperature"] = settings.temperature
-    if settings.logprobs:
-        shown["include"] = [LOGPROBS]
     if settings.latency_events:
         shown["voiceagent"] = {"latency": True}
     return shown
+
+
+def show_voice(settings: CallSettings) -> str | dict[str, str]:
+    """Return the voice as the client named it: by its name, or as an object with its id."""
+    sent = json.loads(settings.echoed.get(VOICE, "null"))
+    # an agent that took the call over may have brought a voice of its own
+    return sent if voice_name(sent) == settings.voice else settings.voice
+
+
+def _show_transcription(settings: CallSettings, echoed: dict[str, Any]) -> dict[str, Any] | None:
+    if not settings.transcribe:
+        return None
+    # clients of other projects want a name: the server's recognizer transcribes, whatever model is named
+    unset = {"model": "voiceagent", "language": None, "prompt": None}
+    return unset | {name: value for name, value in echoed.get(TRANSCRIPTION, {}).items() if value is not None}
 
 
 def show_format(audio_format: AudioFormat) -> dict[str, Any]:

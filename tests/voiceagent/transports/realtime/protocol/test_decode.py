@@ -131,12 +131,108 @@ def test_spoken_words_come_with_their_transcript() -> None:
     assert item == MessageItem("item_1", "user", "hello", spoken=True)
 
 
-def test_sound_in_an_item_without_a_transcript_is_refused() -> None:
-    item = {"type": "message", "role": "user", "content": [{"type": "input_audio", "audio": "AAAA"}]}
+def sound_item(*audio: str, **fields: Any) -> dict[str, Any]:
+    content = [{"type": "input_audio", "audio": one} for one in audio]
+    return {"type": "message", "role": "user", "content": content} | fields
+
+
+@pytest.mark.parametrize("audio_format", FORMATS.values(), ids=FORMATS)
+def test_sound_in_an_item_is_in_the_format_of_the_call(audio_format: AudioFormat) -> None:
+    second = np.full(audio_format.rate_hz, 1000, np.int16)
+    audio = base64.b64encode(encode(second, audio_format)).decode()
+    request = sent(
+        call_settings(input_format=audio_format),
+        type="conversation.item.create",
+        item=sound_item(audio, audio),
+    )
+    assert isinstance(request, ev.ItemCreated)
+    assert request.item == MessageItem("item_1", "user", "", spoken=True)
+    assert len(request.sound) == 2 * 16_000
+    assert abs(int(np.median(request.sound)) - 1000) < 40
+
+
+def test_text_beside_sound_in_an_item_stands_before_its_words() -> None:
+    item = sound_item("AAA=")
+    item["content"].insert(0, {"type": "input_text", "text": "She said:"})
+    request = sent(type="conversation.item.create", item=item)
+    assert isinstance(request, ev.ItemCreated)
+    assert request.item == MessageItem("item_1", "user", "She said:", spoken=True)
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        (
+            {"type": "input_audio", "audio": "c2VjcmV0c2VjcmV0c2VjcmV0!"},
+            "item.content[0].audio is not base64",
+        ),
+        ({"type": "input_audio"}, "audio or transcript is needed"),
+        ({"type": "input_audio", "audio": ""}, "audio or transcript is needed"),
+        (
+            {"type": "input_audio", "audio": "c2VjcmV0c2VjcmV0c2VjcmV0", "rate": 8000},
+            "there is no such field",
+        ),
+        ({"type": "output_audio", "audio": "c2VjcmV0c2VjcmV0c2VjcmV0"}, "content[0]"),
+    ],
+)
+def test_an_error_about_sound_does_not_repeat_it(part: dict[str, Any], said: str) -> None:
+    error = mistake(type="conversation.item.create", item=sound_item() | {"content": [part]})
+    assert said in error.message
+    assert "c2Vj" not in error.message
+
+
+def test_the_agents_own_sound_needs_its_words() -> None:
+    item = {
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "output_audio", "audio": "c2VjcmV0"}],
+    }
     error = mistake(type="conversation.item.create", item=item)
-    assert (error.code, error.param) == ("invalid_value", "item.content[0]")
-    assert "transcript" in error.message
-    assert "input_audio_buffer.append" in error.message
+    assert "transcript is needed" in error.message and "c2VjcmV0" not in error.message
+
+
+def test_sound_in_the_input_of_one_response_is_to_be_created_as_an_item() -> None:
+    error = mistake(type="response.create", response={"input": [sound_item("AAAA")]})
+    assert error.param == "response.input[0].content[0]"
+
+
+PICTURE = "data:image/png;base64,iVBORw0KGgo="
+LOOK = [{"type": "input_text", "text": "What is this?"}, {"type": "input_image", "image_url": PICTURE}]
+
+
+def test_a_picture_goes_to_an_llm_that_sees() -> None:
+    item = {"type": "message", "role": "user", "content": LOOK}
+    request = sent(call_settings(sees_images=True), type="conversation.item.create", item=item)
+    assert isinstance(request, ev.ItemCreated)
+    assert request.item == MessageItem("item_1", "user", "What is this?", images=(PICTURE,))
+
+
+@pytest.mark.parametrize(
+    ("event", "place"),
+    [
+        ({"type": "conversation.item.create", "item": {"content": LOOK}}, "item.content[1]"),
+        (
+            {"type": "response.create", "response": {"input": [{"content": LOOK}]}},
+            "response.input[0].content[1]",
+        ),
+    ],
+)
+def test_a_picture_for_an_llm_that_does_not_see_is_refused(event: dict[str, Any], place: str) -> None:
+    for message in (event.get("item"), *event.get("response", {}).get("input", ())):
+        if message is not None:
+            message |= {"type": "message", "role": "user"}
+    error = mistake(**event)
+    assert (error.code, error.param) == ("invalid_value", place)
+    assert "does not see (llm.images)" in error.message and "iVBOR" not in error.message
+
+
+@pytest.mark.parametrize(
+    "url", ["https://shop.example/a.png", "data:text/html;base64,AAAA", "data:image/png,x"]
+)
+def test_a_picture_comes_in_the_event(url: str) -> None:
+    item = {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": url}]}
+    error = mistake(settings=call_settings(sees_images=True), type="conversation.item.create", item=item)
+    assert error.param == "item.content[0].image_url"
 
 
 def test_a_function_call_and_its_output_are_items() -> None:

@@ -100,11 +100,11 @@ def test_a_missing_field_is_named_by_its_path(fields: dict[str, Any], param: str
         (
             {
                 "type": "conversation.item.create",
-                "item": {"type": "message", "role": "user", "content": [{"type": "input_image"}]},
+                "item": {"type": "message", "role": "user", "content": [{"type": "input_video"}]},
             },
             "invalid_value",
             "item.content[0].type",
-            "'input_image'; allowed: 'input_text', 'input_audio'",
+            "'input_video'; allowed: 'input_text', 'input_audio'",
         ),
         (
             {"type": "response.create", "response": {"metadata": {"a": 1}}},

@@ -44,7 +44,6 @@ def test_a_spoken_response_is_the_protocols_sequence() -> None:
     events += wire.notify(ended())
     assert kinds(events) == [
         "response.created",
-        "rate_limits.updated",
         "response.output_item.added",
         "conversation.item.added",
         "response.content_part.added",
@@ -55,21 +54,21 @@ def test_a_spoken_response_is_the_protocols_sequence() -> None:
         "response.output_audio.done",
         "response.output_audio_transcript.done",
         "response.content_part.done",
-        "response.output_item.done",
         "conversation.item.done",
+        "response.output_item.done",
         "response.done",
     ]
 
 
 def test_a_written_response_has_text_in_place_of_sound() -> None:
     events = Wire().notify(started("text"), said("Hello."), ended())
-    assert kinds(events)[4:] == [
+    assert kinds(events)[3:] == [
         "response.content_part.added",
         "response.output_text.delta",
         "response.output_text.done",
         "response.content_part.done",
-        "response.output_item.done",
         "conversation.item.done",
+        "response.output_item.done",
         "response.done",
     ]
     assert events[-1]["response"]["output"][0]["content"] == [{"type": "output_text", "text": "Hello."}]
@@ -86,7 +85,6 @@ def test_a_response_shows_all_that_was_said_and_what_it_cost() -> None:
     assert response["output"] == [
         {
             "id": "item_9",
-            "object": "realtime.item",
             "type": "message",
             "role": "assistant",
             "status": "completed",
@@ -116,19 +114,19 @@ def test_a_response_beside_the_conversation_adds_no_item_to_it() -> None:
 def test_a_tool_call_is_complete_only_when_it_is_done() -> None:
     call = notify.NotifyToolCall("resp_1", "item_9", None, WEATHER)
     events = Wire().notify(started(), call, ended())
-    assert kinds(events)[2:] == [
+    assert kinds(events)[1:] == [
         "response.output_item.added",
         "conversation.item.added",
         "response.function_call_arguments.delta",
         "response.function_call_arguments.done",
-        "response.output_item.done",
         "conversation.item.done",
+        "response.output_item.done",
         "response.done",
     ]
-    added, done = events[2]["item"], events[6]["item"]
+    added, done = events[1]["item"], events[6]["item"]
     assert (added["status"], added["arguments"]) == ("in_progress", "")
     assert (done["status"], done["arguments"], done["call_id"]) == ("completed", WEATHER.arguments, "call_1")
-    assert events[5]["name"] == "weather"
+    assert events[4]["name"] == "weather"
 
 
 def test_a_tool_can_run_while_the_response_is_still_spoken() -> None:
@@ -136,8 +134,8 @@ def test_a_tool_can_run_while_the_response_is_still_spoken() -> None:
     events = wire.notify(
         started(), said("Let me see."), notify.NotifyToolCall("resp_1", "item_10", None, WEATHER)
     )
-    assert kinds(events)[-2] == "response.output_item.done"
-    assert events[-2]["output_index"] == 1
+    assert kinds(events)[-1] == "response.output_item.done"
+    assert events[-1]["output_index"] == 1
     wire.play("resp_1")
     events = wire.notify(ended())
     assert [item["type"] for item in events[-1]["response"]["output"]] == ["message", "function_call"]

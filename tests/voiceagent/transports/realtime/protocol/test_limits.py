@@ -90,6 +90,15 @@ def test_appended_sound_may_be_longer_than_other_events():
     decode({"event_id": "one", "audio": "AAAA" * 100_000, "type": "input_audio_buffer.append"})
 
 
+def test_sound_in_items_may_be_longer_than_other_events():
+    item = {
+        "type": "message",
+        "role": "user",
+        "content": [{"type": "input_audio", "audio": "AAAA" * 100_000}],
+    }
+    decode({"type": "conversation.item.create", "item": item})
+
+
 @pytest.mark.parametrize(
     ("event", "values"),
     [

@@ -121,8 +121,8 @@ def test_the_output_of_a_call_comes_when_its_response_is_over() -> None:
     ended = call.feed(ev.ToolFinished("call_1", "done", "4 in stock", reply=False))
     assert kinds(ended) == [
         "response.mcp_call.completed",
-        "response.output_item.done",
         "conversation.item.done",
+        "response.output_item.done",
     ]
     item = ended[-1]["item"]
     assert (item["type"], item["server_label"], item["output"]) == ("mcp_call", "shop", "4 in stock")

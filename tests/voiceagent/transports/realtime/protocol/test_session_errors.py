@@ -57,7 +57,8 @@ from session_updates import WEATHER, detection, input_, mistake, output, updated
             "allowed: null; no prompts are kept",
         ),
         ({"include": ["everything"]}, "invalid_value", "session.include[0]", "'everything'"),
-        (output(speed=1.5), "invalid_value", "session.audio.output.speed", "1.5: allowed: 1.0"),
+        (output(speed=0.2), "invalid_value", "session.audio.output.speed", "greater than or equal to 0.25"),
+        (output(speed=1.6), "invalid_value", "session.audio.output.speed", "less than or equal to 1.5"),
         (output(voice=3), "invalid_value", "session.audio.output.voice", "3"),
         (
             input_(format={"type": "audio/pcm", "rate": 16_000}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,8 +62,10 @@ def test_a_response_is_spoken_or_written() -> None:
     assert updated(output_modalities=["audio"]).output_modality == "audio"
 
 
-def test_endless_output_is_the_protocols_most() -> None:
-    assert updated(max_output_tokens="inf").max_output_tokens == 4096
+def test_endless_output_is_shown_as_it_was_sent() -> None:
+    endless = updated(max_output_tokens="inf")
+    assert show_session("s", endless)["max_output_tokens"] == "inf"
+    assert show_session("s", updated(max_output_tokens=4096))["max_output_tokens"] == 4096
     assert updated(max_output_tokens=50).max_output_tokens == 50
 
 
@@ -92,22 +95,65 @@ def test_transcripts_are_on_unless_null() -> None:
     assert not updated(off, instructions="x").transcribe
 
 
-def test_hints_without_effect_are_accepted() -> None:
-    settings = updated(
-        tracing="auto",
-        truncation="auto",
-        parallel_tool_calls=True,
-        reasoning={"effort": "low"},
-        audio={"input": {"noise_reduction": {"type": "near_field"}}},
-    )
-    assert settings == OPERATOR
+HINTS: dict[str, Any] = {
+    "tracing": "auto",
+    "truncation": {"type": "retention_ratio", "retention_ratio": 0.8},
+    "parallel_tool_calls": False,
+    "reasoning": {"effort": "low"},
+}
+
+
+def test_hints_without_effect_are_shown_as_they_were_sent() -> None:
+    settings = updated(**HINTS, **input_(noise_reduction={"type": "near_field"}))
+    assert replace(settings, echoed={}) == OPERATOR
+    shown = show_session("s", updated(settings, instructions="Be brief."))
+    assert {name: shown[name] for name in HINTS} == HINTS
+    assert shown["audio"]["input"]["noise_reduction"] == {"type": "near_field"}
+
+
+def test_null_takes_back_a_hint() -> None:
+    settings = updated(**HINTS, **input_(noise_reduction={"type": "near_field"}))
+    settings = updated(settings, **dict.fromkeys(HINTS), **input_(noise_reduction=None))
+    assert show_session("s", settings) == show_session("s", OPERATOR)
+
+
+def test_a_transcription_is_shown_as_it_was_sent_with_null_for_the_rest() -> None:
+    settings = updated(**input_(transcription={"model": "whisper-1", "language": "en"}))
+    shown = {"model": "whisper-1", "language": "en", "prompt": None}
+    assert show_session("s", settings)["audio"]["input"]["transcription"] == shown
+    unnamed = updated(settings, **input_(transcription={}))
+    assert show_session("s", unnamed)["audio"]["input"]["transcription"]["model"] == "voiceagent"
+    again = updated(settings, **input_(transcription=None))
+    assert show_session("s", again)["audio"]["input"]["transcription"] is None
+
+
+def test_a_voice_is_shown_as_it_was_sent_until_an_agent_brings_its_own() -> None:
+    settings = updated(**output(voice={"id": "voice_1"}))
+    assert show_session("s", settings)["audio"]["output"]["voice"] == {"id": "voice_1"}
+    handed = settings.handed_to("Billing", (), None, "marin")
+    assert show_session("s", handed)["audio"]["output"]["voice"] == "marin"
+
+
+def test_what_a_client_has_not_set_is_shown_as_openai_shows_it() -> None:
+    shown = show_session("s", OPERATOR, 1_785_217_650)
+    unset = {"tracing": None, "truncation": "auto", "prompt": None, "include": None}
+    assert {name: shown[name] for name in unset} == unset
+    assert shown["expires_at"] == 1_785_217_650
+    assert not {"parallel_tool_calls", "reasoning"} & shown.keys()
+
+
+@pytest.mark.parametrize("speed", [0.25, 1, 1.5])
+def test_the_voice_may_be_slower_or_faster(speed: float) -> None:
+    settings = updated(**output(speed=speed))
+    assert settings.speed == speed
+    assert show_session("s", settings)["audio"]["output"]["speed"] == speed
 
 
 def test_logprobs_are_asked_for_and_shown() -> None:
     on = updated(include=["item.input_audio_transcription.logprobs"])
     assert on.logprobs
     assert show_session("s", on)["include"] == ["item.input_audio_transcription.logprobs"]
-    assert "include" not in show_session("s", OPERATOR)
+    assert show_session("s", OPERATOR)["include"] is None
 
 
 def test_latency_events_are_asked_for_in_an_object_of_our_own() -> None:
@@ -120,6 +166,12 @@ def test_latency_events_are_asked_for_in_an_object_of_our_own() -> None:
 
 
 # ---- turn detection
+
+
+def test_a_threshold_and_a_silence_of_zero_are_taken() -> None:
+    taken = updated(**detection(type="server_vad", threshold=0, silence_duration_ms=0)).turn_detection
+    assert taken is not None
+    assert (taken.threshold, taken.silence_s) == (0.0, 0.0)
 
 
 def test_milliseconds_become_seconds() -> None:
@@ -217,12 +269,7 @@ _SETTINGS = st.builds(
 @given(_SETTINGS)
 def test_a_session_that_is_shown_and_sent_back_is_the_same(settings: CallSettings) -> None:
     shown = show_session("sess_1", settings)
-    del shown["id"], shown["object"]
-    assert update(json.dumps({"type": "session.update", "session": shown}), OPERATOR) == settings
-
-
-def test_what_is_not_done_is_not_shown() -> None:
-    settings = updated(tracing="auto", **input_(noise_reduction={"type": "far_field"}))
-    shown = show_session("sess_1", settings)
-    assert shown["tracing"] is None
-    assert shown["audio"]["input"]["noise_reduction"] is None
+    del shown["id"], shown["object"], shown["expires_at"]
+    again = update(json.dumps({"type": "session.update", "session": shown}), OPERATOR)
+    assert replace(again, echoed={}) == settings
+    assert show_session("sess_1", again) == show_session("sess_1", settings)

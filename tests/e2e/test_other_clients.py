@@ -1,0 +1,145 @@
+"""Clients of other projects, unmodified: each calls this server as it calls OpenAI, and gets no error.
+
+What npm or pip installs for one is kept in `build/`; where that cannot be had, its test is skipped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recordings import recorded
+from served import served
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = Path(__file__).parent / "clients"
+BUILD = ROOT / "build/clients"
+PATIENCE_S = 110
+AI_SDK = ("ai@7.0.173", "@ai-sdk/openai@4.0.118", "ws@8.23.0")
+
+long = pytest.mark.skipif(
+    os.environ.get("VOICEAGENT_LONG_TESTS") != "1", reason="takes minutes: set VOICEAGENT_LONG_TESTS=1"
+)
+pytestmark = pytest.mark.xdist_group("clients")
+
+
+@asynccontextmanager
+async def serving_tools(folder: Path) -> AsyncIterator[str]:
+    """A server whose LLM calls the first tool, and then says what that answered."""
+    for engines in (ROOT / "tests/bench/fixed_engines.py", ROOT / "tests/e2e/tool_engine.py"):
+        shutil.copy(engines, folder)
+    text = (ROOT / "tests/bench/fixed.toml").read_text()
+    before, after = text.split("[llm]")
+    config = folder / "served.toml"
+    config.write_text(
+        f'{before}[llm]\nengine = "tool_engine:ToolLlm"\n\n[synthesizer]{after.split("[synthesizer]")[1]}'
+    )
+    async with served(config) as address:
+        yield address
+
+
+def npm_folder(*packages: str) -> Path:
+    """Return a folder with these packages; skip the test where there are none to be had."""
+    if shutil.which("npm") is None:
+        pytest.skip("npm is not installed")
+    folder = BUILD / packages[0].replace("/", "+")
+    if not (folder / "installed").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _install(["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), *packages])
+        (folder / "installed").touch()
+    return folder
+
+
+def python_of(*packages: str) -> Path:
+    """Return the Python of an environment with these packages; skip the test where there are none."""
+    folder = BUILD / re.sub(r"\[.*\]|=", "", packages[0])
+    if not (folder / "installed").exists():
+        _install([sys.executable, "-m", "venv", str(folder)])
+        _install([str(folder / "bin/pip"), "install", "-q", *packages])
+        (folder / "installed").touch()
+    return folder / "bin/python"
+
+
+def _install(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"{' '.join(command)} failed: {done.stderr[-300:]}")
+
+
+def sound_file(folder: Path) -> Path:
+    """Return a file in which a person says "go forward ten meters", PCM at 24 kHz."""
+    path = folder / "goforward.pcm"
+    path.write_bytes(recorded("goforward.wav", 24_000).tobytes())
+    return path
+
+
+async def ran(*command: str | Path, cwd: Path | None = None) -> dict[str, Any]:
+    """Run a client; return the object in the last line of what it prints."""
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=cwd, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert process.returncode == 0, err.decode()[-3000:]
+    result: dict[str, Any] = json.loads(out.decode().strip().splitlines()[-1])
+    return result
+
+
+async def test_the_ai_sdk_speaks_in_items_and_calls_a_tool(tmp_path: Path) -> None:
+    folder = npm_folder(*AI_SDK)
+    script = shutil.copy(CLIENTS / "ai_sdk_caller.mjs", folder)
+    async with serving_tools(tmp_path) as address:
+        came = await ran("node", script, address, sound_file(tmp_path), cwd=folder)
+    assert not came["errors"]
+    assert came["heard"] == ["Could you help me with something?"]
+    assert came["tools"] == [["weather", {"city": "Bonn"}]]
+    assert came["said"] == ["It says sunny."]
+    assert set(came["unknown"]) <= {
+        "conversation.item.done",
+        "conversation.item.input_audio_transcription.delta",
+    }
+
+
+@long
+@pytest.mark.parametrize("kind", ["websocket", "webrtc"])
+async def test_semantic_kernel_runs_a_plugin(tmp_path: Path, kind: str) -> None:
+    python = python_of("semantic-kernel[realtime]==1.45.0")
+    async with serving_tools(tmp_path) as address:
+        came = await ran(python, CLIENTS / "semantic_kernel_caller.py", address, kind)
+    assert not came["errors"]
+    assert (came["asked"], came["said"]) == (["Bonn"], "It says sunny.")
+
+
+@long
+async def test_livekits_session_calls_a_tool_truncates_and_edits_the_history(tmp_path: Path) -> None:
+    python = python_of("livekit-plugins-openai==1.8.9", "livekit-agents==1.8.9")
+    async with serving_tools(tmp_path) as address:
+        came = await ran(python, CLIENTS / "livekit_caller.py", address, sound_file(tmp_path))
+    assert not came["errors"]
+    assert came["tools"] == ["weather"]
+    assert came["truncated"] >= 1
+
+
+@long
+async def test_pipecats_service_calls_a_tool_and_is_interrupted(tmp_path: Path) -> None:
+    python = python_of("pipecat-ai[openai,websockets-base]==1.14.0")
+    async with serving_tools(tmp_path) as address:
+        came = await ran(python, CLIENTS / "pipecat_caller.py", address, sound_file(tmp_path))
+    assert not came["errors"]
+    assert came["tools"] >= 1
+    assert came["interruptions"] >= 1
+    assert "sunny" in came["said"]

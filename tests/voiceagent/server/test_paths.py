@@ -1,0 +1,66 @@
+"""Paths that are not quite the server's: what is meant is served, else the answer says what there is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fixed_config import write_config
+
+from voiceagent.server.app import create_app
+
+SDP = {"content-type": "application/sdp"}
+
+
+@pytest.fixture
+async def http(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    config = write_config(tmp_path, 'allowed_origins = ["https://shop.example"]')
+    transport = httpx.ASGITransport(create_app(config))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def refusal(answer: httpx.Response) -> dict[str, Any]:
+    assert answer.status_code == 404
+    error: dict[str, Any] = answer.json()["error"]
+    assert (error["type"], error["code"]) == ("invalid_request_error", "not_found")
+    return error
+
+
+@pytest.mark.parametrize("path", ["/v1//realtime/client_secrets", "//v1/realtime//client_secrets"])
+async def test_several_slashes_mean_the_same_as_one(http: httpx.AsyncClient, path: str) -> None:
+    answer = await http.post(f"http://127.0.0.1{path}", json={})
+    assert answer.status_code == 200
+    assert answer.json()["value"].startswith("ek_")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+@pytest.mark.parametrize("path", ["/v1/nothing", "/v1/models", "/v1//nothing/at/all"])
+async def test_an_unknown_path_of_the_api_is_answered_with_what_there_is(
+    http: httpx.AsyncClient, method: str, path: str
+) -> None:
+    message = refusal(await http.request(method, path))["message"]
+    assert f"{method} '{path.replace('//', '/')}' is not there" in message
+    for there in ("WebSocket at /v1/realtime", "POST /v1/realtime/calls", "POST /v1/realtime/client_secrets"):
+        assert there in message
+
+
+async def test_a_post_without_the_version_is_answered_with_what_there_is(http: httpx.AsyncClient) -> None:
+    assert (
+        "POST /v1/realtime/client_secrets" in refusal(await http.post("/realtime/client_secrets"))["message"]
+    )
+
+
+@pytest.mark.parametrize("path", ["/v1/realtime?model=x", "/v1/realtime/sessions", "/v1/calls/offer", "/"])
+async def test_an_offer_on_a_wrong_path_is_told_the_right_one(http: httpx.AsyncClient, path: str) -> None:
+    answer = await http.post(path, content="v=0\r\n", headers=SDP)
+    assert "an SDP offer is sent to POST /v1/realtime/calls" in refusal(answer)["message"]
+
+
+async def test_pages_of_other_sites_can_read_the_answer(http: httpx.AsyncClient) -> None:
+    answer = await http.post("/v1/realtime", headers=SDP | {"origin": "https://shop.example"})
+    assert refusal(answer)
+    assert answer.headers["access-control-allow-origin"] == "https://shop.example"
