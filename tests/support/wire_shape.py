@@ -246,6 +246,8 @@ def mismatch(value: Any, spec: Spec, path: str) -> str | None:
 def _is_a(value: Any, kind: type) -> bool:
     if isinstance(value, bool):
         return kind is bool
+    if kind is int and isinstance(value, float):  # the package reads some whole numbers as floats
+        return value.is_integer()
     return isinstance(value, int | float) if kind is float else isinstance(value, kind)
 
 
