@@ -42,7 +42,7 @@ class LlmTimes:
     long_prompts: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)
     tpot: list[float] = field(default_factory=list)
-    fragment: list[float] = field(default_factory=list)
+    fragment: list[float] = field(init=False, default_factory=list)
     response: list[float] = field(default_factory=list)
     freed: list[float] = field(default_factory=list)
 

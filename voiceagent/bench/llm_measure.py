@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate, count
@@ -51,7 +51,8 @@ async def measure(
     clock: Callable[[], float] = time.monotonic,
 ) -> LlmFigures:
     """Call until so many turns were asked; `advance` is called with each. clock: that of the event loop."""
-    figures, left, over = LlmFigures(), load.turns, asyncio.Event()
+    figures, left = LlmFigures(), load.turns
+    new = partial(new_caller, llm, variant, figures, clock=clock)
 
     def next_turn() -> bool:
         nonlocal left
@@ -67,27 +68,37 @@ async def measure(
         for seed, questions in zip(count(first, 1_000_000), replay.callers(first), strict=False):
             random = Random(seed)
             said_before = _said_before(replay, load.history_tokens, random)
-            caller = new_caller(llm, variant, figures, random, said_before, clock)
-            await caller.call(questions, next_turn)
+            await new(random, said_before).call(questions, next_turn)
             if left < 0:
                 return
 
-    async def read(random: Random) -> None:
-        document = partial(replay.text, load.long_tokens, random)
-        await new_caller(llm, variant, figures, random).read_documents(document, lambda: not over.is_set())
-
     random, began_s = Random(load.seed), clock()
     begins_s = accumulate(random.expovariate(load.calls / RAMP_S) for _ in range(load.calls))
+    async with _long_prompts(new, replay, load):
+        await asyncio.gather(*(keep_calling(number, at_s) for number, at_s in enumerate(begins_s)))
+    figures.seconds = clock() - began_s
+    return figures
+
+
+@asynccontextmanager
+async def _long_prompts(
+    new: Callable[[Random], LlmCaller], replay: Replay, load: Load
+) -> AsyncIterator[None]:
+    """Have the load's long callers send their prompts, until the context is left."""
+    over = asyncio.Event()
+
+    async def read(random: Random) -> None:
+        document = partial(replay.text, load.long_tokens, random)
+        await new(random).read_documents(document, lambda: not over.is_set())
+
     reading = [asyncio.create_task(read(Random(-number - 1))) for number in range(load.long_calls)]
     try:
-        await asyncio.gather(*(keep_calling(number, at_s) for number, at_s in enumerate(begins_s)))
+        yield
     finally:
         over.set()
         for document in reading:
             document.cancel()
         await asyncio.gather(*reading, return_exceptions=True)
-    figures.seconds = clock() - began_s
-    return figures
 
 
 async def measure_trace(
