@@ -115,7 +115,7 @@ def reader_of_model(name: str) -> Reader:
 
 
 def test_such_calls_have_prompts_of_many_orders() -> None:
-    prompts = list(filter(None, prompts_of_calls(60)))
+    prompts = list(filter(None, prompts_of_calls(REAL_CALLS)))
     assert any(message.tool_calls and message.content for prompt in prompts for message in prompt)
     assert any(len(message.tool_calls) > 1 for prompt in prompts for message in prompt)
     assert any(prompt[0].role == "assistant" for prompt in prompts)
