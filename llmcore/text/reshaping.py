@@ -1,8 +1,8 @@
 """Rewriting of message histories without the shapes that a server or a template refuses.
 
-It keeps all that the model must know. Its beginning stays the same while the history grows, as prefix caches
-require: each message is rewritten independently of the following ones, except that neighbours of one role are
-joined and that a message may be added at the end.
+The result keeps all that the model must know. Its beginning stays the same while the history grows, as prefix
+caches require: each message is rewritten independently of the following ones, except that neighbours of one
+role are joined and that a message may be added at the end.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def config(scripted_model: Path) -> Any:
 
 @pytest.fixture
 def paced(config: Any) -> Steps:
-    """Scheduler of an engine with CUDA graphs, whose steps take 0.1 s."""
+    """Return a scheduler of an engine with CUDA graphs, whose steps take 0.1 s."""
     with_graphs = copy(config)
     with_graphs.compilation_config = copy(config.compilation_config)
     with_graphs.compilation_config.cudagraph_capture_sizes = [STEP_TOKENS]
