@@ -1,9 +1,9 @@
-"""The CUDA libraries that CTranslate2 opens by name, found where pip puts them.
+"""Loader of the CUDA libraries that CTranslate2 opens by name, from the packages that pip installs.
 
-CTranslate2 links against none of CUDA: it opens `libcublas.so.12` at the first product on a GPU. The dynamic
-loader does not look into Python packages, and vLLM's torch brings CUDA 13. But a library that the process has
-loaded already is found by its name (SONAME), from whatever path it came (dlopen(3)). So it is loaded here by
-path, before first use.
+CTranslate2 is not linked against CUDA: it opens `libcublas.so.12` at the first product on a GPU. The dynamic
+loader does not search Python packages, and vLLM's torch brings CUDA 13. But a library that the process has
+already loaded is found by its name (SONAME), from whatever path it was loaded (dlopen(3)). This module
+therefore loads it by path before first use.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 PACKAGE = "nvidia-cublas-cu12"
-"""Distribution that holds these libraries; the extra `whisper-gpu` requires it."""
+"""Distribution that contains these libraries; the extra `whisper-gpu` requires it."""
 LIBRARIES = ("libcublasLt.so.12", "libcublas.so.12")
-"""In the order of loading: the second depends on the first."""
+"""Libraries in loading order: the second depends on the first."""
 
 
 def missing_libraries() -> list[str]:
-    """Return the libraries that can neither be loaded by name nor stand in the installed package."""
+    """Return the libraries that can neither be loaded by name nor found in the installed package."""
     return [name for name in LIBRARIES if not _opens(name) and _in_package(name) is None]
 
 
@@ -27,7 +27,7 @@ def load_libraries() -> None:
     """Load the libraries into this process, so that CTranslate2 finds them.
 
     Raises:
-        OSError: one is missing or cannot be loaded; the text says which, and what brings it.
+        OSError: a library is missing (the message says what to install) or cannot be loaded.
     """
     for name in LIBRARIES:
         if _opens(name):
@@ -39,7 +39,7 @@ def load_libraries() -> None:
 
 
 def _opens(name: str) -> bool:
-    """Return True if the loader finds the library by name: in the system, or loaded already."""
+    """Return True if the loader finds the library by name: on the system, or already loaded."""
     try:
         ctypes.CDLL(name, ctypes.RTLD_GLOBAL)
     except OSError:

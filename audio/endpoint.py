@@ -86,17 +86,15 @@ class _Wait:
 
 
 class Endpointer:
-    """Finds the turns of one caller.
+    """Detector of one caller's turns.
 
-    threshold: probability from which a chunk is voiced; voice goes on down to `HYSTERESIS` less.
-    silence_s: silence that ends the turn, unless `require` asks for another in this pause.
-    silence_by_model: count that silence as `ModelSilence` does, and not from where the loudness fell: a turn
-    ends 50 to 200 ms later, and goes on through a dip between two words. Raises ValueError for a value out of
-    range.
+    threshold: probability from which a chunk is voiced; once voiced, chunks stay voiced down to `HYSTERESIS`
+    less. silence_s: silence that ends the turn, unless `require` sets another for this pause.
+    silence_by_model: measure that silence with `ModelSilence`, and not from the fall of the loudness. Turns
+    end 50 to 200 ms later, but survive a dip between two words. Raises ValueError for a value out of range.
 
     A blip inside a pause neither resumes speech nor restarts the pause: once it proves too short, its time
-    counts as silence like the rest. While it may still become speech no turn is ended, which costs `start_s`
-    at most.
+    counts as silence. While it may still become speech no turn is ended, which costs at most `start_s`.
     """
 
     def __init__(
@@ -182,8 +180,9 @@ class Endpointer:
 
     @property
     def due_in_s(self) -> float:
-        """How much more silence this pause waits for, until its turn is due or ends; inf where none would do:
-        outside a pause, while the model hears a voice, and where the silence is counted by it.
+        """Silence that is still missing until this pause makes its turn due or ends it, in seconds.
+
+        inf outside a pause, while the model detects a voice, and with `silence_by_model`.
         """
         if self._phase is not _Phase.PAUSED or self._model_voiced or self._by_model is not None:
             return math.inf
@@ -211,7 +210,7 @@ class Endpointer:
 
     @property
     def awaits_silence(self) -> bool:
-        """Whether silence would change anything: a turn is in progress, or what may become one."""
+        """True if silence may end something: a turn in progress, or noise that may become one."""
         return not self.idle or self._noticed is not None
 
     def _voiced_chunk(self, from_s: float) -> list[SpeechEvent]:

@@ -32,9 +32,9 @@ _COMPLEXITY = 0
 _MAX_BYTES = 1_275
 """A packet of one frame is never longer (RFC 6716, section 3.2.1)."""
 _MAX_S, _MAX_ENCODED_S = 0.12, 0.06
-"""Longest duration of a packet (RFC 6716, section 2.1.4), and of a frame that is encoded."""
+"""Longest packet (RFC 6716, section 2.1.4), and longest frame that is encoded."""
 _FADES_S, _FADED_S = 0.06, 0.2
-"""Where, in a gap, the concealed sound begins to fade, and from where on it is silence."""
+"""Time in a gap at which the concealed audio begins to fade, and at which it is silent."""
 
 _APPLICATION_VOIP = 2048
 _SET_BITRATE, _SET_COMPLEXITY, _SET_INBAND_FEC, _SET_PACKET_LOSS, _SET_SIGNAL = 4002, 4010, 4012, 4014, 4024

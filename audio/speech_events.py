@@ -93,10 +93,10 @@ class TurnDue:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The caller's turn is over, backdated to the last voiced sample.
+    """The end of the caller's turn, backdated to the last voiced sample.
 
-    level_db: of its voice as a whole, in decibels of full scale; None where that is not told, or not known of
-    so short a voice. silent_to_s: the end of the silence that ended it; None where that is not known.
+    level_db: level of the turn's voice in dBFS; None if it is not measured, or the voice was too short.
+    silent_to_s: end of the silence that ended the turn; None if not known.
     """
 
     at_s: float

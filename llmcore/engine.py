@@ -17,15 +17,15 @@ may be dropped, prefill while speaking, or a summary of old turns.
 """
 
 LOGGED_IF_SET = {"logged": "if_set"}
-"""Marks a field that logs of calls leave out while it is empty."""
+"""Metadata of a field that call logs omit while it is empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A function the model asks for; `arguments` is JSON text as the model wrote it.
+    """A function call by the model. `arguments` is JSON text exactly as the model wrote it.
 
-    opaque: what the server put with the call, and with the message and the reasoning that it is of: it goes
-    back to that server as it is. JSON text, which only the server's engine reads; "" for nothing.
+    opaque: the server's own data about the call, its message and its reasoning, sent back to that server
+    unchanged. JSON text that only the server's engine reads; "" for none.
     """
 
     call_id: str
@@ -38,8 +38,8 @@ class ToolCall:
 class Message:
     """One message of a chat. `tool_call_id` is set on role "tool" only, `tool_calls` on "assistant" only.
 
-    opaque: as in `ToolCall`, of a message without calls.
-    images: pictures of a user, as data URLs, for models that see.
+    opaque: as in `ToolCall`, for a message without calls. images: a user's pictures as data URLs, for vision
+    models.
     """
 
     role: Role
@@ -78,15 +78,15 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Request(Generation):
-    """What to generate, for whom and by when.
+    """A generation with its purpose, caller and deadline.
 
-    priority_class, due_s: what it is for, and when (monotonic seconds) its first token is due: by these,
-    requests are put in order. priority: that order for the engine's own queue, if it has one: smaller runs
-    first. caller: whose it is; requests of one caller share what is his, "" shares nothing. traceparent: the
-    span that it is made in (W3C Trace Context), for an engine that makes spans too; "" where nobody traces.
-    reading_s: how long its prompt may be read beside others, by its length; time-outs come on top of that.
-    new_tokens: of the prompt, those that no cache holds, estimated.
-    asks_end: `prefill` shall tell how probable it is that the last message ends after its words.
+    priority_class, due_s: purpose, and time at which the first token is due (monotonic seconds); requests are
+    ordered by these. priority: that order for the engine's own queue, if it has one: smaller runs first.
+    caller: id of the caller; requests of one caller share that caller's state, "" shares nothing.
+    traceparent: parent span (W3C Trace Context) for engines that make spans; "" without tracing. reading_s:
+    allowance for prefill concurrent with other prompts, from the prompt's length; added to the time-outs.
+    new_tokens: estimated prompt tokens that are in no cache. asks_end: `prefill` must report the probability
+    that the last message ends after its words.
     """
 
     priority_class: PriorityClass = "turn"
@@ -119,14 +119,13 @@ FREE_DRAFT = DraftUse()
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one request. cached_tokens: those of the prompt whose prefill the cache saved.
+    """Tokens of one request. cached_tokens: prompt tokens whose prefill the cache saved.
 
-    queue_s: how long the engine let the request wait, where it tells. gate_s: how long it waited
-    before it was let in to the engine. written_tokens: those of the prompt that were written to a cache whose
-    owner asks for money for it, and tells. thought_tokens: those of the completion that are thoughts; their
-    pieces, where the server does not tell. end_log_probability: of a prefill that asks for it, the natural
-    logarithm of the probability that the mark which closes a message follows its words; None where the engine
-    does not tell.
+    queue_s: time in the engine's queue, if the engine reports it. gate_s: time before admission to the
+    engine. written_tokens: prompt tokens written to a cache, if its provider charges for that and reports
+    them. thought_tokens: completion tokens that are thoughts; if the server does not report them, the number
+    of their pieces. end_log_probability: for a prefill with `asks_end`, the natural logarithm of the
+    probability that the end-of-message token follows; None if the engine does not report it.
     """
 
     prompt_tokens: int = 0
@@ -141,10 +140,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The next piece of a reply: text, finished tool calls, or (last) the reason it ended and the usage.
+    """The next piece of a reply: text, finished tool calls, or (last) the finish reason and the usage.
 
-    pieces: how many the engine made it in; more than one where several were joined on their way. thought:
-    what the model thinks before it speaks, which is never said. opaque: with the last, as in `Message`.
+    pieces: number of pieces of the engine; more than one if several were joined on the way. thought:
+    reasoning text, which is never spoken. opaque: with the last delta, as in `Message`.
     """
 
     text: str = ""
@@ -211,21 +210,23 @@ class EngineLoad:
 
 
 class LlmError(Exception):
-    """The engine did not answer; the text says why. Failures are of three sorts, each with a type below: of
-    the server, of one request, of this side. An `LlmError` of no other type counts as the server's.
+    """The engine did not answer; the text says why.
+
+    Each subclass is one of three kinds: a failure of the server, of one request, or of this side. A plain
+    `LlmError` counts as the server's.
     """
 
 
 class ServerError(LlmError):
-    """The server failed: no connection, status 5xx, a broken stream, silence."""
+    """The server failed: no connection, status 5xx, a broken stream, or a time-out."""
 
 
 class SetupError(LlmError):
-    """This side is at fault: an engine that is not started, a wrong key, a model that is not there."""
+    """This side is at fault: the engine is not started, the key is wrong, or the model does not exist."""
 
 
 class BusyError(LlmError):
-    """The engine is well, but has no room for this request now."""
+    """The engine is healthy, but has no capacity for this request now."""
 
 
 class RequestError(LlmError):
@@ -237,17 +238,17 @@ class LimitError(RequestError):
 
 
 class RefusedError(RequestError):
-    """A filter or a moderation refused the request, or the reply to it: no other engine is asked."""
+    """A filter or a moderation refused the request or its reply; no other engine is tried."""
 
 
 class ReplyError(RequestError):
-    """The reply to this request is of no use: an error inside it, a call that cannot be read, no words at
-    all. Another try, or another engine, may do better.
+    """The reply to this request is unusable: an error inside it, an unreadable call, or no words at all. A
+    retry, or another engine, may succeed.
     """
 
 
 def is_server_failure(error: LlmError) -> bool:
-    """Return whether an error counts against the engine, and is not of one request or of this side."""
+    """Return True if the error counts against the engine, and is not of one request or of this side."""
     return not isinstance(error, RequestError | BusyError | SetupError)
 
 

@@ -57,7 +57,7 @@ class WhisperRecognizer(RedecodingRecognizer):
 def misfits(
     model: str, language: str | None = "en", device: str = "auto", **_: object
 ) -> Iterator[tuple[str, str]]:
-    """Yield the keyword arguments with which it does not start, each with what is allowed; load no model."""
+    """Yield the invalid keyword arguments, each with the allowed values. Loads no model."""
     if device == "cuda" and (missing := missing_libraries()):
         needs = f"on a GPU it needs {' and '.join(missing)}"
         yield "device", f"{needs}: pip install 'voiceagent-server[whisper-gpu]'; or take \"cpu\""

@@ -129,7 +129,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
 
     @property
     def _origin(self) -> str:
-        """Whose thoughts these are: they are signed for one model."""
+        """Server and model; thoughts are signed for one model."""
         return f"{self.base_url} {self.model}"
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
@@ -137,7 +137,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         if isinstance(error, anthropic.APIStatusError):
             status = _STATUS_OF.get(error.type or "", error.status_code)
             text = f"{status}: {error.message}"
-            if error.status_code == 200 and status not in BUSY_STATUSES:  # it began to answer
+            if error.status_code == 200 and status not in BUSY_STATUSES:  # the error came inside a stream
                 return error_in_stream(text)
             wait_s = retry_after_s(error.response.headers.get("retry-after"))
             return AttemptFailed(text, status, wait_s)

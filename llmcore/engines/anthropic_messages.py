@@ -24,15 +24,17 @@ from llmcore.text.tool_calls import join_opaque, opaque_of, sendable_name
 CacheTtl = Literal["5m", "1h"]
 
 REFUSED = Shapes(frozenset({"later_system", "assistant_first", "assistant_last", "odd_ids"}))
-"""The shapes of messages that the API refuses, by its documentation."""
+"""Message shapes that the API refuses, by its documentation."""
 
 
 def request_body(request: Request, ttl: CacheTtl, server: str = "") -> dict[str, Any]:
-    """The fields of a request that depend on the conversation. server: whose thoughts go back with calls.
+    """Return the fields of a request that depend on the conversation.
 
-    Two breakpoints: what all calls share ends with the system prompt (and the tools, which the API puts
-    before it), and what this call has for certain ends before the newest message. That one may still change,
-    while the caller goes on; to write it into the cache would be paid for each time.
+    server: only this server's thoughts are sent back with calls.
+
+    Two cache breakpoints. The first, after the system prompt, ends the prefix shared by all calls; the API
+    puts the tools before it. The second, before the newest message, ends the settled part of this call: the
+    newest message may still change while the caller speaks, and each write to the cache costs money.
     """
     marked = {"cache_control": {"type": "ephemeral", "ttl": ttl}}
     split = next((n for n, message in enumerate(request.messages) if message.role != "system"), None)
@@ -70,7 +72,7 @@ def shared_part(body: dict[str, Any]) -> dict[str, Any] | None:
 def _messages(history: tuple[Message, ...], server: str) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
     for message in as_sent(history, REFUSED):
-        # results are the user's, right behind the calls and before all words
+        # the API wants results in a user message, directly after the calls and before any text
         role = "assistant" if message.role == "assistant" else "user"
         blocks = _blocks(message, server)
         if not messages and role == "assistant":
@@ -81,7 +83,7 @@ def _messages(history: tuple[Message, ...], server: str) -> list[dict[str, Any]]
             messages.append({"role": role, "content": blocks})
     if not messages:
         messages.append({"role": "user", "content": [_text(OPENING)]})
-    if messages[-1]["role"] == "assistant":  # blank words of the user stood behind it
+    if messages[-1]["role"] == "assistant":  # its blank user message was dropped
         messages.append({"role": "user", "content": [_text(GO_ON)]})
     return messages
 
@@ -101,13 +103,13 @@ def _blocks(message: Message, server: str) -> list[dict[str, Any]]:
     thoughts = [
         block for call in message.tool_calls for block in opaque_of(call.opaque, server).get("thoughts", ())
     ]
-    words = [_text(message.content)] if message.content.strip() else []  # an empty text is refused
+    words = [_text(message.content)] if message.content.strip() else []  # the API refuses an empty text
     images = [_image(image) for image in message.images]
     return thoughts + images + words + calls
 
 
 def _image(url: str) -> dict[str, Any]:
-    """Return the block of a picture, a data URL."""
+    """Return the content block of an image, given as a data URL."""
     kind, _, data = url.removeprefix("data:").partition(";base64,")
     return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
 
@@ -161,8 +163,9 @@ class _GrowingCall:
 
 
 class EventReader:
-    """Takes the events of one reply and makes deltas: text and thoughts at once, tool calls when they are
-    complete. server: what it is called in the log, and whose the thoughts are.
+    """Converter of one reply's events to deltas: text and thoughts at once, tool calls once complete.
+
+    server: name in the log, and owner of the thoughts.
     """
 
     def __init__(self, server: str = "") -> None:
@@ -205,12 +208,14 @@ class EventReader:
         return None
 
     def finish(self) -> list[Delta]:
-        """The calls, and the last delta. Raises BrokenStream where the stream broke off, RefusedError where
-        the model or a filter refused to answer."""
+        """Return the calls and the last delta.
+
+        Raises BrokenStream if the stream broke off, RefusedError if the model or a filter refused to answer.
+        """
         if self._finish is None and not self._ended:
             raise BrokenStream("the stream ended before the reply did")
         reason = finish_reason(self._finish, self._server)
-        # with the first call: the API wants the thoughts back that led to it, as they were
+        # on the first call: the API requires the unchanged thoughts that led to it
         thoughts = join_opaque(self._server, thoughts=[block for _, block in sorted(self._thoughts.items())])
         calls = tuple(
             ToolCall(call.call_id, call.name, call.arguments or "{}", "" if number else thoughts)

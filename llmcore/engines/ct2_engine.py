@@ -113,7 +113,7 @@ class CTranslate2Llm:
 
     @property
     def shapes(self) -> Shapes:
-        """The shapes of messages that the model's template refuses; none before the start."""
+        """Message shapes that the model's template refuses; none before the start."""
         return self._reader.chat.shapes if self._reader else ANY
 
     def load(self) -> EngineLoad:

@@ -19,7 +19,7 @@ from llmcore.text.tool_calls import Markup
 WORTH_KEEPING_TOKENS = 192
 """Reading this many tokens delays a reply by about 50 ms (5 M parameters, one core)."""
 _MAX_PIECES = 4
-"""Of one token: words, a thought, calls, words."""
+"""Most pieces of one token: words, a thought, calls, words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Reader:
 
 
 class Ct2Reply:
-    """Pieces go from the thread that runs `run` to the task that awaits `next_piece`.
+    """Queue of pieces from the thread that runs `run` to the task that awaits `next_piece`.
 
-    The queue between them is bounded by the request: a token makes a few pieces at most.
+    The request's token limit bounds it: a token makes at most `_MAX_PIECES` pieces.
     """
 
     def __init__(self, request: Request, loop: asyncio.AbstractEventLoop) -> None:
@@ -147,7 +147,7 @@ class _ReplyText:
         special = frozenset(
             token.content for token in reader.tokenizer.get_added_tokens_decoder().values() if token.special
         )
-        # a mark that is a special token must come through, or what it marks would be read as words
+        # keep marks that are special tokens: without them their content would be spoken
         self._stream = DecodeStream(skip_special_tokens=not are_special_tokens(special))
         trained = reader.chat.template.trained_for
         self._ends_with_call = trained is not None and not trained.parallel_tool_calls

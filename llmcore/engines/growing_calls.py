@@ -1,7 +1,7 @@
-"""Puts the calls of a reply together from the pieces in which servers stream them. Pure.
+"""Tool calls of a streamed reply, assembled from their pieces. Pure.
 
-Names and ids are atoms: servers repeat them in each piece, or give them once. Where neither an index nor an
-id tells two calls apart, the end of the first one's JSON does.
+A name or id is never split: a server repeats it in each piece, or sends it once. If neither an index nor an
+id separates two calls, the end of the first one's JSON does.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from llmcore.text.written_calls import value_end
 
 @dataclass(slots=True)
 class GrowingCall:
-    """One call. extra: what the server put with it beside id, name and arguments; of_function: in its
-    function."""
+    """One call. extra: the server's further fields of the call. of_function: its further fields of
+    `function`.
+    """
 
     call_id: str = ""
     name: str = ""
@@ -27,8 +28,9 @@ class GrowingCall:
 
     @property
     def arguments(self) -> str:
-        """The arguments as JSON text. A server may send all that there is by now with each piece, or an empty
-        object before the true one.
+        """Arguments as JSON text.
+
+        Some servers send all arguments so far with each piece, or an empty object before the real one.
         """
         joined = "".join(self.pieces).strip()
         if not joined or is_whole(joined):
@@ -37,19 +39,19 @@ class GrowingCall:
         return last if is_whole(last) and len(last) > 2 else joined
 
     def is_other(self, call_id: str, name: str) -> bool:
-        """Return whether a piece with this id and name, under the index of this call, begins another one."""
+        """Return True if a piece with this id and name, at this call's index, begins another call."""
         if not name:
             return False
         joined = "".join(self.pieces).strip()
         ended = is_whole(joined) and joined != "{}"
         if call_id and self.call_id:
-            # an id that differs in each piece of one call is no id
+            # some servers send a new id with each piece of one call
             return call_id != self.call_id and (ended or name != self.name or joined in ("", "{}"))
         return ended or bool(self.name and name != self.name)
 
 
 def is_whole(text: str) -> bool:
-    """Return whether a text is a JSON object from its first character to its last."""
+    """Return True if the text is one complete JSON object."""
     text = text.strip()
     if not text.startswith("{") or value_end(text) != (len(text), True):
         return False
@@ -61,14 +63,14 @@ def is_whole(text: str) -> bool:
 
 
 class GrowingCalls:
-    """All calls of one reply, in the order in which they began."""
+    """All calls of one reply, in order of their first pieces."""
 
     def __init__(self) -> None:
         self._calls: list[GrowingCall] = []
         self._newest: dict[int | None, GrowingCall] = {}
 
     def add(self, piece: Mapping[str, Any]) -> None:
-        """Take in a piece, an entry of `tool_calls` as the server sent it."""
+        """Add a piece: an entry of `tool_calls` as the server sent it."""
         function = piece.get("function") or {}
         index, call_id, name = piece.get("index"), str(piece.get("id") or ""), str(function.get("name") or "")
         call = self._newest.get(index)
@@ -80,24 +82,24 @@ class GrowingCalls:
         self._newest[index] = call
         call.call_id, call.name = call.call_id or call_id, call.name or name
         arguments = function.get("arguments")
-        if arguments:  # some servers send the object itself
+        if arguments:  # some servers send an object instead of text
             call.pieces.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
         merge(call.extra, {key: value for key, value in piece.items() if key not in _OF_CALLS})
         merge(call.of_function, {key: value for key, value in function.items() if key not in _OF_FUNCTIONS})
 
     def calls(self) -> list[GrowingCall]:
-        """Return the calls; those without a name are none."""
+        """Return the calls, without entries that have neither name nor arguments."""
         return [call for call in self._calls if call.name or call.pieces]
 
 
 _OF_CALLS = ("index", "id", "type", "function")
 _OF_FUNCTIONS = ("name", "arguments")
 _STREAMED = ("reasoning_content", "reasoning", "text", "summary", "data", "thinking")
-"""Fields whose text comes in pieces; of all others the newest value is the whole."""
+"""Fields whose text is streamed in pieces; for all others the newest value replaces the older."""
 
 
 def merge(known: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add what a further piece of a stream has, to what is known."""
+    """Merge the fields of a further piece of a stream into the known ones."""
     for key, value in more.items():
         before = known.get(key)
         if value is None:
@@ -113,7 +115,7 @@ def merge(known: dict[str, Any], more: Mapping[str, Any]) -> None:
 
 
 def _merge_lists(known: list[Any], more: list[Any]) -> None:
-    """Parts with an index or an id go on with the part of the same; others are further ones."""
+    """Merge entries of the same index or id; append all others."""
     for value in more:
         place = _place(value)
         same = next((each for each in known if place is not None and _place(each) == place), None)

@@ -46,24 +46,27 @@ RETRIED_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 BUSY_STATUSES = frozenset({429, 529})
 REFUSED_STATUSES = frozenset({400, 413, 422})
 SETUP_STATUSES = frozenset({401, 402, 403, 404, 405})
-"""A key, a plan, an address or a model is wrong."""
+"""The key, the plan, the address or the model is wrong."""
 MODERATED_STATUSES = frozenset({400, 403, 422, 451})
 _MODERATION = re.compile(
     r"moderat|content.?filter|content.?policy|flagged|safety|responsible.?ai|guardrail|data_inspection"
     r"|content exists risk|prohibited.?content|sensitive.?(content|words)|harmful|inappropriate",
     re.IGNORECASE,
 )
-"""What servers say of a request that a filter refused: OpenAI and Azure, OpenRouter, Alibaba, DeepSeek,
-Zhipu, Bedrock."""
+"""Error texts about requests that a filter refused: OpenAI and Azure, OpenRouter, Alibaba, DeepSeek, Zhipu,
+Bedrock.
+"""
 
 
 class BrokenStream(ValueError):
-    """The stream broke, or cannot be read; the text says how."""
+    """The stream broke or is unreadable; the text says how."""
 
 
 class AttemptFailed(Exception):
-    """One try failed. status: of HTTP, None where there was no answer. retry_after_s: what the server asked
-    for. kind: of the error that it comes to; None where the status tells, and `body`, the whole answer.
+    """One attempt failed.
+
+    status: HTTP status; None without an answer. retry_after_s: wait requested by the server. kind: error type
+    to raise; None derives it from the status and from `body`, the whole answer.
     """
 
     def __init__(
@@ -86,7 +89,7 @@ class AttemptFailed(Exception):
 
 
 def _kind_of(status: int | None, text: str) -> type[LlmError]:
-    """The sort of failure that an answer of this status is."""
+    """Return the error type for an answer of this status."""
     if status in MODERATED_STATUSES and _MODERATION.search(text):
         return RefusedError
     if status in REFUSED_STATUSES:
@@ -97,7 +100,7 @@ def _kind_of(status: int | None, text: str) -> type[LlmError]:
 
 
 def error_in_stream(text: str, body: object = "") -> AttemptFailed:
-    """Return the failure that a server tells in a stream that it began: of this request alone."""
+    """Return the failure for an error inside a started stream. It concerns this request alone."""
     refused = _MODERATION.search(f"{text} {body}")
     return AttemptFailed(text, kind=RefusedError if refused else ReplyError)
 
@@ -132,14 +135,14 @@ START_S = 15.0
 
 @dataclass(eq=False)
 class HostedSettings:
-    """Keyword arguments of every hosted engine, which are keys of its table in a configuration.
+    """Keyword arguments of every remote engine, which are keys of its configuration table.
 
-    model: its name there. base_url: the address of the API. api_key_env: the environment variable with the
-    key; "" for a server that wants none. connect_timeout_s: for the connection. first_token_timeout_s: from a
-    try's begin to its first word or thought. timeout_s: the longest silence after that. retries: further
-    tries after a failure, only while nothing of the reply has been passed on. Between them `backoff_s`,
-    doubling up to `max_backoff_s`, with full jitter, but never less than the server's Retry-After; where that
-    is beyond `max_backoff_s` the request fails at once.
+    model: its name at the server. base_url: address of the API. api_key_env: environment variable with the
+    key; "" for a server without keys. connect_timeout_s: for the connection. first_token_timeout_s: from the
+    start of an attempt to its first word or thought. timeout_s: longest silence after that. retries: further
+    attempts after a failure, only while no part of the reply has been passed on. Before each, it waits
+    `backoff_s`, doubled up to `max_backoff_s`, with full jitter, but never less than the server's
+    Retry-After. If that exceeds `max_backoff_s`, the request fails at once.
     """
 
     model: str
@@ -339,7 +342,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
 
     @property
     def key_advice(self) -> str:
-        """Words behind an error about the key: where it comes from."""
+        """End of an error message about the key: its source."""
         if not self.api_key_env:
             return "; api_key_env names no environment variable with a key"
         return f"; the key is the environment variable {self.api_key_env}'s (api_key_env)"
@@ -349,11 +352,11 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
 
 
 _HELD_BACK = Delta()
-"""Words have come, and are held back in doubt: the reply has begun."""
+"""Sign that the reply has begun, but its first words are held back as a possible thought."""
 
 
 class _Reply:
-    """The deltas of one reply, without control text. server: for the log."""
+    """Filter of one reply's deltas that removes control text. server: name in the log."""
 
     def __init__(self, request: Request, habit: ThoughtHabit, server: str) -> None:
         self._parser = ReplyParser(request, doubtful=True)
@@ -365,11 +368,11 @@ class _Reply:
 
     @property
     def holds_back(self) -> bool:
-        """Whether words are held back, though not for the whole reply."""
+        """True if words are held back for a limited time, and not for the whole reply."""
         return bool(self._parser.text.doubted) and self._habit.limit_s is not None
 
     async def in_doubt(self, arrival: asyncio.Future[Any]) -> bool:
-        """Wait for what comes next, for as long as words may be held back; whether it came."""
+        """Wait for the next event while words may be held back. Return True if it arrived."""
         now_s = asyncio.get_running_loop().time()
         if self._held_since_s is None:
             self._held_since_s = now_s
@@ -377,11 +380,13 @@ class _Reply:
         return bool((await asyncio.wait({arrival}, timeout=left_s))[0])
 
     def release(self) -> list[Delta]:
-        """The words that were held back."""
+        """Return the deltas of the words held back."""
         return self._parser.release()
 
     def read(self, delta: Delta) -> list[Delta]:
-        """Those that a delta of the server's makes; `_HELD_BACK` for words in doubt. Raises ReplyError."""
+        """Return the deltas made of one of the server's; `_HELD_BACK` if its words are held back. Raises
+        ReplyError.
+        """
         text, passed = self._parser.text, self._parser.text.doubted is None
         deltas = self._parser.read(self._characters.push(delta))
         if not self._observed:
@@ -391,7 +396,7 @@ class _Reply:
         return deltas or ([_HELD_BACK] if text.doubted else [])
 
     def _observe(self, delta: Delta, deltas: list[Delta], passed: bool) -> None:
-        """Learn of the model's habit, once a reply."""
+        """Record once per reply whether the model writes unopened thoughts."""
         if self._parser.text.unopened:
             self._observed = True
             self._habit.observe(unopened=True)
@@ -401,7 +406,7 @@ class _Reply:
                     "held back until that. A reasoning parser of the server tells thoughts at once",
                     self._server,
                 )
-        # of a reply that was cut, or only called, nothing is known
+        # a reply that was cut, or has only calls, shows nothing about the model
         elif any(each.thought for each in deltas) or (
             delta.finish_reason == "stop" and (passed or deltas[1:])
         ):
@@ -410,7 +415,7 @@ class _Reply:
 
 
 async def _stopped(arrival: asyncio.Future[Any]) -> None:
-    """Nobody waits for it any more."""
+    """Cancel the wait for the next event, and wait until it has ended."""
     if not arrival.done():
         arrival.cancel()
         await asyncio.wait({arrival})

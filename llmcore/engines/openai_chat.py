@@ -23,23 +23,24 @@ from llmcore.text.tool_calls import join_opaque, new_call_id, opaque_of, sendabl
 END_FIELD = "end_log_probability"
 """The field of the usage with our own replicas' word on whether a message ends."""
 ENGINE_FAILED = "engine_failed"
-"""The type of an error in the stream of our own replicas: the engine failed, and not only this reply."""
+"""Error type in the stream of our own replicas: the engine failed, and not only this reply."""
 STREAM_ENDED: Final = "the stream ended"
-"""Stands behind the last chunk of a stream that ended in order."""
+"""Sentinel after the last chunk of a stream that ended properly."""
 _REASONING = ("reasoning_content", "reasoning")
-"""Fields of a message with the model's thoughts: DeepSeek's, which most servers have, and the newer one."""
+"""Message fields with the model's thoughts: DeepSeek's, which most servers use, and the newer one."""
 _REASONING_DETAILS = ("reasoning_details", "thinking_blocks")
-"""Fields with the same in a form that is to be sent back: OpenRouter's, LiteLLM's."""
+"""Fields with the thoughts in a form to be sent back: OpenRouter's, LiteLLM's."""
 _KNOWN = frozenset(
     ("role", "content", "refusal", "tool_calls", "function_call", "name", "token_ids", "logprobs")
 )
-"""Fields of a message that are not sent back beside it."""
+"""Fields of a message that are not sent back as opaque data."""
 
 
 def request_body(request: Request, shapes: Shapes = ANY, server: str = "") -> dict[str, Any]:
     """Return the fields of a streamed request that depend on the conversation: messages, tools, stops,
-    temperature. shapes: those that the server refuses. server: whose opaque fields go back with messages
-    and calls.
+    temperature.
+
+    shapes: message shapes that the server refuses. server: only this server's opaque fields are sent back.
     """
     body: dict[str, Any] = {
         "messages": [_message(message, shapes, server) for message in as_sent(request.messages, shapes)],
@@ -101,8 +102,9 @@ def _tool_choice(choice: str) -> str | dict[str, Any]:
 
 
 class ChunkReader:
-    """Takes the chunks of one reply and makes deltas: text and thoughts at once, tool calls when they are
-    complete. server: what it is called in the log, and whose the opaque fields are.
+    """Converter of one reply's chunks to deltas: text and thoughts at once, tool calls once complete.
+
+    server: name in the log, and owner of the opaque fields.
     """
 
     def __init__(self, server: str = "") -> None:
@@ -113,11 +115,10 @@ class ChunkReader:
         self._extra: dict[str, Any] = {}
         self._usage = Usage()
         self.started = False
-        """Whether the model has written anything, thoughts too."""
+        """True once the model has written anything, thoughts included."""
 
     def push(self, chunk: ChatCompletionChunk | str) -> Delta | None:
-        """The delta in this chunk, None when it has nothing to say. Raises AttemptFailed for an error in the
-        stream."""
+        """Return the delta in this chunk, or None. Raises AttemptFailed for an error in the stream."""
         if isinstance(chunk, str):
             self._ended = True
             return None
@@ -133,7 +134,7 @@ class ChunkReader:
         delta: ChoiceDelta | None = choice.delta  # null from some servers
         if delta is None:
             return None
-        words = _text(delta.content) or delta.refusal or ""  # which stands where content would
+        words = _text(delta.content) or delta.refusal or ""  # a refusal takes the place of content
         thought = _thought(delta.content) if isinstance(delta.content, list) else ""
         if delta.model_extra:
             thought = thought or _reasoning(delta.model_extra)
@@ -144,8 +145,10 @@ class ChunkReader:
         return Delta(words, thought=thought) if words or thought else None
 
     def finish(self) -> list[Delta]:
-        """The calls, and the last delta. Raises BrokenStream where the stream broke off, RefusedError where a
-        filter cut it."""
+        """Return the calls and the last delta.
+
+        Raises BrokenStream if the stream broke off, RefusedError if a filter cut it.
+        """
         if self._finish is None and not self._ended:
             raise BrokenStream("the stream ended before the reply did")
         reason = finish_reason(self._finish, self._server)
@@ -158,8 +161,8 @@ class ChunkReader:
         return [Delta(tool_calls=calls), Delta(finish_reason="tool_calls", usage=self._usage)]
 
     def _call(self, call: GrowingCall, first: bool) -> ToolCall:
-        """The call. What belongs to the message goes with its first one, the thoughts too: models that think
-        between calls of tools are to be given them back.
+        """Return the finished call. The message's opaque fields, thoughts included, go with its first call:
+        models that think between tool calls need them back.
         """
         of_message = self._extra if first else {}
         opaque = join_opaque(self._server, call=call.extra, function=call.of_function, message=of_message)
@@ -167,7 +170,7 @@ class ChunkReader:
 
 
 def stream_error(error: Any) -> AttemptFailed:
-    """Return the failure that an error in a stream is: of this reply, unless a replica of ours tells more."""
+    """Return the failure for an error in a stream: of this reply, unless our replica's engine failed."""
     text = str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
     if isinstance(error, Mapping) and error.get("type") == ENGINE_FAILED:
         return AttemptFailed(text, kind=ServerError)
@@ -179,7 +182,7 @@ def _is_reasoning(key: str) -> bool:
 
 
 def _reasoning(extra: Mapping[str, Any]) -> str:
-    """The thoughts of a delta: one text, though some servers send it under two names."""
+    """Return the thoughts of a delta. Some servers send the same text under two names."""
     for key in _REASONING:
         if isinstance(text := extra.get(key), str) and text:
             return text
@@ -196,14 +199,14 @@ def _text(content: Any) -> str | None:
 
 
 def _thought(content: Iterable[Any]) -> str:
-    """The thoughts among the parts of a content: Mistral's `thinking`, whose parts are texts again."""
+    """Return the thoughts in a list content: Mistral's `thinking` parts, which contain text parts."""
     thoughts = (part.get("thinking") for part in content if part.get("type") == "thinking")
     return "".join(each if isinstance(each, str) else _text(each) or "" for each in thoughts)
 
 
 def _pieces(delta: ChoiceDelta) -> Iterable[Mapping[str, Any]]:
-    """Pieces of tool calls; TGI's second version has one where others have a list. Older servers have the one
-    call that `function_call` allows.
+    """Yield the pieces of tool calls. TGI 2 sends one piece instead of a list; older servers send
+    `function_call`.
     """
     if delta.function_call is not None:
         return [{"function": delta.function_call.model_dump(exclude_none=True, warnings=False)}]

@@ -52,9 +52,9 @@ told with --session-key."""
 _NEEDS_FLAG = "requires --jinja"
 """llama.cpp's answer to tools, where its chat template is off: status 500, for a fault of the request."""
 _REFUSALS = frozenset({400, 422, 500})
-"""Statuses with which servers refuse messages of a shape: 500 where a template's exception is not caught."""
+"""Statuses with which servers refuse message shapes; 500 if a template's exception is not caught."""
 _WAS_ANSWERED = "model produced output"
-"""llama.cpp's error about an answer that is not in its template's format: the messages were taken."""
+"""llama.cpp's error about an answer outside its template's format: it accepted the messages."""
 
 
 class _Unanswered(Exception):
@@ -87,19 +87,21 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         super().__post_init__()
         self.server = Server()
         self.shapes = ANY
-        """The shapes of messages that the server is known to refuse."""
+        """Message shapes that the server is known to refuse."""
         self.asks_shapes = False
-        """Whether `start` asks the server for the shapes that it takes."""
+        """True if `start` must probe the server for the shapes that it accepts."""
         self._has_learned = False
         self._models: tuple[str, ...] = ()
 
     async def start(self) -> None:
-        """Find the key, reach the server and, with `asks_shapes`, ask for what it takes. Raises LlmError."""
+        """Load the key, reach the server and, with `asks_shapes`, learn the shapes that it accepts. Raises
+        LlmError.
+        """
         await super().start()
         await self._learn_shapes()
 
     async def reach(self) -> None:
-        """Ask the server once, and for the shapes that it takes if it has not said. Raises LlmError."""
+        """Send one request, and learn the accepted shapes unless they are known. Raises LlmError."""
         await super().reach()
         await self._learn_shapes()
 
@@ -142,7 +144,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
 
     @property
     def _root(self) -> str:
-        """The address above the API, where servers have paths of their own."""
+        """Address above the API, where servers have paths of their own."""
         return self.base_url.removesuffix("/").removesuffix("/v1")
 
     async def prefill(self, request: Request) -> Usage | None:
@@ -158,8 +160,9 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return usage
 
     async def open_stream(self, request: Request) -> EventStream:
-        """Ask for a reply. What the server refuses for the shape of its messages is sent another way, once,
-        and from then on."""
+        """Request a reply. If the server refuses the shape of the messages, retry once in another shape, and
+        keep that shape if the server accepts it.
+        """
         try:
             return await self._create(request, self.shapes)
         except openai.APIStatusError as refusal:
@@ -189,10 +192,10 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return Chunks(stream)
 
     async def _learn_shapes(self) -> None:
-        """Ask the server which shapes of messages it takes, in requests for one token each.
+        """Probe which message shapes the server accepts, in requests for one token each.
 
-        A server that does not answer in time is left as it is. Raises SetupError for a key or a model that
-        it refuses.
+        If the server does not answer in time, its shapes stay unknown. Raises SetupError if it refuses the
+        key or the model.
         """
         if not self.asks_shapes or self._has_learned:
             return
@@ -215,7 +218,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             self._take_shapes(learned)
         elif self._models and self.model not in self._models:
             raise SetupError(f"{self.base_url}: it refuses the model {self.model!r}{listed(self._models)}")
-        else:  # the turn that warms up meets the same, and says what it was
+        else:  # the warm-up turn fails in the same way, and reports the error
             log.warning("%s: it refuses even a plain question", self.base_url)
 
     def _take_shapes(self, shapes: Shapes) -> None:
@@ -226,7 +229,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
                 log.warning("%s: %s", self.base_url, line)
 
     async def _takes(self, probe: Probe) -> bool:
-        """Return whether the server takes a probe. Raises SetupError, _Unanswered."""
+        """Return True if the server accepts a probe. Raises SetupError, _Unanswered."""
         request = Request(probe.messages, probe.tools, max_tokens=1)
         reader = self.new_reader()
         try:
@@ -240,13 +243,13 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
                 return False
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
             raise _Unanswered(f"{type(error).__name__} {error}") from error
-        except (openai.APIError, AttemptFailed, BrokenStream) as error:  # inside the stream
+        except (openai.APIError, AttemptFailed, BrokenStream) as error:  # an error inside the stream
             if _WAS_ANSWERED not in str(error):
                 return False
         return await self._renders_whole(request, probe)
 
     def _check_refusal(self, error: openai.APIStatusError) -> None:
-        """Return where an error is a refusal of messages. Raises SetupError, _Unanswered."""
+        """Raise SetupError or _Unanswered unless the error is a refusal of messages."""
         status, text = error.status_code, _text_of(error)
         if status in (401, 403):
             raise SetupError(f"{self.base_url}: {status}: {text}{self.key_advice}")
@@ -258,8 +261,8 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             raise _Unanswered(f"{status}: {text}")
 
     async def _renders_whole(self, request: Request, probe: Probe) -> bool:
-        """Return whether the prompt that the server makes of a probe has all its words, each under its role,
-        where it shows its prompts.
+        """Return True if the server's prompt for a probe has all its words, each under its role, or if the
+        server does not show its prompts.
         """
         prompt = await self._prompt_of(request, probe.shapes)
         if prompt is None:
@@ -270,7 +273,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return prompt not in [await self._prompt_of(other, probe.shapes) for other in others]
 
     async def _prompt_of(self, request: Request, shapes: Shapes) -> str | None:
-        """Return the prompt that the server makes of a request; None where it does not tell."""
+        """Return the server's prompt for a request; None if the server does not show it."""
         rendering = rendering_of(self.server.kind)
         if rendering is None:
             return None
@@ -290,7 +293,9 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
 
     @property
     def _origin(self) -> str:
-        """Whose opaque fields and finish words these are: another model may not know them."""
+        """Server and model that the opaque fields and finish words belong to; another model may not know
+        them.
+        """
         return f"{self.base_url} {self.model}"
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
@@ -300,7 +305,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             text = _text_of(error)
             status = 400 if _NEEDS_FLAG in text else error.status_code
             return AttemptFailed(f"{error.status_code}: {text}", status, wait_s, body=error.body)
-        if type(error) is openai.APIError:  # the package's way to tell of an error in a stream
+        if type(error) is openai.APIError:  # the package raises this exact type for an error in a stream
             return stream_error(error.body or error.message)
         if isinstance(error, openai.APIError):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
@@ -308,7 +313,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
 
 
 def _text_of(error: openai.APIStatusError) -> str:
-    return error.body if isinstance(error.body, str) else error.message  # TGI's is no object
+    return error.body if isinstance(error.body, str) else error.message  # TGI's body is text, not an object
 
 
 def _is_sent_alike(request: Request, one: Shapes, other: Shapes) -> bool:

@@ -27,7 +27,7 @@ _TELLS_AT: dict[ServerKind | None, tuple[str, ...]] = {
 }
 
 _NAMED_MODELS = 20
-"""The most models that an error names."""
+"""Most models that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def kind_of(model: str, owner: str) -> ServerKind | None:
 
 
 def listed(models: Sequence[str]) -> str:
-    """Return words behind an error about a model: those that the server has."""
+    """Return the end of an error message about a model: a list of the server's models."""
     if not models:
         return "; it lists no models: base_url is to be the address up to and with /v1"
     more = len(models) - _NAMED_MODELS
@@ -84,9 +84,9 @@ def server_of(kind: ServerKind | None, told: Mapping[str, Any]) -> Server:
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """A path at which a server shows the prompt that it makes of messages, and how it is asked there.
+    """An endpoint that renders messages to a prompt.
 
-    more: fields besides the messages and tools. prompt_in: reads the prompt out of the answer; raises
+    more: fields in addition to messages and tools. prompt_in: extracts the prompt from the answer; raises
     KeyError, TypeError.
     """
 
@@ -96,7 +96,7 @@ class Rendering:
 
 
 def rendering_of(kind: ServerKind | None) -> Rendering | None:
-    """Return how such a server shows its prompts; None for one that does not."""
+    """Return the rendering endpoint of this kind of server; None if it has none."""
     return _RENDERINGS.get(kind)
 
 
@@ -105,7 +105,7 @@ _RENDERINGS: dict[ServerKind | None, Rendering] = {
     "vllm": Rendering(
         "/tokenize",
         {"return_token_strs": True, "add_generation_prompt": True},
-        # tokens show a space before a word by a sign of their own
+        # the token texts contain the tokenizers' own space characters
         lambda answer: "".join(answer["token_strs"]).replace("\u0120", " ").replace("\u2581", " "),
     ),
 }

@@ -1,4 +1,4 @@
-"""The chunks of one streamed chat completion, and how their stream ended."""
+"""Chunks of one streamed chat completion, and detection of its proper end."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from openai.types.chat import ChatCompletionChunk
 from llmcore.engines.openai_chat import STREAM_ENDED
 
 _TAIL_BYTES = 64
-"""The end of the stream that is kept, to find `[DONE]` in."""
+"""Bytes kept from the end of the stream, to search for `[DONE]`."""
 
 
 class Chunks:
-    """The chunks of a stream, and behind them `STREAM_ENDED` where it ended in order.
+    """Iterator over the chunks of a stream, followed by `STREAM_ENDED` if it ended properly.
 
-    A connection that breaks raises, unless the end of the connection is the only mark of the end (HTTP/1.0,
-    or neither chunked nor of a told length): then `[DONE]` must have come, which the package keeps to itself.
+    A broken connection raises an error, except if only the end of the connection marks the end of the body
+    (HTTP/1.0, or neither chunked nor with a Content-Length). Then `[DONE]` must have arrived; the openai
+    package does not expose it, so the raw bytes are watched.
     """
 
     def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:

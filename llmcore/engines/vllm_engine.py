@@ -61,7 +61,7 @@ class VllmLlm(VllmSettings):
 
     @property
     def shapes(self) -> Shapes:
-        """The shapes of messages that the model's template refuses; none while there is no engine."""
+        """Message shapes that the model's template refuses; none while there is no engine."""
         return self.process.shapes
 
     def load(self) -> EngineLoad:
@@ -85,7 +85,7 @@ class VllmLlm(VllmSettings):
         parser = ReplyParser(request, markup, in_thought=in_thought)
         # Jinja and the tokenizer take milliseconds for a long history: other calls' sound must not wait
         prompt = await asyncio.to_thread(vllm.chat.prompt, request)
-        # a mark that is a special token must come through, or what it marks would be read as words
+        # keep marks that are special tokens: without them their content would be spoken
         shown = are_special_tokens(vllm.special_tokens)
         params = _sampling(request, forced, marks_of(request, draft), skip_special_tokens=not shown)
         cached = written = 0

@@ -11,7 +11,7 @@ YIELDS = "llmcore_yields"
 READING_S = "llmcore_reading_s"
 """How long after it came its prompt shall be read at the latest, though callers' are read all the time."""
 NEW_TOKENS = "llmcore_new_tokens"
-"""Tokens of its prompt that the prefix cache does not hold, estimated, where it yields."""
+"""Estimated tokens of a yielding prompt that are not in the prefix cache."""
 CALLER = "llmcore_caller"
 """Whose it is, and what for: by these evictions from the prefix cache are told apart."""
 PROPOSALS = "llmcore_proposals"
@@ -52,7 +52,7 @@ def owner_of(vllm_request: Any) -> tuple[str, str]:
 
 
 def unread_tokens(vllm_request: Any) -> int:
-    """Return how many tokens of a prompt that yields are still to be computed, estimated until it begins."""
+    """Return how many tokens of a yielding prompt remain to be computed; an estimate until it begins."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
     left: int = vllm_request.num_prompt_tokens - vllm_request.num_computed_tokens
     return min(left, arguments.get(NEW_TOKENS, left)) if not vllm_request.num_computed_tokens else left

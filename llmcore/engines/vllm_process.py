@@ -47,7 +47,7 @@ from llmcore.text.message_shapes import ANY, Shapes
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _MONITOR_S = 0.25
 HANG_LIMITS = HangLimits()
-"""An engine that is silent for longer is killed: no step of any model takes as long."""
+"""Limits beyond which a silent engine is killed; no step of any model takes as long."""
 _STARTING = threading.Lock()
 """An engine's processes take over the environment, of which there is one."""
 
@@ -90,7 +90,7 @@ class VllmProcess:
 
     @property
     def shapes(self) -> Shapes:
-        """The shapes of messages that the template refuses; none while there is no engine."""
+        """Message shapes that the template refuses; none while there is no engine."""
         return self._running.chat.shapes if self._running is not None else ANY
 
     @property
@@ -99,7 +99,7 @@ class VllmProcess:
         return self._running.metrics if self._running is not None else CollectorRegistry()
 
     def note_output(self) -> None:
-        """Record that the engine that runs has answered a request: its kernels are compiled."""
+        """Record that the running engine has answered a request: its kernels are compiled."""
         self._replied = True
 
     async def start(self) -> None:

@@ -1,7 +1,7 @@
-"""Hang detection: tells an engine that is slow from one that has stopped. Pure.
+"""Hang detection: distinguishes a slow engine from a stopped one.
 
-An engine that does not answer may be loaded heavily, or may compile kernels at its first request. It then
-uses its processor. One that is stopped or deadlocked uses none.
+An engine that does not answer may be under heavy load, or may compile kernels at its first request. It then
+uses its processor. A stopped or deadlocked engine uses none.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _BUSY_SHARE = 0.05
-"""From this share of one core on, an engine counts as working. An idle vLLM uses 1.3 % (measured with 0.32 on
-a CPU, while its loop was asked four times a second); one that gets a tenth of a loaded core uses 10 %."""
+"""Share of one core from which an engine counts as working. An idle vLLM uses 1.3 % (measured with 0.32 on a
+CPU, with four requests a second to its loop); one that gets a tenth of a loaded core uses 10 %.
+"""
 _INTERVALS = 20
 """Observations until an idle engine counts as hung: one missed observation changes little."""
 
 
 @dataclass(frozen=True, slots=True)
 class HangLimits:
-    """How long an engine may be silent.
+    """Longest silence of an engine.
 
-    idle_s: while it uses no processor. busy_s: while it works or is in its first request. It is bounded, so
+    idle_s: without use of the processor. busy_s: while it works or handles its first request; bounded, so
     that an engine that spins forever is killed too.
     """
 
@@ -28,7 +29,7 @@ class HangLimits:
 
 
 class HangDetector:
-    """Follows one unanswered question to an engine.
+    """State of one unanswered request to an engine for a sign of life.
 
     in_first_request: the engine has not answered any request since its start.
     """
@@ -39,7 +40,7 @@ class HangDetector:
         self._processor_s: float | None = None
         self._idle_s = 0.0
         self.silent_s = 0.0
-        """How long the question has been unanswered."""
+        """Time without an answer so far."""
 
     @property
     def interval_s(self) -> float:

@@ -14,9 +14,10 @@ a load at the edge does not make it swing.
 """
 TOKEN_BUDGET_S = 0.05
 """Mean time between two tokens beyond which an LLM is overloaded: the ten tokens of a first spoken fragment
-then take half a second."""
+then take half a second.
+"""
 RECENT_S = 10.0
-"""How long a response counts in the mean of that time."""
+"""Time for which a response counts in that mean."""
 
 
 class SheddingLevel(IntEnum):
@@ -44,9 +45,9 @@ class LoadShedder:
         self.level = SheddingLevel.NONE
 
     def observe(self, now_s: float, pressure: float) -> bool:
-        """Take in how much of a budget is used, the largest part of any; return whether the level changed.
+        """Record the pressure. Return True if the shedding level changed.
 
-        pressure: 1 uses all of it.
+        pressure: largest used share of any budget; 1 is all of it.
         """
         direction = 1 if pressure > 1 else -1 if pressure < MARGIN else 0
         if direction != self._direction or self._since_s is None:
@@ -61,15 +62,15 @@ class LoadShedder:
 
 
 class TokenTimes:
-    """Mean times between two tokens of the responses that ended lately. Times are seconds of one clock."""
+    """Mean times between two tokens of recent responses. Times are seconds of one clock."""
 
     def __init__(self) -> None:
         self._recent: deque[tuple[float, float]] = deque()
         self.fastest_s = math.inf
-        """The shortest of any response: what no measure against load can shorten."""
+        """Shortest time of any response: load shedding cannot get below it."""
 
     def observe(self, now_s: float, token_s: float) -> None:
-        """Take in a response's mean time between two tokens."""
+        """Record a response's mean time between two tokens."""
         self._recent.append((now_s, token_s))
         self.fastest_s = min(self.fastest_s, token_s)
 

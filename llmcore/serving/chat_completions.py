@@ -39,9 +39,9 @@ ENDS_HEADER, END_FIELD = "x-asks-end", "end_log_probability"
 """Asks whether the last message ends, as `openai_engine` does; and the field of the usage that answers."""
 BUSY_RETRY_S = "1"
 ENGINE_FAILED, REFUSED = "engine_failed", "moderation"
-"""Types of errors in a stream, as `openai_chat` reads them."""
+"""Error types in a stream, as `openai_chat` reads them."""
 OPAQUE_FIELD = "opaque"
-"""What the engine's own server put with a call or a message: a field of it, which clients send back."""
+"""Field of a call or a message with the opaque data of the engine's own server; clients send it back."""
 
 
 def chat_app(llm: Llm, model: str = "") -> Starlette:
@@ -89,7 +89,7 @@ async def _complete(llm: Llm, http: HttpRequest) -> Response:
         first = Delta(finish_reason="stop")
     except RefusedError as error:
         return _error(403, str(error), code=REFUSED)
-    except ReplyError as error:  # as in the midst of a stream: another try may do better
+    except ReplyError as error:  # as for an error inside a stream: a retry may succeed
         return StreamingResponse(iter([event(_error_of(error))]), media_type="text/event-stream")
     except RequestError as error:
         return _error(400, str(error))
@@ -123,7 +123,7 @@ async def _events(first: Delta, deltas: AsyncGenerator[Delta, None]) -> AsyncGen
 
 
 def _error_of(error: LlmError) -> dict[str, Any]:
-    """An error in a stream, which says whether the engine failed or this reply alone."""
+    """Return an error of a stream, whose type says whether the engine failed or only this reply."""
     kind = REFUSED if isinstance(error, RefusedError) else "reply_failed"
     return {"error": {"message": str(error), "type": ENGINE_FAILED if is_server_failure(error) else kind}}
 

@@ -50,16 +50,16 @@ class _CircuitOpen(ServerError):
 
 
 class _EmptyReply(ReplyError):
-    """The engine said nothing and called nothing."""
+    """The engine's reply has neither words nor calls."""
 
 
 class FallbackLlm:
-    """Asks `primary`; where it fails before its first piece, asks `fallback`, if there is one.
+    """An LLM with a fallback: `fallback`, if there is one, answers if `primary` fails before its first piece.
 
-    A failure after that is raised: what was said cannot be unsaid by another model. A reply without words or
-    calls is asked for once more before that. Requests that no engine could answer (RequestError) are no
-    failure of the engine; of these only a reply of no use (ReplyError) goes to the fallback. observe: called
-    with the reason why the primary did not answer.
+    A later failure is raised, as words already spoken cannot be withdrawn. If the reply has neither words nor
+    calls, the primary is first asked once more. A RequestError does not count against the engine, and only
+    its subclass ReplyError (an unusable reply) goes to the fallback. observe: called with the reason for the
+    primary's failure.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class FallbackLlm:
         return await self._primary.prefill(request)
 
     async def _asked_twice(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The primary's reply, or its second where the first has no words. Raises LlmError."""
+        """Yield the primary's reply, or its second one if the first has no words. Raises LlmError."""
         try:
             async with aclosing(_with_words(self._monitored(request))) as deltas:
                 async for delta in deltas:
@@ -199,7 +199,7 @@ class FallbackLlm:
 
 
 async def _with_words(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
-    """`deltas`, which are held back until there is a word or a call. Raises LlmError, where neither comes."""
+    """Yield `deltas`, held back until the first word or call. Raises LlmError if neither arrives."""
     held: list[Delta] | None = []
     async with aclosing(deltas):
         async for delta in deltas:
@@ -220,7 +220,7 @@ def _has_words(delta: Delta) -> bool:
 
 
 def _empty(held: list[Delta], last: Delta) -> str:
-    """An empty reply in words for the log."""
+    """Return a description of an empty reply for the log."""
     written, usage = "".join(delta.text for delta in held), last.usage or Usage()
     thoughts = f", all {usage.thought_tokens} tokens of it thoughts" if usage.thought_tokens else ""
     longer = " up to the limit (agent.max_output_tokens)" if last.finish_reason == "length" else ""

@@ -22,7 +22,7 @@ from llmcore.engine import (
 )
 
 Ending = Literal["finished", "failed", "refused", "cancelled"]
-"""failed: the engine did. refused: it is well, and did not answer this request, or has no room for it."""
+"""failed: a failure of the engine. refused: a healthy engine refused this request or had no capacity."""
 
 
 @dataclass(slots=True)

@@ -88,7 +88,7 @@ class ReplicatedLlm:
 
     @property
     def replicas(self) -> Mapping[str, Replica]:
-        """The replicas by name."""
+        """Replicas by name."""
         return self._replicas
 
     @property

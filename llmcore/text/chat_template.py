@@ -110,8 +110,8 @@ class ChatTemplate:
     ) -> str:
         """Return the text of a conversation. Raises LlmError.
 
-        generation_prompt: open the assistant's next message. shapes: the forms of calls to avoid; the order
-        of messages is rendered as it is.
+        generation_prompt: open the assistant's next message. shapes: forms of calls to avoid; the order of
+        messages is not changed.
         """
         try:
             return self._template.render(
@@ -125,10 +125,10 @@ class ChatTemplate:
 
     @cached_property
     def opens_thought(self) -> bool:
-        """Whether a reply begins inside a thought, whose opening mark the prompt ends with."""
+        """True if a reply begins inside a thought: the prompt ends with its opening mark."""
         try:
             return leaves_thought_open(self.render([Message("user", "Hello.")]))
-        except LlmError:  # a template may insist on a system message
+        except LlmError:  # some templates require a system message
             return False
 
     def closing_of_user(self) -> str:
@@ -144,7 +144,7 @@ class ChatTemplate:
         return self._around_words(messages, tools, shapes)[0]
 
     def learn_shapes(self) -> Shapes:
-        """Return the shapes of messages that this template refuses or leaves out."""
+        """Return the message shapes that this template refuses or leaves out."""
         learned = learn_from_template(
             lambda messages, tools, shapes, opened: self.render(messages, tools, opened, shapes)
         )
@@ -195,7 +195,7 @@ def _as_chat(messages: Sequence[Message], shapes: Shapes) -> list[dict[str, Any]
 def _as_template_call(call: ToolCall, as_object: bool) -> dict[str, Any]:
     arguments = call.arguments or "{}"
     if as_object:
-        with suppress(ValueError):  # the model wrote no JSON: it is shown what it wrote
+        with suppress(ValueError):  # the model wrote invalid JSON: keep it as text
             arguments = json.loads(arguments)
     return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 

@@ -36,12 +36,12 @@ def tokens_between_messages(added: Mapping[int, AddedToken], template: ChatTempl
 
 
 class ChatTokens:
-    """How one model reads chats.
+    """One model's tokenizer and template for chats.
 
-    encode: text to token ids, adding no special token. context_tokens: the most that prompt and reply have
-    together. special_tokens: texts that are one token each, between which messages stand. Where somebody
-    says or types one of these (but for the system prompt), a space parts it: no words end their message and
-    begin another's. shapes: those of messages that the template refuses.
+    encode: converts text to token ids, without adding special tokens. context_tokens: maximum of prompt and
+    reply together. special_tokens: texts that are one token each and separate messages. If one occurs in any
+    text but the system prompt, a space is inserted into it, so that no words can end a message and begin
+    another. shapes: message shapes that the template refuses.
     """
 
     def __init__(

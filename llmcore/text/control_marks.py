@@ -1,8 +1,7 @@
-"""The marks that models write around what is not to be said: thoughts, tool calls, roles of a chat format.
-Pure.
+"""Marks that models write around text that must not be spoken: thoughts, tool calls, roles of a chat format.
 
-Each family is named at its line. The marks are those of the models' own chat templates and of the parsers
-that vLLM, SGLang and llama.cpp have for them.
+Comments name the model families. The marks come from the models' own chat templates and from the parsers of
+vLLM, SGLang and llama.cpp.
 """
 
 from __future__ import annotations
@@ -12,15 +11,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["thought", "call", "header", "dropped", "unopened"]
-"""What a mark opens: a thought, a call, a header of the harmony format, text that is left out. "unopened":
-the end of a thought, which has no beginning where it is met in the text."""
+"""Region that a mark opens: a thought, a call, a header of the harmony format, or text that is left out.
+
+"unopened": the end of a thought without a beginning in the text.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """What stands between an opening mark and the first of `closings`.
+    """Text between an opening mark and the first of `closings`.
 
-    limits: marks that end it too, but belong to what follows. opening: its mark, without what varies.
+    limits: marks that also end it, but belong to the following text. opening: the fixed part of its opening
+    mark.
     """
 
     kind: Kind
@@ -73,7 +75,7 @@ _CALLS = {
 }
 _PYTHON_ENDS = ("<|eom_id|>", "<|eot_id|>")
 _DROPPED = {
-    "<tool_response>": "</tool_response>",  # a result that the model made up
+    "<tool_response>": "</tool_response>",  # a result that the model invented
     "<tool_result>": "</tool_result>",
     "[tool_results]": "[/tool_results]",
     "<|start_header_id|>": "<|end_header_id|>",  # Llama 3: the role of the next message
@@ -84,7 +86,7 @@ _WRAPPERS = (
     *("<final_answer>", "</final_answer>", "</tool_call>", "</tool_calls>", "</function>", "</invoke>"),
     *("<end_of_turn>", "<start_of_turn>model", "<turn|>", "</s>", "<s>", "[/inst]"),
 )
-"""Marks that are left out alone; what stands between them is said."""
+"""Marks that are removed, but not the text between them."""
 _HARMONY_ENDS = ("<|end|>", "<|return|>", "<|call|>")
 _HARMONY_NEXT = ("<|start|>", "<|channel|>")
 HARMONY_MESSAGE = "<|message|>"
@@ -98,30 +100,32 @@ REGIONS: dict[str, Region] = {
     **{mark: Region("dropped") for mark in _WRAPPERS},
     **{mark: Region("header", (HARMONY_MESSAGE,), _HARMONY_ENDS, opening=mark) for mark in _HARMONY_NEXT},
 }
-"""By the mark that opens it, in small letters."""
+"""Regions by their opening mark, in lower case."""
 STARTED_IN_THOUGHT = Region("thought", tuple(_THOUGHTS.values()))
-"""A reply whose prompt ends with the opening mark of a thought."""
+"""Region at the start of a reply whose prompt ends with the opening mark of a thought."""
 HARMONY_THOUGHT = Region("thought", _HARMONY_ENDS, _HARMONY_NEXT)
 HARMONY_CALL = Region("call", _HARMONY_ENDS, _HARMONY_NEXT)
 
 TRIGGERS = re.compile(r"[<\[{`◁]")
-"""A character by which a mark, or a call without one, may begin."""
+"""Characters that may begin a mark, or a call without one."""
 MARK = re.compile("|".join(map(re.escape, REGIONS)), re.IGNORECASE | re.ASCII)
 SPECIAL_TOKEN = re.compile(r"<[|｜][\w▁ /:.-]{1,40}[|｜]>")
-"""Special tokens in the text of a reply, which are never words."""
+"""Special tokens in the text of a reply; they are never spoken."""
 SPECIAL_TOKEN_BEGINS = re.compile(r"<(?:[|｜][\w▁ /:.-]{0,40}[|｜]?)?\Z")
 LONGEST_HEADER = 200
 PREFIXES = frozenset(mark[:length] for mark in REGIONS for length in range(1, len(mark)))
-"""All beginnings of marks, in small letters."""
+"""All proper prefixes of marks, in lower case."""
 
 
 def leaves_thought_open(prompt: str) -> bool:
-    """Return whether a rendered prompt ends with the opening mark of a thought: a reply begins in it."""
+    """Return True if a prompt ends with the opening mark of a thought: the reply begins inside it."""
     return prompt.rstrip().lower().endswith(tuple(_THOUGHTS))
 
 
 def are_special_tokens(tokens: frozenset[str]) -> bool:
-    """Return whether a tokenizer has a mark among its special tokens: they must not be left out of the text
-    then, or what they mark would be read as words.
+    """Return True if any mark is a special token of a tokenizer.
+
+    Special tokens must then be kept in the decoded text: without its marks, a thought or call would be
+    spoken.
     """
     return any(token.lower() in REGIONS for token in tokens)

@@ -1,7 +1,7 @@
-"""Takes a model's text in pieces, and tells words to say from thoughts and tool calls. Pure.
+"""Incremental parser that separates spoken words from thoughts and tool calls in a model's text.
 
-Only what may be the beginning of a mark is held back, and no longer than until its next character decides.
-However a text is cut into pieces, the same words and calls come out.
+It holds back only text that may begin a mark, and only until the next character decides. The result does not
+depend on how the text is cut into pieces.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from llmcore.text.written_calls import WrittenCall, json_start, read_calls, valu
 _RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
 _CHANNEL = re.compile(r"(?:<\|channel\|>)?\s*(\w+)\s*(?:<|to=|json|\Z)")
 _BETWEEN_CALLS = " \n\t;,}"
-"""What models write between two calls; a brace too many is a mistake of theirs."""
+"""Characters that models write between two calls; an extra brace is a common mistake of theirs."""
 _LONG_CALL = 256
-"""Characters of a call from which on it is only looked at again where a piece may end it."""
+"""Length in characters beyond which a call is parsed again only if the new piece may end it."""
 _MAY_END = re.compile(r"[}\])>`<|]")
 _UNMARKED, _FENCED = Region("call"), Region("call", ("```",))
-"""A call without a mark was read, or one in a code fence."""
+"""Regions after a call without a mark, bare or in a code fence."""
 
 
 class ControlText:
-    """The text of one reply.
+    """Parser of one reply's text.
 
-    names: of the tools that the model knows, whose calls need no mark. wanted: whether calls are passed on;
-    else those with a mark are left out, and others are words. any_name: JSON is a call whatever its name.
-    in_thought: the prompt has opened a thought already. doubtful: what comes first may be a thought whose end
-    alone is marked: it is held back until that shows, or until `release`.
+    names: names of known tools; their calls need no mark. wanted: pass on calls; if False, marked calls are
+    removed and others are words. any_name: treat JSON as a call whatever its name. in_thought: the prompt has
+    already opened a thought. doubtful: the first words may be a thought with only an end mark; hold them back
+    until that mark or `release`.
     """
 
     def __init__(
@@ -66,15 +66,15 @@ class ControlText:
         self._new_id = new_id
         self._region: Region | None = STARTED_IN_THOUGHT if in_thought else None
         self._pending = ""
-        self._called = False  # in a region of calls, one of which has come
+        self._called = False  # a call of this region has been read
         self._begun = False
         self._out = SpokenParts(doubtful)
-        self._plain = self._thinking = False  # what has no mark passes as it is, or is thought
+        self._plain = self._thinking = False  # fast path: plain words, or plain text of a thought
         self.unopened = False
-        """Whether a thought ended that had no beginning."""
+        """True once a thought without a beginning has ended."""
 
     def push(self, text: str) -> list[Part]:
-        """Take the next piece. Raises MalformedToolCall."""
+        """Parse the next piece. Raises MalformedToolCall."""
         if self.passes(text):
             return [Part(text)]
         if self._thinking and TRIGGERS.search(text) is None:
@@ -90,7 +90,7 @@ class ControlText:
         return self._out.take()
 
     def passes(self, text: str) -> bool:
-        """Take the next piece if it is words that pass as they are, as nearly all are; whether it was."""
+        """Return True if the next piece, like most, can pass unchanged as words, and record it then."""
         if not self._plain or not text or TRIGGERS.search(text) is not None:
             return False
         self._out.last = text[-1]
@@ -98,15 +98,15 @@ class ControlText:
 
     @property
     def doubted(self) -> list[str] | None:
-        """Words that are held back as they may be a thought; None where none are."""
+        """Words held back as a possible thought; None if there is no doubt."""
         return self._out.doubted
 
     def release(self) -> list[Part]:
-        """Pass on the words that were held back as doubtful."""
+        """Return the words held back as a possible thought, and hold back no more."""
         return self._out.release()
 
     def finish(self, cut: bool = False) -> list[Part]:
-        """The reply is over. cut: by the token limit, which forgives an unfinished call.
+        """End the reply, and return the rest. cut: by the token limit; an unfinished call is no error then.
 
         Raises MalformedToolCall.
         """
@@ -125,7 +125,7 @@ class ControlText:
                     raise
         return [*self.release(), *self._out.take()]
 
-    # ---- one step: False where more text decides
+    # ---- one step each: False if it needs more text
 
     def _step(self) -> bool:
         if self._region is None:
@@ -152,7 +152,7 @@ class ControlText:
         return self._read_trigger()
 
     def _read_start(self) -> bool:
-        """At the beginning of a reply: a call that begins with its name. True where one is, or may be."""
+        """Parse a call that begins with its name at the reply's start. Return True for one, or a prefix."""
         start = self._pending.lstrip()
         if not start:
             return bool(self._names)
@@ -166,7 +166,7 @@ class ControlText:
         return False
 
     def _read_unmarked(self, text: str) -> bool:
-        """Whether a call without a mark was taken from the front of `text`, or may be one."""
+        """Parse a call without a mark at the front of `text`. Return True for one, or for a prefix."""
         verdict = judge(text, self._names, any_name=self._any_name)
         if verdict == "text":
             return False
@@ -179,7 +179,7 @@ class ControlText:
         return True
 
     def _read_trigger(self) -> bool:
-        """A mark, or a call without one, may begin at the front of what is pending."""
+        """Parse a mark, or a call without one, at the front of the pending text."""
         text = self._pending
         if mark := MARK.match(text):
             self._open(mark[0], text[mark.end() :])
@@ -200,7 +200,7 @@ class ControlText:
         return bool(self._pending)
 
     def _open(self, mark: str, rest: str) -> None:
-        """Begin what a mark opens."""
+        """Enter the region that a mark opens."""
         region = REGIONS[mark.lower()]
         self._begun, self._called, self._pending = True, False, rest
         if region.kind == "unopened":
@@ -213,12 +213,12 @@ class ControlText:
             self._leave(rest)
 
     def _leave(self, rest: str) -> None:
-        """A region is over."""
+        """End the current region."""
         self._begun, self._region, self._pending = True, None, rest
         self._out.end_region()
 
     def _read_until(self, region: Region) -> bool:
-        """A thought, or what is left out: up to its end."""
+        """Parse a thought, or text to remove, up to its end."""
         end = _ends(region).search(self._pending)
         keep = self._think if region.kind == "thought" else _ignore
         if end is None:
@@ -232,7 +232,7 @@ class ControlText:
         return bool(self._pending)
 
     def _read_header(self, region: Region) -> bool:
-        """A header of the harmony format: the channel and recipient of what follows."""
+        """Parse a header of the harmony format: the channel and the recipient of the following text."""
         end = _ends(region).search(self._pending)
         if end is None:
             if len(self._pending) > LONGEST_HEADER:
@@ -256,7 +256,7 @@ class ControlText:
         ends = _ends(region)
         start = json_start(self._pending)
         at, whole = value_end(self._pending, start, ends) if start >= 0 else (-1, False)
-        if whole:  # its mark at the end is not waited for
+        if whole:  # without waiting for the closing mark
             self._call(read_calls(self._pending[:at], self._names))
             self._called, self._pending = True, self._pending[at:]
             return True
@@ -270,7 +270,7 @@ class ControlText:
         return bool(self._pending)
 
     def _read_behind_call(self, region: Region) -> bool:
-        """Another call, the mark that ends the region, or words."""
+        """Parse the text after a call: another call, the region's closing mark, or words."""
         unmarked = region in (_UNMARKED, _FENCED)
         rest = self._pending.lstrip(_BETWEEN_CALLS if unmarked else _BETWEEN_CALLS + "`")
         self._out.end_region(blank=self._pending[:1].isspace())
@@ -290,7 +290,7 @@ class ControlText:
         self._leave(rest)
         return True
 
-    # ---- what comes out
+    # ---- output
 
     def _say(self, text: str) -> None:
         self._begun = self._out.say(text) or self._begun
@@ -315,11 +315,11 @@ def _ignore(_: str) -> None:
 
 @cache
 def _ends(region: Region) -> re.Pattern[str]:
-    """What ends a region. One without marks for that has none."""
+    """Return a pattern for the end of a region. It never matches for a region without end marks."""
     marks = (*region.closings, *region.limits)
     return re.compile("|".join(map(re.escape, marks)) if marks else r"(?!)", re.IGNORECASE | re.ASCII)
 
 
 def _over(region: Region, end: re.Match[str]) -> int:
-    """Where that which follows a region begins."""
+    """Return the position at which the text after a region begins."""
     return end.end() if end[0].lower() in region.closings else end.start()

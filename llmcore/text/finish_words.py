@@ -1,6 +1,6 @@
-"""The words by which servers say why a reply ended. Pure, but for what it logs.
+"""Finish reasons of servers: their words for the end of a reply. No effects but a log line.
 
-There is no list of all of them: a word that is not known here is a stop, as the stream ended in order.
+No complete list of these words exists. An unknown word counts as "stop", as the stream ended properly.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FILTERED = frozenset(
         *("guardrail", "guardrails", "guardrail_intervened", "error_toxic", "flagged"),
     }
 )
-"""OpenAI and Azure; Anthropic; Gemini and Vertex; Zhipu; Bedrock; Cohere."""
+"""Words for a filtered reply: OpenAI and Azure; Anthropic; Gemini and Vertex; Zhipu; Bedrock; Cohere."""
 _STOPS = frozenset(
     {
         *("stop", "end_turn", "eos", "eos_token", "stop_sequence", "stop_sequences", "complete", "completed"),
@@ -36,8 +36,8 @@ _logged: set[tuple[str, str]] = set()
 
 
 def finish_reason(word: str | None, server: str) -> FinishReason:
-    """Return why a reply ended, by its server's word for it. A word that is not known is a stop, and is
-    logged once for each server. Raises RefusedError for a filter's.
+    """Return the finish reason for a server's word. An unknown word counts as "stop", and is logged once for
+    each server. Raises RefusedError for the word of a filter.
     """
     plain = (word or "").strip().lower()
     if plain in _LENGTH:

@@ -1,4 +1,4 @@
-"""Shapes of messages that some servers and chat templates refuse, and the way each is sent instead. Pure."""
+"""Shapes of messages that some servers and chat templates refuse, and the replacement for each."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Shape = Literal[
 """A form of messages that a server or a template may refuse."""
 
 OPENING = "(The call begins.)"
-"""A user message before an agent's greeting, where the user must speak first."""
+"""User message before an agent's greeting, for servers that require the user to begin."""
 GO_ON = "(Go on.)"
-"""A user message between two of the agent's, or behind its last one."""
+"""User message between two of the agent's messages, or after its last one."""
 SILENCE = "…"
-"""A message of the agent between a tool's result and the user's next words. A voice says nothing for it."""
+"""Agent message between a tool's result and the user's next words. Text-to-speech speaks nothing for it."""
 NO_RESULT = "(No result yet.)"
-"""The result of a call that has none."""
+"""Result of a call that has none."""
 
 SENT_AS: dict[Shape, tuple[str, str]] = {
     "system": ("a system message", "as the beginning of the first user message"),
@@ -51,25 +51,25 @@ SENT_AS: dict[Shape, tuple[str, str]] = {
     "long_ids": ("ids of calls that are not nine letters and digits", "as such ids made of them"),
     "odd_ids": ("ids of calls with other signs or of more than 40", "as nine letters and digits"),
 }
-"""For each shape: the thing that is refused, and the way it is sent instead, in words for operators."""
+"""For each shape, in words for operators: the refused form, and its replacement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """The shapes that a server or a template refuses. With none, messages are sent as they are."""
+    """Shapes that a server or a template refuses. If empty, messages are sent unchanged."""
 
     refused: frozenset[Shape] = frozenset()
 
     def takes(self, shape: Shape) -> bool:
-        """Return whether messages of this shape are accepted."""
+        """Return True if messages of this shape are accepted."""
         return shape not in self.refused
 
     def without(self, *shapes: Shape) -> Shapes:
-        """Return these, with more shapes refused."""
+        """Return a copy that refuses further shapes."""
         return Shapes(self.refused | frozenset(shapes))
 
     def in_words(self) -> list[str]:
-        """Return a line for each refused shape: the thing that is refused, and how it is sent."""
+        """Return a line for each refused shape: the refused form, and its replacement."""
         return [
             f"it refuses {SENT_AS[shape][0]}: sent {SENT_AS[shape][1]}"
             for shape in get_args(Shape)
@@ -90,7 +90,7 @@ ORDER: frozenset[Shape] = frozenset(
         "long_ids",
     }
 )
-"""All that concerns the order of messages and ids. A history without these is accepted nearly everywhere,
+"""Shapes about the order of messages and their ids. A history without these is accepted nearly everywhere,
 and still has a system prompt and tools.
 """
 FORMS_OF_CALLS: frozenset[Shape] = frozenset(
@@ -105,21 +105,21 @@ FORMS_OF_CALLS: frozenset[Shape] = frozenset(
         "odd_ids",
     }
 )
-"""All that concerns calls of tools and their results."""
+"""Shapes about tool calls and their results."""
 
 
 @runtime_checkable
 class KnowsShapes(Protocol):
-    """An engine that knows which shapes of messages its model's template or server refuses."""
+    """An engine that knows the message shapes that its model's template or server refuses."""
 
     @property
     def shapes(self) -> Shapes:
-        """The shapes that it refuses. Known once the engine has started; never raises."""
+        """Refused shapes. Known once the engine has started; never raises."""
         ...
 
 
 @runtime_checkable
 class AsksShapes(KnowsShapes, Protocol):
-    """An engine that asks its server at the start which shapes it takes, where `asks_shapes` is set."""
+    """An engine that probes its server for accepted shapes at the start, if `asks_shapes` is set."""
 
     asks_shapes: bool

@@ -1,7 +1,7 @@
-"""Errors of servers that refuse messages: which shapes of messages their texts speak of. Pure.
+"""Errors of servers that refuse messages, and the message shapes that their texts name.
 
-The texts are those of vLLM, llama.cpp, Mistral's and OpenAI's APIs, and of the templates of models that both
-servers pass on.
+The texts are those of vLLM, llama.cpp, Mistral's and OpenAI's APIs, and those of models' templates, which
+vLLM and llama.cpp pass on.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SIGNS_OF_REFUSAL: tuple[tuple[str, tuple[Shape, ...]], ...] = (
     (r"last (message|role)|expected last", ("assistant_last", "later_system")),
     (r"user query|first message|(start|begin)\w* with .*user", ("assistant_first",)),
 )
-"""Words of servers and templates that tell which shape they refuse."""
+"""Substrings of error texts, and the shapes that they show as refused."""
 _OF_MESSAGES = re.compile(
     r"templat|jinja|alternat|\brole|\bmessages?\b|tool.?(call|choice)|\btools\b|user query|system prompt",
     re.IGNORECASE,
@@ -34,18 +34,18 @@ _OF_LENGTH = re.compile(
 
 
 def is_about_messages(error: str) -> bool:
-    """Return whether an error's text speaks of the form of messages, and not of their length."""
+    """Return True if the error is about the form of messages, and not about their length."""
     return bool(_OF_MESSAGES.search(error)) and not is_about_length(error)
 
 
 def is_about_length(error: str) -> bool:
-    """Return whether an error's text says that a request is too long, or asks for too few or many tokens."""
+    """Return True if the error says that a request is too long, or asks for too few or too many tokens."""
     return bool(_OF_LENGTH.search(error))
 
 
 def shapes_told(error: str, known: Shapes) -> Shapes:
-    """Return the shapes that a server refuses, by the text of its refusal of a request: those it names, or,
-    where it names none, all that concern the order of messages.
+    """Return the refused shapes by the text of a server's error: those that it names. If it names none, all
+    that concern the order of messages.
     """
     named = {
         shape

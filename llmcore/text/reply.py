@@ -13,12 +13,11 @@ from llmcore.text.tool_calls import BARE_JSON, MalformedToolCall, Markup
 
 
 class ReplyParser:
-    """Turns the text of one reply into deltas: words to say, thoughts, calls that the request allows, the
-    end.
+    """Converter of one reply's text to deltas: words to say, thoughts, permitted calls, and the end.
 
-    Control text is never said: calls that the request does not allow (no tools, tool_choice "none") are
-    dropped. markup: how the model is configured to call; all other forms are read as well. in_thought,
-    doubtful: see `ControlText`.
+    Control text is never spoken. Calls that the request does not allow (no tools, tool_choice "none") are
+    dropped. markup: the configured form of calls; all other forms are read as well. in_thought, doubtful: see
+    `ControlText`.
     """
 
     def __init__(
@@ -40,13 +39,13 @@ class ReplyParser:
         self._thoughts = 0
 
     def push(self, text: str) -> list[Delta]:
-        """Return the deltas that this text makes, none where nothing is certain yet. Raises ReplyError."""
+        """Return the deltas for this text, none while nothing is certain. Raises ReplyError."""
         if self.text.passes(text):
             return [Delta(text)]
         return self._deltas(lambda: self.text.push(text))
 
     def read(self, delta: Delta) -> list[Delta]:
-        """Return the deltas that one of a server makes, whose calls and thoughts may be told apart already.
+        """Return the deltas for one of a server, which may have separated calls and thoughts already.
 
         Raises ReplyError.
         """
@@ -59,20 +58,20 @@ class ReplyParser:
         self._called = self._called or bool(delta.tool_calls)
         self._thoughts += delta.pieces if delta.thought else 0
         others = [replace(delta, text="")] if delta.thought or delta.tool_calls else []
-        if others:  # words before these are no thought whose beginning is missing
+        if others:  # words before separate thoughts or calls are no unopened thought
             others = [*self.release(), *others]
         return [*others, *self.push(delta.text)] if delta.text else others
 
     def release(self) -> list[Delta]:
-        """Return the words that were held back as doubtful."""
+        """Return the words held back as a possible thought."""
         return self._deltas(self.text.release)
 
     def finish(self, reason: FinishReason, usage: Usage) -> list[Delta]:
-        """Return what was held back, and the last delta. Raises ReplyError for an unreadable call."""
+        """Return the text held back, and the last delta. Raises ReplyError for an unreadable call."""
         return self.read(Delta(finish_reason=reason, usage=usage))
 
     def _last(self, delta: Delta) -> Delta:
-        """The last delta, with the count of thoughts where the server does not tell it."""
+        """Return the last delta, with our own count of thoughts if the server does not report one."""
         usage = delta.usage
         if usage is not None and self._thoughts and not usage.thought_tokens:
             usage = replace(usage, thought_tokens=self._thoughts)

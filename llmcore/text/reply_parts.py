@@ -1,4 +1,4 @@
-"""The parts of a reply, in the order in which they come out of its text, and the blanks between. Pure."""
+"""Parts of a reply in order of their appearance, and the blanks between them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from llmcore.engine import ToolCall
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a reply: words to say, a thought, or calls that are complete."""
+    """A piece of a reply: words to say, a thought, or complete calls."""
 
     words: str = ""
     thought: str = ""
@@ -17,24 +17,24 @@ class Part:
 
 
 class SpokenParts:
-    """What has come out of a reply. doubtful: words are held back at first, as in `ControlText`."""
+    """Parsed parts of a reply. doubtful: hold back words at first, as in `ControlText`."""
 
     def __init__(self, doubtful: bool) -> None:
         self._parts: list[Part] = []
         self.last = ""
-        """The last character that was said."""
-        self._blank = False  # since a region ended
+        """Last character of the words so far."""
+        self._blank = False  # blank text was seen since the region ended
         self.behind = False
-        """A region has ended, and no words came since: blank text there is at most one space."""
+        """True after a region until the next words: blank text there becomes at most one space."""
         self.doubted: list[str] | None = [] if doubtful else None
-        """Words that are held back as they may be a thought; None where none are."""
+        """Words held back as a possible thought; None if there is no doubt."""
 
     def end_region(self, blank: bool = False) -> None:
-        """What stood between marks is over. blank: with blank text at its end."""
+        """Record the end of a marked region. blank: it ended with blank text."""
         self.behind, self._blank = True, blank or (self._blank and self.behind)
 
     def say(self, text: str) -> bool:
-        """Words, or blank text; whether it is any words yet."""
+        """Add words or blank text. Return True if any words were added."""
         if self.behind:
             words = text.lstrip()
             self._blank = self._blank or len(words) < len(text)
@@ -50,25 +50,25 @@ class SpokenParts:
         return bool(text)
 
     def add(self, part: Part) -> None:
-        """A thought, or calls."""
-        if part.calls:  # a thought without its beginning has its end before it calls
+        """Add a thought or calls."""
+        if part.calls:  # an unopened thought would have ended before a call
             self._parts += self.release()
         self._parts.append(part)
 
     def end_doubt(self) -> None:
-        """The words that were held back were a thought."""
+        """Turn the words held back into a thought: its end was found."""
         held, self.doubted = self.doubted, None
         if held:
             self._parts.append(Part(thought="".join(held)))
             self.last = ""
 
     def release(self) -> list[Part]:
-        """The words that were held back."""
+        """Return the words held back, and hold back no more."""
         held, self.doubted = self.doubted, None
         return [Part(words) for words in held or ()]
 
     def take(self) -> list[Part]:
-        """The parts, neighbours of one kind joined."""
+        """Return and remove the parts, with neighbours of one kind joined."""
         parts, self._parts = self._parts, []
         taken: list[Part] = []
         for part in parts:

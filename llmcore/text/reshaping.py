@@ -1,8 +1,8 @@
-"""A history without the shapes of messages that a server or a template refuses. Pure.
+"""Rewriting of message histories without the shapes that a server or a template refuses.
 
-It is rewritten so that it loses nothing that the model must know, and so that its beginning stays as it is
-while it grows: each message becomes the same whatever follows, except that neighbours of one role are joined
-and that a message may be added at the end. Prefix caches depend on that.
+The result keeps all that the model must know. Its beginning stays the same while the history grows, as prefix
+caches require: each message is rewritten independently of the following ones, except that neighbours of one
+role are joined and that a message may be added at the end.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _ID_SIGNS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def as_sent(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
-    """Return the messages as a server that refuses these shapes gets them.
+    """Return the messages in the form for a server that refuses these shapes.
 
-    Where notes of the system or of tools stand in user messages, nobody else can write one: in the words of
-    callers and in results, a space parts their marks.
+    If system or tool notes are sent in user messages, callers and results cannot forge one: a space breaks up
+    any such mark in their text.
     """
     if shapes.refused & {"system", "later_system", "tool_messages"}:
         messages = [_without_note_marks(message) for message in messages]
@@ -34,15 +34,15 @@ def as_sent(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
 
 
 def sent_tools(tools: tuple[Tool, ...], shapes: Shapes) -> tuple[Tool, ...]:
-    """Return the tools that are offered to such a server."""
+    """Return the tools in the form for such a server."""
     return tools if shapes.takes("tools") else ()
 
 
 def reshape(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
-    """Rewrite a history without the refused shapes.
+    """Return the history without the refused shapes.
 
-    What no server takes is mended in any case: a call without a result right behind it, a result without a
-    call right before it, two calls of one id, no message at all. Reshaping twice is reshaping once.
+    Always repaired, as no server accepts it: a call without a result directly after it, a result without a
+    call directly before it, two calls with one id, and an empty history. Reshaping is idempotent.
     """
     shaped = _results_behind_calls(messages)
     if not shaped:
@@ -61,12 +61,12 @@ def reshape(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
 
 
 def system_note(text: str) -> str:
-    """Return a system message's text as a part of a user message."""
+    """Return a system message's text as a note in a user message."""
     return f"<system>{text}</system>"
 
 
 def result_note(text: str, name: str = "", arguments: str = "") -> str:
-    """Return a tool's result as a part of a user message."""
+    """Return a tool's result as a note in a user message."""
     of = f"{name}({arguments}): " if arguments else f"{name}: " if name else ""
     return f"<tool_result>{of}{text}</tool_result>"
 
@@ -79,9 +79,9 @@ def _without_note_marks(message: Message) -> Message:
 
 
 def _results_behind_calls(messages: Sequence[Message]) -> list[Message]:
-    """Return the history with one result behind each call, in the calls' order.
+    """Return the history with one result after each call, in the calls' order.
 
-    A result that comes later stands at its place, as words: there it does not change the prompt before it.
+    A later result becomes text at its own place, so that the prompt before it does not change.
     """
     placed: list[Message] = []
     names: dict[str | None, str] = {}
@@ -111,8 +111,9 @@ def _results_behind_calls(messages: Sequence[Message]) -> list[Message]:
 
 
 def _with_own_id(call: ToolCall, used: set[str]) -> ToolCall:
-    """Return the call with an id that no call before it has, and add that to the used ones. Some servers give
-    all calls one id, and some templates find results by it.
+    """Return the call with an id that no earlier call has, and add that id to `used`.
+
+    Some servers give all calls one id, and some templates look up results by id.
     """
     own, number = call.call_id, 1
     while own in used:
@@ -123,7 +124,7 @@ def _with_own_id(call: ToolCall, used: set[str]) -> ToolCall:
 
 
 def _take_result(results: list[Message], call_id: str, own_id: str) -> Message:
-    """Remove the first result of this call, and return it under the call's own id."""
+    """Remove the first result of this call from `results`. Return it with the call's own id."""
     for place, result in enumerate(results):
         if result.tool_call_id == call_id:
             found = results.pop(place)
@@ -132,14 +133,15 @@ def _take_result(results: list[Message], call_id: str, own_id: str) -> Message:
 
 
 def _told_in_words(messages: Iterable[Message]) -> Iterable[Message]:
-    """Yield the history with calls and results as the user's words.
+    """Yield the history with calls and results as text of the user.
 
-    Not as the agent's: a model that reads calls in its own words writes such words, and they would be spoken.
+    As text of the agent, calls would be imitated: the model would write them as words, and they would be
+    spoken.
     """
     calls: list[ToolCall] = []
     for message in messages:
         if message.role == "tool":
-            call = calls.pop(0)  # in the calls' order
+            call = calls.pop(0)  # in order of the calls
             yield Message("user", result_note(message.content, call.name, call.arguments))
         elif message.tool_calls:
             calls = list(message.tool_calls)
@@ -150,7 +152,7 @@ def _told_in_words(messages: Iterable[Message]) -> Iterable[Message]:
 
 
 def _single_system(messages: Sequence[Message], allowed: bool) -> list[Message]:
-    """Return the history with all leading system messages as one, and none behind it."""
+    """Return the history with all leading system messages as one, and none later."""
     leading = list(takewhile(lambda message: message.role == "system", messages))
     later = [
         Message("user", system_note(message.content)) if message.role == "system" else message
@@ -163,10 +165,10 @@ def _single_system(messages: Sequence[Message], allowed: bool) -> list[Message]:
 
 
 def _split(messages: Sequence[Message], shapes: Shapes) -> Iterable[Message]:
-    """Yield the history with words and calls apart, and with calls one by one, where that is wanted."""
+    """Yield the history with text and calls apart, and calls one by one, as the shapes require."""
     for index, message in enumerate(messages):
         if message.role == "tool" and not shapes.takes("parallel_calls"):
-            continue  # it has come with its call
+            continue  # yielded after its call
         if not message.tool_calls:
             yield message
             continue
@@ -185,7 +187,7 @@ def _split(messages: Sequence[Message], shapes: Shapes) -> Iterable[Message]:
 
 
 def _joined(messages: Sequence[Message], shapes: Shapes) -> list[Message]:
-    """Return the history with neighbours of one role as one message."""
+    """Return the history with neighbours of one role joined."""
     joined: list[Message] = []
     for message in messages:
         last = joined[-1] if joined else None
@@ -197,8 +199,10 @@ def _joined(messages: Sequence[Message], shapes: Shapes) -> list[Message]:
 
 
 def _both(one: Message, other: Message) -> str:
-    """Return the words of two messages of one role. Those of a user may go on, so that the blank line before
-    them stands there before they do.
+    """Return the joined text of two messages of one role.
+
+    The blank line before a user message is added even if that is still empty: as it grows, the prompt is
+    only extended.
     """
     if one.role == "user":
         return f"{one.content}\n\n{other.content}" if one.content else other.content
@@ -214,7 +218,7 @@ def _may_join(one: Message, other: Message, shapes: Shapes) -> bool:
 
 
 def _with_fillers(messages: Sequence[Message], shapes: Shapes) -> Iterable[Message]:
-    """Yield the history with a message between two that may not be neighbours."""
+    """Yield the history with a filler message between any two that may not be neighbours."""
     before = ""
     for message in messages:
         if before == "tool" and message.role == "user" and not shapes.takes("user_after_tool"):
@@ -226,7 +230,7 @@ def _with_fillers(messages: Sequence[Message], shapes: Shapes) -> Iterable[Messa
 
 
 def _with_ends(messages: list[Message], shapes: Shapes) -> list[Message]:
-    """Return the history with a user message at either end, where one must stand there."""
+    """Return the history with a user message at the ends that require one."""
     start = sum(1 for _ in takewhile(lambda message: message.role == "system", messages))
     if not shapes.takes("assistant_first") and (start == len(messages) or messages[start].role != "user"):
         messages = [*messages[:start], Message("user", OPENING), *messages[start:]]
@@ -236,7 +240,7 @@ def _with_ends(messages: list[Message], shapes: Shapes) -> list[Message]:
 
 
 def _with_ids(messages: Iterable[Message], shapes: Shapes) -> Iterable[Message]:
-    """Yield the history with ids of calls that are accepted."""
+    """Yield the history with accepted call ids."""
     form = _NINE if not shapes.takes("long_ids") else _PLAIN if not shapes.takes("odd_ids") else None
     if form is None:
         yield from messages
@@ -257,7 +261,7 @@ def _sendable_ids(form: re.Pattern[str]) -> Callable[[str], str]:
 
 
 def nine_signs(call_id: str) -> str:
-    """Return nine letters and digits that stand for this id, always the same ones."""
+    """Return nine letters and digits derived from this id, always the same ones."""
     number = int.from_bytes(blake2b(call_id.encode(errors="replace"), digest_size=8).digest())
     signs = []
     for _ in range(9):

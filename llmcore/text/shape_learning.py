@@ -1,7 +1,7 @@
-"""Learns which shapes of messages a server or a template takes, by asking it small ones.
+"""Learning of the message shapes that a server or a template accepts, by small probes.
 
-The questions are data: `learning` yields them in rounds, and is sent the answers. Questions of one round can
-be asked at once. A server that takes every shape is asked two.
+`learning` yields rounds of probes and is sent the answers. The probes of one round can be sent concurrently.
+A server that accepts every shape gets two probes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MARKS = (
     "rusholm",
     "stanmer",
 )
-"""Words that stand in no template, by which messages are found in a prompt."""
+"""Rare words by which messages are found in a prompt."""
 TOOL = Tool(
     "look_up",
     "Looks up a word.",
@@ -74,7 +74,7 @@ _EVERYTHING = (
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Messages that are sent as by a server that refuses `shapes`, to find out whether they are accepted."""
+    """Test messages, sent in the form for a server that refuses `shapes`, to see if it accepts them."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
@@ -82,15 +82,15 @@ class Probe:
 
     @property
     def sent(self) -> tuple[Message, ...]:
-        """The messages in the form in which they are sent."""
+        """Messages in the form in which they are sent."""
         return as_sent(self.messages, self.shapes)
 
     @property
     def in_disguise(self) -> list[tuple[Message, ...]]:
-        """The messages as sent, each time with another of the agent's or of the later system's as the user's.
+        """Variants of the messages as sent, each with one agent or later system message as the user's.
 
-        A prompt that does not change by that keeps no roles: some templates render the first message behind
-        the system prompt as the user's, of whatever role it is.
+        A prompt that is the same for such a variant does not show roles: some templates render the first
+        message after the system prompt as the user's, whatever its role.
         """
         sent = self.sent
         return [
@@ -101,10 +101,10 @@ class Probe:
         ]
 
     def is_whole(self, prompt: str) -> bool:
-        """Return whether a prompt made of this probe has all its words, message by message in order.
+        """Return True if a prompt made of this probe has all its words, message by message in order.
 
-        Templates leave out what they do not know without a word about it. Some put the system prompt before
-        the newest message of the user, where it changes every prompt, and leave it out where there is none.
+        Templates silently leave out parts that they do not know. Some put the system prompt before the newest
+        user message, where it changes every prompt, and leave it out if there is none.
         """
         end = 0
         for message in self.sent:
@@ -117,11 +117,11 @@ class Probe:
 
 
 Rounds = Generator[tuple[Probe, ...], Sequence[bool], Shapes | None]
-"""Rounds of probes. It is sent, for each, whether it was accepted, and returns what was learned."""
+"""Rounds of probes. Each round is sent whether each probe was accepted; the result is the learned shapes."""
 
 
 def learning(objects: bool = False) -> Rounds:
-    """Find out which shapes are accepted. Returns None where not even a plain question is.
+    """Learn which shapes are accepted. Returns None if even a plain question is refused.
 
     objects: arguments of calls are sent as objects, which a template may refuse; over HTTP they are text.
     """
@@ -143,7 +143,7 @@ def learning(objects: bool = False) -> Rounds:
 
 
 def _relevant(shapes: Shapes) -> Shapes:
-    """Leave out what makes no difference where calls are told in words."""
+    """Remove shapes that make no difference if calls are sent as text."""
     return shapes if shapes.takes("tool_messages") else Shapes(shapes.refused - FORMS_OF_CALLS)
 
 
@@ -166,7 +166,7 @@ def _without_tools(shapes: Shapes) -> Generator[tuple[Probe, ...], Sequence[bool
 
 
 def _form_of_calls(shapes: Shapes, objects: bool) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
-    """Find the form of calls and results that is nearest to the usual one."""
+    """Find the accepted form of calls and results that is nearest to the usual one."""
     history = (*_ASKED, Message("assistant", "", (_FIRST,)), _FOUND, _ANSWER, _MORE)
     forms: list[tuple[Shape, ...]] = [(), ("odd_ids", "long_ids"), ("empty_content",)]
     forms.append(("odd_ids", "long_ids", "empty_content"))
@@ -199,13 +199,13 @@ def _with_tools(shapes: Shapes) -> Generator[tuple[Probe, ...], Sequence[bool], 
     (is_taken,) = yield (Probe((*_ASKED, *first, *again), tools, learned),)
     if not learned.takes("words_with_calls") or not is_taken:
         return learned.without("words_with_calls")
-    return Shapes(learned.refused - {"assistant_twice"})  # no two of the agent's messages meet
+    return Shapes(learned.refused - {"assistant_twice"})  # no two agent messages are neighbours then
 
 
 def _ask_each(
     asked: dict[Shape, list[Probe]], shapes: Shapes
 ) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
-    """Ask all at once. Return the shapes with those refused of which a probe was not accepted."""
+    """Send all probes in one round. Return the shapes, plus each one with a refused probe."""
     owners = [shape for shape, probes in asked.items() for _ in probes]
     taken = yield tuple(probe for probes in asked.values() for probe in probes)
     refused = {shape for shape, is_taken in zip(owners, taken, strict=True) if not is_taken}
@@ -213,7 +213,7 @@ def _ask_each(
 
 
 def learn_at_once(takes: Callable[[Probe], bool], objects: bool = False) -> Shapes | None:
-    """Return the shapes, with an answer for each probe that needs no waiting."""
+    """Run `learning` with an immediate answer to each probe."""
     rounds, answers = learning(objects), None
     while True:
         try:
@@ -225,20 +225,18 @@ def learn_at_once(takes: Callable[[Probe], bool], objects: bool = False) -> Shap
 
 
 Render = Callable[[Sequence[Message], Sequence[Tool], Shapes, bool], str]
-"""Renders messages and tools, with the forms of calls that these shapes leave, and with or without the
+"""Renderer of messages and tools, in the forms of calls that these shapes allow, with or without the
 beginning of the agent's answer. Raises LlmError.
 """
 
 
 def learn_from_template(render: Render) -> Shapes | None:
-    """Return the shapes that a template takes; None where it does not render a plain question whole."""
+    """Return the shapes that a template refuses; None if it does not render a plain question whole."""
     return learn_at_once(lambda probe: template_takes(render, probe), objects=True)
 
 
 def template_takes(render: Render, probe: Probe) -> bool:
-    """Return whether a template renders a probe, with all its words, each under its role, and an answer after
-    them.
-    """
+    """Return True if a template renders all words of a probe under their roles, then opens an answer."""
     messages, tools = probe.sent, sent_tools(probe.tools, probe.shapes)
     try:
         prompt = render(messages, tools, probe.shapes, True)
@@ -248,7 +246,7 @@ def template_takes(render: Render, probe: Probe) -> bool:
         asked = render((_QUESTION,), (), ANY, True) != render((_QUESTION,), (), ANY, False)
     except LlmError:
         return False
-    if asked and not opens and messages[-1].role != "tool":  # some models go on right behind a result
+    if asked and not opens and messages[-1].role != "tool":  # some models continue directly after a result
         return False
     return all(_renders(render, probe, other) != prompt for other in probe.in_disguise)
 

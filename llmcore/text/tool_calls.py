@@ -1,7 +1,6 @@
-"""Tool calls as text: how a model is configured to mark them, their ids and names, the schema of a forced
-call.
+"""Tool calls as text: the configured marks around them, their ids and names, the schema of a forced call.
 
-Calls are read out of replies by `control_text`, in any of the forms that models have.
+`control_text` reads calls from replies, in all forms of the known models.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ def sendable_name(name: str) -> str:
 
 
 def join_opaque(server: str, **parts: Any) -> str:
-    """Return these parts as one text, which is given back to `server` alone; "" where all are empty.
+    """Return these parts as one text to be sent back to `server` alone; "" if all are empty.
 
-    Gemini signs its calls (`extra_content`), DeepSeek and others want the thoughts back that led to a call
+    Gemini signs its calls (`extra_content`). DeepSeek and others require the thoughts that led to a call
     (`reasoning_content`), Claude its thinking blocks. Another server would refuse such fields.
     """
     given = {name: part for name, part in parts.items() if part}
@@ -68,12 +67,12 @@ def join_opaque(server: str, **parts: Any) -> str:
 
 
 def opaque_of(text: str, server: str) -> dict[str, Any]:
-    """Return the parts of such a text; none where it is another server's, or was not kept as it was."""
+    """Return the parts of such a text; none if another server wrote it, or if it was not kept intact."""
     if not text:
         return {}
     try:
         parts = json.loads(text)
-    except ValueError:  # a log that leaves words out
+    except ValueError:  # a log that omits words
         return {}
     return parts if isinstance(parts, dict) and parts.get(_SERVER) == server else {}
 

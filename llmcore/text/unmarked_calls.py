@@ -1,6 +1,6 @@
-"""Tool calls without a mark: JSON with a known tool's name, bare or in a code fence; a Python call. Pure.
+"""Tool calls without a mark: JSON with a known tool's name, bare or in a code fence, and Python calls.
 
-Text that only resembles one is given back at its first character that no call can have there.
+Text that resembles a call is released at its first character that cannot occur in one.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from llmcore.text.written_calls import (
 )
 
 Verdict = Literal["text", "open"]
-"""It is text; or more of it decides."""
+""""text": no call. "open": more text is needed to decide."""
 Found = tuple[int, list[WrittenCall]]
-"""Where the calls end, and the calls."""
+"""End position of the calls, and the calls."""
 
 _LANGUAGES = ("json", "tool_call", "tool_calls", "tool_code", "python", "xml")
 _FENCE = re.compile(rf"```[ \t]*(?:{'|'.join(sorted(_LANGUAGES, reverse=True))})?\s*(?=\S)")
@@ -35,9 +35,9 @@ _KINDS = ("function", "tool_call", "tool_use", "function_call")
 
 
 def judge(text: str, names: AbstractSet[str], *, any_name: bool = False) -> Verdict | Found:
-    """Say of a text that begins with a brace, bracket, backquote or a tool's name whether it is a call.
+    """Decide whether text that begins with a brace, bracket, backquote or a tool's name is a call.
 
-    names: of known tools. any_name: it is a call whatever its name.
+    names: names of known tools. any_name: accept calls of any name.
     """
     at = 0
     if text.startswith("`"):
@@ -70,7 +70,7 @@ def _known(name: str, names: AbstractSet[str]) -> bool:
 
 
 def _fits(text: str, names: AbstractSet[str], any_name: bool) -> Literal["text", "open", "json", "python"]:
-    """What a beginning may still become."""
+    """Return the form of call that this beginning may still become."""
     rest = text
     if rest.startswith("["):
         rest = rest[1:].lstrip()
@@ -106,7 +106,7 @@ def _fits(text: str, names: AbstractSet[str], any_name: bool) -> Literal["text",
 
 
 def _fits_python(text: str, names: AbstractSet[str]) -> Literal["text", "open", "python"]:
-    """`name(`, also of Gemma's `print(default_api.name(`."""
+    """Match `name(`, also within Gemma's `print(default_api.name(`."""
     for before in ("print(default_api.", "default_api.", "print(", ""):
         if text.startswith(before):
             text = text[len(before) :]
@@ -134,7 +134,7 @@ def _judge_python(text: str, at: int, names: AbstractSet[str]) -> Verdict | Foun
 
 
 def _python_end(text: str, start: int) -> int:
-    """Where the brackets that open at or behind `start` are closed; -1 while they are not."""
+    """Return the position after the closing bracket of the first one from `start`; -1 while it is open."""
     depth, quote, at = 0, "", start
     while at < len(text):
         character = text[at]

@@ -1,4 +1,4 @@
-"""Reads tool calls out of the text that a model wrote for them, whatever its family's form. Pure.
+"""Reader of tool calls in a model's text, in the form of any model family.
 
 JSON in its variants, `name{json}`, XML parameters (Qwen 3 Coder, MiniMax, GLM), Python calls (Llama, Gemma,
 LFM 2), Gemma's own notation.
@@ -16,7 +16,7 @@ from typing import Any
 from llmcore.text.tool_calls import MalformedToolCall
 
 WrittenCall = tuple[str, str]
-"""Name and arguments, as JSON text."""
+"""Name, and arguments as JSON text."""
 
 NAME_KEYS = ("name", "tool_name", "tool", "function", "function_name")
 ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "tool_input", "params", "kwargs")
@@ -49,7 +49,7 @@ _GEMMA_KEY = re.compile(r"(?<=[{,])\s*([A-Za-z_]\w*)\s*:")
 
 
 def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
-    """Return the calls in the text between two marks. names: of tools, which alone are a call without
+    """Return the calls in the text between two marks. names: tool names; such a name alone is a call without
     arguments.
 
     Raises MalformedToolCall.
@@ -64,9 +64,10 @@ def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
 
 
 def value_end(text: str, start: int = 0, limit: re.Pattern[str] | None = None) -> tuple[int, bool]:
-    """Return where the JSON object or list that begins at `start` ends, and whether it is whole there.
+    """Return the end of the JSON object or list that begins at `start`, and whether it is complete.
 
-    Not whole: `limit` matches before that, outside of its strings, or, with -1, the text ends.
+    It is incomplete if `limit` matches first, outside of its strings, or if the text ends; the end is then
+    -1.
     """
     depth, at, quoted = 0, start, False
     while at < len(text):
@@ -91,7 +92,7 @@ def value_end(text: str, start: int = 0, limit: re.Pattern[str] | None = None) -
 
 
 def calls_of(value: Any) -> list[WrittenCall]:
-    """Return the calls that a JSON value stands for. Raises MalformedToolCall."""
+    """Return the calls in a JSON value. Raises MalformedToolCall."""
     if isinstance(value, list):
         return [call for item in value for call in calls_of(item)]
     if isinstance(value, dict) and isinstance(value.get("tool_calls"), list):
@@ -105,7 +106,7 @@ def calls_of(value: Any) -> list[WrittenCall]:
 
 
 def is_call(value: Any) -> bool:
-    """Return whether a JSON value has the fields of a call, and no others."""
+    """Return True if a JSON value has the fields of a call, and no others."""
     if isinstance(value, list):
         return bool(value) and all(map(is_call, value))
     if not isinstance(value, dict):
@@ -118,8 +119,8 @@ def is_call(value: Any) -> bool:
 
 
 def load(text: str) -> Any:
-    """Return a JSON value as models write them: with doubled braces, as some templates show them; with one
-    closing brace too few; as a Python literal. Raises MalformedToolCall.
+    """Return the value of JSON as models write it: with doubled braces, as some templates show it; without
+    the last closing brace; as a Python literal. Raises MalformedToolCall.
     """
     text = text.strip()
     for written in (text, text[1:-1], text.replace("{{", "{").replace("}}", "}"), text + "}", text + "}}"):
@@ -165,14 +166,14 @@ def _named_json_calls(text: str) -> list[WrittenCall]:
 
 
 def json_start(text: str) -> int:
-    """Return where the JSON of a call begins, behind its name if that comes first; -1 while it does not show.
+    """Return the start of a call's JSON, after its name if that comes first; -1 if not found yet.
 
-    A body of another form never has one.
+    A text in another form has no such start.
     """
     stripped = len(text) - len(text.lstrip())
     if text.startswith("{", stripped) or re.match(r"\[\s*[\[{]", text[stripped:]):
         return stripped
-    if text.lstrip().startswith("call:"):  # Gemma's notation is no JSON
+    if text.lstrip().startswith("call:"):  # Gemma's notation is not JSON
         return -1
     found = _NAMED_JSON.match(text)
     return found.end() if found else -1
@@ -202,7 +203,7 @@ def _glm_calls(text: str) -> list[WrittenCall]:
 
 
 def _scalar(text: str) -> Any:
-    """A parameter's text: JSON where it is any, else the text itself."""
+    """Return a parameter's value: parsed JSON if possible, else the text itself."""
     text = text.strip()
     try:
         return json.loads(text, strict=False)

@@ -1,4 +1,4 @@
-"""CTranslate2's CUDA libraries: which ones it opens, and that a process finds them where pip puts them."""
+"""CUDA libraries of CTranslate2: their names, and their loading from packages that pip installs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from audio.recognizers.whisper import misfits
 
 BY_THE_DRIVER = {"libcuda.so.1"}
 FOR_SEVERAL_GPUS = {"libnccl.so.2"}
-"""Opened for tensor parallelism alone, which no engine here uses."""
+"""Libraries that are opened for tensor parallelism alone, which no engine here uses."""
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 OPENS = """
 import ctypes
@@ -59,7 +59,7 @@ def installed(folder: Path) -> None:
 
 
 def run(path: Path) -> subprocess.CompletedProcess[str]:
-    """Run OPENS in a process of its own, with the packages in `path` installed."""
+    """Run OPENS in a separate process, with the packages in `path` installed."""
     command = [sys.executable, "-c", f"import sys; sys.path.append({str(path)!r}){OPENS}"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -168,7 +168,7 @@ def test_by_the_model_a_turn_ends_in_whole_chunks_behind_the_first_that_is_no_vo
 
 
 def test_by_the_model_a_voice_that_fell_counts_as_silence_only_once_the_model_says_so():
-    """Its loudness falls at 0.3 s, and the model hears it until 0.4."""
+    """The loudness falls at 0.3 s, and the model detects a voice until 0.4 s."""
     for endpointer, ends_at_s in ((new_endpointer(0.3), 0.6), (by_model(0.3), 0.72)):
         play(endpointer, (VOICE, 0.3))
         for _ in range(5):

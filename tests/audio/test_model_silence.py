@@ -1,4 +1,4 @@
-"""Silence in whole chunks, as a model of speech has it."""
+"""Silence in whole chunks, as judged by a voice activity model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WINDOW_S = 0.032
 
 
 def ends_at(probabilities: Sequence[float], silence_s: float) -> int | None:
-    """The chunk with which a voice ends that went on until the first of these."""
+    """Return the number of the chunk that ends the turn, after voice up to the first of these chunks."""
     silence = ModelSilence(perhaps_from=0.35)
     voiced = True
     for number, probability in enumerate(probabilities, 1):
@@ -40,7 +40,7 @@ def test_a_chunk_that_may_be_a_voice_neither_ends_it_nor_begins_it_anew() -> Non
 
 @given(st.lists(st.floats(0.0, 1.0), max_size=60), st.floats(0.032, 1.0))
 def test_it_ends_where_the_models_own_iterator_does(probabilities: list[float], silence_s: float) -> None:
-    """What silero-vad's `VADIterator` does, in chunks: triggered from the beginning on."""
+    """Compare with silero-vad's `VADIterator`, in chunks, triggered from the beginning."""
     ended, began = None, None
     for number, probability in enumerate(probabilities, 1):
         if probability >= 0.5:

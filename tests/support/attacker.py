@@ -1,4 +1,4 @@
-"""A client of the Realtime API that attacks a server, and keeps what it is sent."""
+"""A client of the Realtime API that attacks a server and records the answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PATIENCE_S = 30.0
 
 
 class Attacker:
-    """A client that keeps what it is sent of errors, and counts the rest."""
+    """A client that records errors, and the types of all other events."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.connection = connection
@@ -37,7 +37,7 @@ class Attacker:
         self._came.set()
 
     async def refused(self) -> dict[str, Any]:
-        """The first error."""
+        """Return the first error."""
         async with asyncio.timeout(PATIENCE_S):
             while not self.errors:
                 self._came.clear()
@@ -59,5 +59,5 @@ async def attacking(server: AttackedServer) -> AsyncIterator[Attacker]:
         try:
             yield attacker
         finally:
-            await connection.close()  # while it is still read: the goodbye comes behind what came before
+            await connection.close()  # while `read` runs: the close frame follows earlier events
             await reading

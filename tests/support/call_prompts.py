@@ -1,4 +1,4 @@
-"""Prompts of calls in which anything happens: one for each order of roles, calls and results that occurs."""
+"""Prompts of random calls: one for each order of roles, calls and results that occurs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ MOST_MOVES = 60
 
 
 def prompts_of(world: CallWorld) -> Iterator[tuple[Message, ...]]:
-    """Yield the prompts of a call's responses and summaries, each as it is, with instructions, and with both
-    instructions and guidance.
+    """Yield each prompt of a call's responses and summaries in three forms: unchanged, with instructions, and
+    with both instructions and guidance.
     """
     for command in world.commands:
         match command:
@@ -35,7 +35,7 @@ def prompts_of(world: CallWorld) -> Iterator[tuple[Message, ...]]:
 
 
 def different(prompts: Iterable[tuple[Message, ...]]) -> list[tuple[Message, ...]]:
-    """Return one prompt of each order of messages: templates tell no others apart."""
+    """Return one prompt for each order of messages: templates do not distinguish others."""
     kinds = {
         tuple((m.role, bool(m.content), len(m.tool_calls), bool(m.tool_call_id)) for m in prompt): prompt
         for prompt in prompts
@@ -44,7 +44,7 @@ def different(prompts: Iterable[tuple[Message, ...]]) -> list[tuple[Message, ...
 
 
 def prompts_of_calls(calls: int) -> list[tuple[Message, ...]]:
-    """Return the different prompts of this many calls, always the same ones."""
+    """Return the distinct prompts of this many random calls, always the same ones."""
     chance = random.Random(48)
     settings = (
         call_settings(),
@@ -53,7 +53,7 @@ def prompts_of_calls(calls: int) -> list[tuple[Message, ...]]:
     )
     found: list[tuple[Message, ...]] = []
     for number in range(calls):
-        # moves that make responses and tools more often than others
+        # draw the moves that make responses and tool calls more often
         moves = [*MOVES, "tool", "tool", "generated", "fragment", "sound", "spoken", "respond", "create"]
         script = [(chance.choice(moves), chance.randrange(10)) for _ in range(chance.randrange(MOST_MOVES))]
         found += prompts_of(

@@ -170,13 +170,14 @@ class CallWorld:
         return commands + self.feed(ev.TurnEnded(at_s + 1))
 
     def response_id(self) -> str:
-        """The id of the response that is being made or played, a preemptive one if there is no other."""
+        """Return the id of the response being made or played; a preemptive one only if there is no other."""
         (response_id,) = self.live() - self.preemptive or self.live()
         return response_id
 
     def make(self, *texts: str, seconds: float = 1.0, opaque: str = "") -> str:
-        """The engines make a whole response of these fragments, each with `seconds` of sound. opaque: what
-        the LLM's server put with it.
+        """Make a whole response of these fragments, each with `seconds` of audio.
+
+        opaque: the LLM server's own data about it.
         """
         response_id = self.response_id()
         for text in texts:

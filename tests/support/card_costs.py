@@ -1,4 +1,4 @@
-"""Step times of a GPU as measured, from which the time of any step is read."""
+"""Measured step times of a GPU, from which the time of any step is computed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 class Card:
     """A GPU with one model on it. Times in milliseconds.
 
-    decode_ms: of a step that writes one token for so many responses, by one CUDA graph. A step that also
-    reads prompts takes longer: piecewise_ms more up to the largest graph, as attention is outside the graphs;
-    eager_ms more beyond it; and token_ms for each prompt token. request_ms: from the call of `generate` until
-    the scheduler has the request (tokenizer, queue between processes). scheduling_ms: Python time of the
-    scheduler for one step, and for each request in it. blocks: of the KV cache, of 16 tokens.
+    decode_ms: time of a step that writes one token for each of n responses, by one CUDA graph. A step that
+    also reads prompts takes longer: by piecewise_ms up to the largest graph, as attention is outside the
+    graphs; by eager_ms beyond it; and by token_ms for each prompt token. request_ms: from the call of
+    `generate` until the scheduler has the request (tokenizer, queue between processes). scheduling_ms: Python
+    time of the scheduler for one step, and for each request in it. blocks: KV cache blocks of 16 tokens.
     """
 
     decode_ms: tuple[tuple[int, float], ...]
@@ -26,8 +26,8 @@ class Card:
     blocks: int
 
     def step_ms(self, sequences: int, prompt_tokens: int, graph_tokens: int) -> float:
-        """Return the time of a step that also reads so many tokens of prompts. graph_tokens: the largest step
-        that was captured in CUDA graphs.
+        """Return the time of a step that also reads `prompt_tokens`. graph_tokens: largest step captured in
+        CUDA graphs.
         """
         step_ms = self._decode_ms(sequences)
         if not prompt_tokens:
@@ -36,11 +36,11 @@ class Card:
         return step_ms + (self.piecewise_ms if in_graphs else self.eager_ms) + self.token_ms * prompt_tokens
 
     def scheduler_ms(self, sequences: int) -> float:
-        """Return the Python time of choosing a step and of taking its tokens in."""
+        """Return the scheduler's Python time for choosing a step and processing its tokens."""
         return self.scheduling_ms[0] + self.scheduling_ms[1] * sequences
 
     def _decode_ms(self, sequences: int) -> float:
-        """Return the table's value, in between by a straight line, which goes on beyond the last row."""
+        """Return the table's value by linear interpolation, extrapolated beyond its ends."""
         streams = [row[0] for row in self.decode_ms]
         above = min(max(bisect_left(streams, sequences), 1), len(streams) - 1)
         (low, low_ms), (high, high_ms) = self.decode_ms[above - 1], self.decode_ms[above]
@@ -60,9 +60,9 @@ H100_FP8 = Card(
 
 Measured: decode_ms, piecewise_ms (16 new tokens instead of 1: 18.3 instead of 10.9 ms), request_ms (10.9 ms
 less the step), scheduling_ms (on a CPU). Fitted to the row of 100 calls of our server: eager_ms and token_ms.
-vLLM captures steps up to 256 tokens for max_num_seqs = 128. That single prompts tell the same: of 256 tokens
-instead of 64 one takes 2 ms more alone, and 10 and 14 ms more beside 16 and 64 streams, beyond the graphs."""
+vLLM captures steps up to 256 tokens for max_num_seqs = 128. Single prompts confirm this: one of 256 tokens
+takes 2 ms more than one of 64 alone, and 10 and 14 ms more next to 16 and 64 streams, beyond the graphs.
+"""
 H100_BF16_KV = replace(H100_FP8, eager_ms=9.0, token_ms=0.020)
-"""The same fitted to the row of plain vLLM, which was started without `kv_cache_dtype`, so with a cache in
-BF16."""
+"""Fitted to the row of plain vLLM, which was started without `kv_cache_dtype`: its KV cache is in BF16."""
 CARDS = {"fp8": H100_FP8, "bf16-kv": H100_BF16_KV}

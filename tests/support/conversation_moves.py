@@ -174,7 +174,7 @@ class Caller:
             self.world.feed(ev.ResponseGenerated(response_id, "stop", Usage(50, 0, 1)))
 
     def _tool(self, number: int) -> None:
-        """The model calls a tool: the agent's, if it has one, or the client's."""
+        """Let the model call a tool: the agent's, if it has one, or the client's."""
         name = "look" if self.world.settings.agent_tools and number % 4 else "f"
         calls = tuple(ToolCall("c", name, str(place)) for place in range(1 + number % 2))
         self._of_response(lambda response_id: ev.ToolCallsReady(response_id, calls))
@@ -192,7 +192,7 @@ class Caller:
         self.world.feed(ev.ItemCreated(ToolOutputItem(f"output_{self.clock_s}", "c", "42")))
 
     def _written(self, number: int) -> None:
-        """The LLM has written all of a response, and what it says is right or wrong."""
+        """Report a response's text as complete, equal to its fragments or different from them."""
         texts = ("", "Yes. ", "It is.") if number else ("other words",)
         self._of_response(lambda response_id: ev.ResponseWritten(response_id, texts[number % len(texts)]))
 

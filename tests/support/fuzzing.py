@@ -98,13 +98,13 @@ class Fuzzing:
         await self.websocket("realtime", "/v1/realtime", [], [json.dumps(event) for event in CLIENT_EVENTS])
 
     async def transcription(self) -> None:
-        """Sessions that only transcribe."""
+        """Attack sessions that only transcribe."""
         events = [json.dumps(event) for event in CLIENT_EVENTS]
         events += [event.replace('"realtime"', '"transcription"') for event in events if "session" in event]
         await self.websocket("transcription", "/v1/realtime?intent=transcription", [], events)
 
     async def sideband(self) -> None:
-        """A sideband of a call that is left alone; of none where there is no place for one."""
+        """Attack the sideband of an idle call, or wait if the server refuses the call."""
         events: list[Message] = [json.dumps(event) for event in CLIENT_EVENTS]
         try:
             async with self.server.call() as call:

@@ -1,7 +1,7 @@
-"""A chat completions server with the habits of real ones. Each caller names, in brackets, the habit it meets.
+"""A chat completions server with the irregularities of real ones. Each caller names one of them in brackets.
 
 "[well] 7: a table please" is answered well; "[no finish] 7: ..." by a stream without a finish reason; and so
-on. The number is the caller's, by which the requests of each turn are counted.
+on. The number is the caller's; the requests of each turn are counted by it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ ANSWERED = (
     *(f"finish {word}" for word in _FINISH_WORDS),
     *(name for name in _TEXTS if not name.startswith("call")),
 )
-"""Habits after which the caller hears WORDS."""
+"""Habits after which the caller is answered with WORDS."""
 TOOL_ANSWERED = (
     "call",
     "call without id",
@@ -73,17 +73,17 @@ TOOL_ANSWERED = (
     "words and call",
     *(name for name in _TEXTS if name.startswith("call")),
 )
-"""Habits after which the caller hears AFTER_TOOL."""
+"""Habits after which the caller is answered with AFTER_TOOL."""
 ANSWERED_SOMEHOW = ("failing tool", "hanging tool", "unknown tool", "broken arguments")
-"""Habits after which a tool's failure is spoken of, or the caller hears the apology."""
+"""Habits after which the agent mentions a tool's failure, or apologises."""
 APOLOGISED = ("empty", "blank", "filtered", "error in stream", "403", "circle")
-"""Habits of this one caller's requests, after which the caller hears an apology."""
+"""Habits for which the caller gets an apology."""
 HABITS = (*ANSWERED, *TOOL_ANSWERED, *ANSWERED_SOMEHOW, *APOLOGISED)
 
 
 @dataclass
 class MisbehavingLlm:
-    """requests: the bodies of all requests for an answer, by caller. A warm-up's have no caller."""
+    """The server and its records. requests: bodies of requests for an answer, by caller; no warm-ups."""
 
     requests: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     stopped: set[str] = field(default_factory=set)

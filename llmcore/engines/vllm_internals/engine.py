@@ -79,11 +79,11 @@ RUNNING_METRICS = RunningMetrics()
 async def answers(engine: Any, detector: HangDetector, take: Callable[[dict[str, Any]], None]) -> bool:
     """Ask the engine's loop for a sign of life, which it gives between two steps of the model.
 
-    detector: decides when silence is a hang; a pause of this process counts as one interval of it at most.
-    take: called with our scheduler's report, where the engine has that scheduler.
+    detector: decides when silence is a hang. A pause of this process counts as one interval at most. take:
+    called with our scheduler's report, if the engine uses that scheduler.
 
     Returns:
-        False if the engine hangs. True if it answered or has died; `errored` tells these apart.
+        False if the engine hangs. True if it answered or has died; `errored` distinguishes these.
     """
     question = asyncio.ensure_future(_ask(engine))
     try:
@@ -93,7 +93,7 @@ async def answers(engine: Any, detector: HangDetector, take: Callable[[dict[str,
                 return False
         if (report := question.result()) is not None:
             take(report)
-    except Exception:  # it has died
+    except Exception:  # the engine died
         return True
     finally:
         question.cancel()
@@ -109,12 +109,12 @@ async def _ask(engine: Any) -> dict[str, Any] | None:
 
 
 def _processor_s(engine: Any) -> float:
-    """Return the processor time of the engine's processes and their workers so far, in seconds."""
+    """Return the processor time used so far by the engine's processes and their workers, in seconds."""
     import psutil  # type: ignore[import-untyped]  # noqa: PLC0415 - vLLM brings it; it ships no types
 
     total_s = 0.0
     for started in engine.engine_core.resources.engine_manager.processes:
-        with suppress(psutil.Error):  # it has just ended
+        with suppress(psutil.Error):  # the process has just ended
             process = psutil.Process(started.pid)
             for one in (process, *process.children(recursive=True)):
                 with suppress(psutil.Error):

@@ -1,11 +1,13 @@
-"""Runs in vLLM's own process, as its scheduler: prompts that yield are laid aside for those of callers.
+"""Scheduler in vLLM's own process: defers prompts that yield while callers' prompts are read.
 
-vLLM's priority orders who waits, but a long prompt that has begun takes part in every step, also in the one
-that reads a caller's prompt, and makes it as much slower. Here it takes part in such a step only where it
-else would not be read in time (`behind_pace`). On a GPU it is read in steps of its own, between which answers
-are written without it (`background_reading`). Made for vLLM 0.24 to 0.32: of its scheduler, only what is the
-same in all of these is touched. `EngineCore.post_step` is replaced as well: what a draft proposed is asked
-for where it was told to propose (`proposals`). What steps came to is told by `report`.
+vLLM's priority orders the waiting requests. But a long prompt that has begun takes part in every step, and
+slows down a step that reads a caller's prompt. Here it takes part in such a step only if it would otherwise
+be late (`behind_pace`). On a GPU, background steps read it, and steps between them only write answers
+(`background_reading`).
+
+Made for vLLM 0.24 to 0.32: of its scheduler, only parts that are the same in all of these are touched.
+`EngineCore.post_step` is replaced as well: a draft's proposals are fetched only if the draft was asked to
+propose (`proposals`). `report` returns the counts of the steps.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ FULL = 0.9
 room."""
 
 _BACKGROUND_S = "llmcore_background_s"
-"""An attribute of a step that reads prompts in the background: when it was chosen."""
+"""Attribute of a step that reads prompts in the background: the time at which it was chosen."""
 
 if TYPE_CHECKING:
     _Base = Scheduler
@@ -41,9 +43,9 @@ else:
 
 
 class _Turns(_Base):
-    """What the two schedulers below add to those of vLLM.
+    """Mixin of the two schedulers below; must precede vLLM's in the MRO.
 
-    now_s: the clock of requests' arrival. clock: seconds of one that never jumps.
+    now_s: clock of the requests' arrival times. clock: monotonic seconds.
     """
 
     now_s = staticmethod(time.time)
@@ -56,7 +58,7 @@ class _Turns(_Base):
         self._piece_tokens = config.long_prefill_token_threshold or config.max_num_batched_tokens
         config.long_prefill_token_threshold = 0
         self._steps_aside = 0
-        graphs = self.vllm_config.compilation_config.cudagraph_capture_sizes  # none on a CPU
+        graphs = self.vllm_config.compilation_config.cudagraph_capture_sizes  # empty on a CPU
         self._background = BackgroundReading(self._piece_tokens) if graphs else None
         self._step_over_s = 0.0
 
@@ -80,18 +82,19 @@ class _Turns(_Base):
             return super().schedule(*arguments, **options)
 
     def update_from_output(self, scheduler_output: Any, *arguments: Any, **options: Any) -> Any:
-        """Take in what a step computed."""
+        """Record the time of a background step, and process the step's result."""
         now_s = self.clock()
         begun_s = getattr(scheduler_output, _BACKGROUND_S, None)
         if begun_s is not None and self._background is not None:
-            # one that was chosen while the step before it was computed began when that was over
+            # a step chosen while another was computed begins at that one's end
             self._background.end(now_s, now_s - max(begun_s, self._step_over_s))
         self._step_over_s = now_s
         return super().update_from_output(scheduler_output, *arguments, **options)
 
     def _may_read(self, running: list[Any], waiting: list[Any]) -> bool:
-        """Return whether prompts that yield may be read in the next step. Without graphs they always may: a
-        step then costs by its tokens, and rests save nothing.
+        """Return True if the next step may read prompts that yield.
+
+        Always True without CUDA graphs: the cost of a step then follows its tokens, and pauses save nothing.
         """
         if self._background is None:
             return True
@@ -99,7 +102,7 @@ class _Turns(_Base):
         return self._background.may_read(self.clock(), len(self.running) - len(running), unread)
 
     def _mark_background(self, output: Any, yielding: list[Any]) -> None:
-        """Mark a step that reads some of these, so that its end is recognized."""
+        """Mark a step that reads any of these, so that its end is recognized."""
         computed = output.num_scheduled_tokens
         if self._background is not None and any(one.request_id in computed for one in yielding):
             self._background.begin()

@@ -100,7 +100,7 @@ async def test_any_cutting_of_a_recording_gives_the_words_of_the_whole(
 
 
 _TIE = 0.01
-"""Difference in confidence between two transcripts of one sound that counts as none."""
+"""Difference in confidence between two transcripts of one recording that counts as a tie."""
 
 
 async def _any_cutting(recognizer: MoonshineRecognizer, sound: Samples, seed: int) -> None:
@@ -112,9 +112,9 @@ async def _any_cutting(recognizer: MoonshineRecognizer, sound: Samples, seed: in
     whole, cut = [
         (await recognized(recognizer, chunks(*given, length=len(sound))))[-1] for given in ([sound], parts)
     ]
-    if bare_words(cut.text) != bare_words(whole.text):  # a draft's rounding may change a capital or a comma
-        # Between words that are equally likely ("I'm Abigail", "I'm going to have a girl") the arithmetic of
-        # the processor decides: 8-bit products saturate where there is no VNNI.
+    if bare_words(cut.text) != bare_words(whole.text):  # rounding in a draft may change a capital or a comma
+        # Between equally likely words ("I'm Abigail", "I'm going to have a girl") the processor's arithmetic
+        # decides: 8-bit products saturate without VNNI.
         assert cut.confidence == pytest.approx(whole.confidence, abs=_TIE)
 
 

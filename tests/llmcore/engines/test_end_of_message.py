@@ -47,7 +47,7 @@ def by_torch(model: Path, words: str) -> float:
 
 
 async def test_ctranslate2_tells_what_the_model_says(random_model: Path) -> None:
-    # Products of 8 bits differ between processors: where there is no VNNI, oneDNN's 16-bit sums saturate.
+    # Processors differ in 8-bit products: without VNNI, oneDNN's 16-bit sums saturate.
     engine = CTranslate2Llm(random_model / "int8", compute_type="float32")
     await engine.start()
     # The weights were rounded to 8 bits.

@@ -1,4 +1,4 @@
-"""The OpenAI engine learns which shapes of messages a server takes: at the start, and in a call."""
+"""The OpenAI engine learns the message shapes that a server accepts, at the start and during a call."""
 
 from __future__ import annotations
 

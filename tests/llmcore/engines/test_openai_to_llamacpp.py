@@ -31,7 +31,7 @@ CALL = (
 
 @asynccontextmanager
 async def engine_of(template: str, folder: Path, asks: bool) -> AsyncIterator[OpenAILlm]:
-    """An engine that asks a server of llama.cpp with this template."""
+    """Start llama.cpp's server with this template, and yield an engine for it."""
     params = xllamacpp.CommonParams()
     params.model.path = str(tiny_gguf.build(folder / "tiny.gguf", template))
     params.n_ctx, params.n_parallel, params.port = 4 * tiny_gguf.CONTEXT_TOKENS, 4, 0
@@ -51,9 +51,9 @@ async def engine_of(template: str, folder: Path, asks: bool) -> AsyncIterator[Op
 @pytest.mark.parametrize("name", ["free", "system_first", "no_system", "one_call"])
 async def test_the_start_finds_out_what_a_template_refuses_or_leaves_out(name: str, tmp_path: Path) -> None:
     async with engine_of(STRICT[name].source, tmp_path, asks=True) as llm:
-        # llama.cpp mends some by itself: it knows the system role where a template does not
+        # llama.cpp repairs some shapes: it adds the system role to templates without one
         assert llm.shapes.refused <= STRICT[name].refused
-        # without tools, as llama.cpp looks for calls in the answer, which is of random words here
+        # no tools: llama.cpp would search for calls in the answer, which is random words here
         async with aclosing(llm.generate(Request(CALL, max_tokens=1))) as deltas:
             assert [delta.finish_reason async for delta in deltas][-1] is not None
 

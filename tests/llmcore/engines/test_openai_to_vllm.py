@@ -33,7 +33,7 @@ async def llm(vllm: VllmLlm, scripted_model: Path) -> AsyncIterator[OpenAILlm]:
 async def engine_of(
     vllm: VllmLlm, model: Path, *more: str, name: str = "tiny", asks_shapes: bool = False
 ) -> AsyncIterator[OpenAILlm]:
-    """An engine that asks vLLM's server, which has these options besides its usual ones."""
+    """Start vLLM's server with these options in addition to its usual ones, and yield an engine for it."""
     from vllm.entrypoints.launchers.api_server.app_state import init_app_state  # noqa: PLC0415 - optional
     from vllm.entrypoints.launchers.app import build_app  # noqa: PLC0415
     from vllm.entrypoints.launchers.cli_args import make_arg_parser  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What servers of chat completions stream, and what it comes to: replies, and failures of three sorts."""
+"""Streams of chat completions servers, and their results: replies, and failures of three kinds."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ async def test_the_end_of_a_connection_without_any_mark_is_a_broken_reply() -> N
         await engine.close()
 
 
-# ---- failures, and whose they are
+# ---- failures and their kinds
 
 
 @pytest.mark.parametrize("word", ["content_filter", "SAFETY", "refusal", "guardrail_intervened", "sensitive"])
@@ -222,7 +222,7 @@ async def test_a_model_that_was_seen_to_leave_thoughts_open_has_them_held_back(
     plain, unopened = reply(["Hello."]), reply(["Zwei Personen.", "</think>", BOOKED])
     server.answers = [plain, unopened, unopened, plain, unopened]
     texts = [said(await read(llm)) for _ in range(5)]
-    # the first one passes: it begins as no thought in English does, and the model was not seen to do it
+    # the first one passes: it begins unlike an English thought, and the model had no such reply before
     assert texts == ["Hello.", f"Zwei Personen.{BOOKED}", BOOKED, "Hello.", BOOKED]
 
 
@@ -319,11 +319,11 @@ async def test_the_one_call_of_older_servers_is_a_call(llm: OpenAILlm, server: Q
     assert called(await read(llm)) == ANN
 
 
-# ---- what goes back
+# ---- opaque fields sent back
 
 
 def answered(deltas: list[Delta]) -> Request:
-    """The next request of a tool loop."""
+    """Return the next request of a tool loop."""
     calls = tuple(call for delta in deltas for call in delta.tool_calls)
     results = [Message("tool", "Sunny.", tool_call_id=call.call_id) for call in calls]
     return replace(ASK, messages=(*ASK.messages, Message("assistant", said(deltas), calls), *results))

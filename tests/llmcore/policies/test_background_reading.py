@@ -1,4 +1,4 @@
-"""When prompts that nobody waits for yet are read."""
+"""Schedule of prompts that no caller waits for yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SECONDS = st.floats(0.001, 1.0)
 
 
 def after_a_step(step_s: float = STEP_S) -> BackgroundReading:
-    """A step that read in the background was over at second 0."""
+    """Return a state in which a background step ended at second 0."""
     reading = BackgroundReading(PIECE)
     reading.begin()
     reading.end(0.0, step_s)

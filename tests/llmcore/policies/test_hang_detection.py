@@ -1,4 +1,4 @@
-"""When an engine that does not answer counts as hung: by its silence and the processor time that it uses."""
+"""Hang detection by an engine's silence and processor time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LIMITS = HangLimits(idle_s=20.0, busy_s=180.0)
 
 
 def hangs_after_s(used_s: Iterable[float], in_first_request: bool = False) -> float | None:
-    """Return the silence at which the detector gives up. used_s: processor time used in each interval."""
+    """Return the silence at which the detector reports a hang. used_s: processor time of each interval."""
     detector = HangDetector(LIMITS, in_first_request)
     for processor_s in accumulate(used_s, initial=100.0):
         if detector.observe(processor_s):

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from llmcore.policies.load_shedding import RECENT_S, LoadShedder, SheddingLevel, TokenTimes
 
-LATE, AT_THE_EDGE, WELL = 2.0, 0.8, 0.2  # parts of a budget that are used
+LATE, AT_THE_EDGE, WELL = 2.0, 0.8, 0.2  # used shares of a budget
 
 
 def observed(shedder: LoadShedder, pressure: float, from_s: int, to_s: int) -> SheddingLevel:

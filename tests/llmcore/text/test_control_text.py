@@ -1,4 +1,4 @@
-"""Words, thoughts and calls in the text of a reply, in the forms that model families have."""
+"""Words, thoughts and calls in the text of a reply, in the forms of the model families."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ORDINARY = (
 
 
 def read(pieces: list[str], **options: bool) -> Read:
-    """The words, calls and thoughts of a reply that comes in these pieces."""
+    """Return the words, calls and thoughts of a reply in these pieces."""
     numbers = count()
     control = ControlText(NAMES, new_id=lambda: f"call_{next(numbers)}", **options)
     parts = [part for piece in pieces for part in control.push(piece)] + control.finish()
@@ -63,7 +63,7 @@ def test_thoughts_and_roles_are_never_said(text: str) -> None:
 @pytest.mark.parametrize("said", ["", "Let me look.\n"])
 def test_a_call_in_any_form_is_a_call_and_never_said(form: str, said: str) -> None:
     if said and form.startswith(("functools", "[weather")):
-        said = ""  # these have no mark but their place at the beginning
+        said = ""  # these are recognized only at the beginning of a reply
     assert read([said + form])[:2] == (said, ROME)
     assert read(list(said + form))[:2] == (said, ROME), "in pieces of one character"
 

@@ -1,4 +1,4 @@
-"""The text of an error tells which shape of messages a server refuses."""
+"""The text of a server's error shows the refused message shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A history as it is sent where shapes of messages are refused: nothing is lost, and its beginning stays."""
+"""A history in the form for servers that refuse message shapes: nothing is lost, and its beginning stays."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ REFUSED = st.sets(st.sampled_from(EVERY_SHAPE)).map(lambda shapes: Shapes(frozen
 
 @st.composite
 def histories(draw: st.DrawFn, turns: int = 6) -> tuple[Message, ...]:
-    """A call as prompts have it: words of the user and of the agent, guidance and items of the system, tools
-    with their results. All words are different.
+    """Draw a call's history: user and agent text, system guidance and items, tool calls with their results.
+
+    All words are different.
     """
     said: list[Message] = [SYSTEM] * draw(st.integers(0, 1))
     for number in range(draw(st.integers(0, turns))):
@@ -63,7 +64,7 @@ ANYTHING = st.lists(
     ),
     max_size=9,
 ).map(tuple)
-"""Messages in any order, with results where no call was, and calls of one id."""
+"""Messages in any order, with results without a call, and calls with equal ids."""
 
 
 def words_of(messages: tuple[Message, ...]) -> str:
@@ -84,7 +85,7 @@ def test_every_word_call_and_result_is_sent(history: tuple[Message, ...], shapes
 @given(histories(), REFUSED)
 def test_the_order_of_what_was_said_stays(history: tuple[Message, ...], shapes: Shapes) -> None:
     sent = words_of(as_sent(history, shapes))
-    # of calls that are sent one by one, the first result stands before the second call
+    # of calls sent one by one, the first result is before the second call
     places = [sent.index(message.content) for message in history if message.content]
     assert places == sorted(places)
 
@@ -96,7 +97,7 @@ def test_reshaping_twice_is_reshaping_once(history: tuple[Message, ...], shapes:
 
 
 def refused_in(messages: tuple[Message, ...], shapes: Shapes) -> set[Shape]:
-    """The shapes that messages have and may not have; a strict server's own look at them."""
+    """Return the refused shapes that occur in the messages, checked independently of the code under test."""
     roles = [message.role for message in messages]
     later = roles[1:] if roles[0] == "system" else roles
     neighbours = list(pairwise(messages))
@@ -148,7 +149,7 @@ def test_user_and_agent_alternate_where_all_of_their_order_is_refused(
 def test_a_history_that_grows_keeps_its_beginning(
     history: tuple[Message, ...], more: tuple[Message, ...], shapes: Shapes
 ) -> None:
-    # a prompt ends with the user's words or a tool's result, and the next begins with the agent's
+    # a prompt ends with the user's words or a tool's result, and the next one continues with the agent's
     before = (*history, MORE) if not history or history[-1].role != "user" else history
     sent = reshape(before, shapes)
     now = reshape((*before, ANSWER, *(m for m in more if m.role != "system"), QUESTION), shapes)

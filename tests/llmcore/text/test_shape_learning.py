@@ -1,4 +1,4 @@
-"""The shapes that a template takes are learned by rendering small probes."""
+"""The shapes that a template accepts are learned by rendering small probes."""
 
 from __future__ import annotations
 

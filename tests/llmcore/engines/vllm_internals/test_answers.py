@@ -1,4 +1,4 @@
-"""Whether an engine answers or hangs. The engine here is a stand-in for vLLM; its processes are real ones."""
+"""Detection of a hang in an engine. The engine here is a stand-in for vLLM; its processes are real."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def detector(idle_s: float = 1.0, busy_s: float = 600.0, in_first_request: bool 
 
 @pytest.fixture
 def started() -> Iterator[Any]:
-    """Starts processes that run a piece of Python; they are killed afterwards."""
+    """Return a function that starts a process with a piece of Python; all are killed afterwards."""
     with ExitStack() as ends:
 
         def start(program: str) -> subprocess.Popen[bytes]:
@@ -111,7 +111,7 @@ async def test_a_dead_engine_does_not_hang() -> None:
 async def test_an_answer_is_read_after_a_pause_of_this_process() -> None:
     reports: list[dict[str, Any]] = []
     asked = asyncio.create_task(answers(engine(Core(0.02)), detector(idle_s=0.2), reports.append))
-    await asyncio.sleep(0)  # the question is sent,
+    await asyncio.sleep(0)  # the request is sent,
     await asyncio.sleep(0)
     time.sleep(1.0)  # noqa: ASYNC251 - and the whole process is suspended
     assert await asked

@@ -1,6 +1,6 @@
-"""Our gateway and scheduler beside plain vLLM with prefix caching, on a simulated H100.
+"""Comparison of our gateway and scheduler with plain vLLM with prefix caching, on a simulated H100.
 
-Time is virtual and the same at every run, so that figures may be asserted. No aim is bought with another.
+Time is virtual and the same at every run, so that figures may be asserted. All aims must hold at once.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ AIMS = {
     "response p50 ms": 0.8,
     "response p95 ms": 0.8,
 }
-"""At most this many times plain vLLM's figure."""
+"""Upper bounds of our figures, as multiples of plain vLLM's."""
 BOUNDS = {16: {"ITL p95 ms": 1.01, "first fragment p50 ms": 0.62, "response p50 ms": 0.83}}
-"""In place of an aim, where that is out of reach. With 16 calls 95 of 100 tokens of plain vLLM, too, come one
-writing step after the other, and sixty such steps alone are 0.74 of its response."""
+"""Bounds in place of aims that are out of reach. With 16 calls, 95 of 100 tokens of plain vLLM, too, come one
+writing step after the other, and sixty such steps alone are 0.74 of its response.
+"""
 Figures = dict[str, float]
 
 
 @pytest.fixture(scope="module")
 def measured() -> Callable[[int], tuple[Figures, Figures]]:
-    """Ours and plain vLLM's figures with so many calls, simulated once."""
+    """Return a function for our figures and plain vLLM's with a number of calls, each simulated once."""
 
     @cache
     def figures(calls: int) -> tuple[Figures, Figures]:

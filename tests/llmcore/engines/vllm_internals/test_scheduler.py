@@ -30,7 +30,7 @@ def config(scripted_model: Path) -> Any:
 
 @pytest.fixture
 def paced(config: Any) -> Steps:
-    """A scheduler of an engine with CUDA graphs, whose steps take a tenth of a second."""
+    """Return a scheduler of an engine with CUDA graphs, whose steps take 0.1 s."""
     with_graphs = copy(config)
     with_graphs.compilation_config = copy(config.compilation_config)
     with_graphs.compilation_config.cudagraph_capture_sizes = [STEP_TOKENS]
@@ -183,7 +183,7 @@ def test_on_a_gpu_short_prompts_are_gathered_and_read_in_one_step(paced):
 
 
 def test_on_a_gpu_a_caller_waits_for_one_background_step_at_most(paced):
-    """While one is computed the next step is chosen already, and reads nothing in the background."""
+    """A step that is chosen while a background step is computed reads nothing in the background."""
     for name in ("long", "other"):
         paced.add(name, LONG, "long")
     computed = paced.scheduler.schedule()
