@@ -12,11 +12,11 @@ interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, la
 answering       which response is made, and when: preemptive, owed, asked for; `silent_caller` for one who
                 says nothing
 beside          responses out of band, which a client has made as texts beside the conversation's own
-response/       the response that is known to the client, and a preemptive one: phases, calls, what was played
+response/       the response that the client knows, and a preemptive one: phases, calls, played words
 prompting/      what is asked of the LLM: requests, prefills, the history as prompts have it, its summaries
 history         the items of the conversation
 tool_calls, tool_records, tool_names
-                the tools that the server runs, what they leave in the history, and what they are called
+                the tools that the server runs, their records in the history, and their names
 item_requests, input_requests
                 what a client asks about single items, and about the sound that came
 turn_policy, config, words, set_phrases
