@@ -15,12 +15,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 Answer = Callable[[dict[str, Any]], Response]
-"""Makes the answer to a request's body."""
+"""Function from a request's body to its answer."""
 DONE = "data: [DONE]\n\n"
 
 
 class QuirkyServer:
-    """Answers each request with the next of `answers`, and repeats the last one. Records the bodies."""
+    """Server that answers each request with the next of `answers`, and then repeats the last one. It records
+    the bodies.
+    """
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []

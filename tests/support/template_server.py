@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 @dataclass
 class TemplateServer:
-    """Renders `source`.
+    """Server that renders the template `source`.
 
     status: of a refusal, 400 or 500. owner: of its models. model, key: the accepted ones; "" accepts any key.
     shows: True if it shows its prompts, as llama.cpp does. takes_tools: True if it accepts tools.

@@ -38,7 +38,7 @@ class OpenedCall(NamedTuple):
 
 
 class Calls:
-    """Opens calls while capacity is free.
+    """The running calls of a process; opens new ones while capacity is free.
 
     slots: capacity, which several processes may share. count: called with the number of calls of this
     process. refusal: asked whether one more call would be served in time. Its arguments are the number of

@@ -37,7 +37,7 @@ REASON_CHARACTERS = 500
 """How much of an exception's text is kept in the call's log."""
 
 RunMethod = Callable[[Agent, ToolMethod, Mapping[str, Any]], Coroutine[Any, Any, Any]]
-"""Runs a tool's method with validated arguments and returns its result."""
+"""Function that runs a tool's method with validated arguments and returns its result."""
 
 
 class RunningAgent:

@@ -42,8 +42,8 @@ def add_command(
 
 
 class _StorePath(argparse.Action):
-    """Stores a path. With `type=Path`, argparse would also convert the default that stands for "not
-    given".
+    """Argparse action that stores a path. With `type=Path`, argparse would also convert the default that
+    stands for "not given".
     """
 
     def __call__(

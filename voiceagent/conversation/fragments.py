@@ -41,17 +41,17 @@ _OPEN_MARKUP = re.compile(
     r"|<[A-Za-z/][^<>]{0,200}$|<(?:say-as|sub)\b[^<>]{0,200}>[^<>]{0,80}$"
     r"|(?:^|(?<=[\s.!?]))\*[^\s*][^*\n]{0,60}$"
 )
-"""Matches an unclosed link, SSML tag or stage direction."""
+"""Unclosed link, SSML tag or stage direction."""
 _SHORT_DAYS = "|".join(
     day for language in CONJUNCTIONS for day in find_language(language).short_days if day[0].isupper()
 )
 _ADDRESS = re.compile(r"://|www\.|@")
 _KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:(?:{_SHORT_DAYS})\.?|\d{{1,2}}\.),$")
-"""Matches words whose comma ends no clause: addresses, and weekdays in a list."""
+"""Words whose comma ends no clause: addresses, and weekdays in a list."""
 _GOES_WITH_NEXT = re.compile(rf"(?:\d|\.|\b(?:{_SHORT_DAYS}))$")
-"""Matches text that a conjunction joins with its like: "am 3. und 4. Juni", "Mon and Tue"."""
+"""Text that a conjunction joins with its like: "am 3. und 4. Juni", "Mon and Tue"."""
 _RANGE_START = re.compile(rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$")
-"""Matches what may be the first half of a range, up to its dash: "9 am - ", "Mon - "."""
+"""Possible first half of a range, up to its dash: "9 am - ", "Mon - "."""
 _RANGE_END = re.compile(r"[\d$€£¥₹₩A-Z]")
 _FIGURES_AT_END = re.compile(r"[\d$€£¥₹₩#]\W?$")
 _FIGURES_AT_START = re.compile(r"\s*[(*\"]*[\d$€£¥₹₩#]")
@@ -73,7 +73,7 @@ class Fragment:
 
 
 class Fragmenter:
-    """Cuts the growing text of one response into fragments.
+    """Splitter of the growing text of one response into fragments.
 
     The first speakable fragment ends at a clause of at least `first_chars` characters, or at a sentence.
     ("Sure," is synthesised fast, and its sound lasts until the next fragment is ready.) Later fragments end

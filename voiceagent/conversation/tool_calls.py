@@ -67,7 +67,7 @@ class _Call:
 
 
 class ToolCalls:
-    """Owns the calls that have not ended. Its methods return the commands that follow.
+    """Owner of the calls that have not ended. Its methods return the commands that follow.
 
     max_rounds: maximum number of responses with tool calls in one answer; None for old logs (see
     `TurnPolicy.tools_as_logged`).

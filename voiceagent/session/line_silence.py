@@ -44,8 +44,7 @@ class _Gap:
 
 
 class LineSilence:
-    """Compares the sound of one line with the clock, and says how much silence must stand in for missing
-    sound.
+    """The sound of one line compared with the clock: computes the silence that replaces missing sound.
 
     The silence that ends a turn is counted in seconds of sound. A line that stops sending (mute, push to
     talk, discontinuous transmission, a suspended tab) would never end a turn, so time without packets counts

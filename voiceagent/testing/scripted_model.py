@@ -64,11 +64,10 @@ class ScriptedModel:
 
 
 class RehearsedModel:
-    """Answers every call by the same script, so that a served agent and its tools can be tried without a
-    model.
+    """Model that answers every call by the same script, to try a served agent and its tools without a model.
 
-    script: for each turn of the caller the answers, step by step: words, or a table that calls a tool, `{
-    tool = "add", arguments = { pizza = "tuna" } }`. Words before a table are part of the response with the
+    script: for each turn of the caller the answers, step by step: words, or a table that calls a tool,
+    `{ tool = "add", arguments = { pizza = "tuna" } }`. Words before a table are part of the response with the
     call. Without a step the answer is "Okay.". Raises ValueError.
     """
 

@@ -25,7 +25,7 @@ _MAX_WORDS = 12
 """Maximum number of words searched backwards: "the code that we have just sent to your phone: 482913"."""
 _TOKEN = re.compile(r"(?:n\.º|[^\W\d_]+(?:['’-][^\W\d_]+)*)|[.!?…]+(?=\s)|:|=|\d+|[º°#%€$£]")
 _MASK = re.compile(r"(?:[•xX]|\*(?=[*\s-])){3,}[\s*-]*$|[•xX]{2,}[\s-]*$|(?:^|\s)(?:\.{2,}|…)\s?$")
-"""Matches marks for hidden figures: "•••• 4242", "xxxx-4242"."""
+"""Marks for hidden figures: "•••• 4242", "xxxx-4242"."""
 _SIGN = re.compile(r"(?:\#|№|\bNo\.|\bNr\.|n\.º|nº)[\s*_]*$")
 _COPULAS = re.compile(
     r"\W{0,4}\s*(?:is|was|will be|as|ist|lautet|als|es|será|como|est|è|é)\s+(?P<rest>[^.,;!?\n]{1,60})",

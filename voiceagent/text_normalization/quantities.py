@@ -39,7 +39,7 @@ _NAMED_BY_NUMBER = word_set(
     "capítulo nivel zona pulse pulsa marque elija opción zimmer tisch raum gleis bus linie seite "
     "nummer tür haus taste die der"
 )
-"""Matches words whose number counts nothing: "la mesa 1 tiene vistas"."""
+"""Words whose number counts nothing: "la mesa 1 tiene vistas"."""
 
 
 def _read_percent(match: re.Match[str], language: Language) -> str | None:

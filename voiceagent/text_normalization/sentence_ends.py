@@ -44,7 +44,7 @@ GLUED = re.compile(
     r"|(?<=[^\W_])[!?]+(?=[^\W_]|[¿¡])"
     r"|(?<=[^\W_])[.!?]+[*_\"”»)]{1,3}(?=[A-ZÀ-Þ])"
 )
-"""Matches the end of a sentence with no space before the next one: "Great!Your", "booked.See"."""
+"""End of a sentence with no space before the next one: "Great!Your", "booked.See"."""
 
 
 def judge_full_stop(sentence: str, following: str, complete: bool, language: Language) -> Verdict:

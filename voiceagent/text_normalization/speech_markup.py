@@ -72,7 +72,7 @@ RULES: tuple[Rule, ...] = (
     rule(rf"[(\[](?P<words>[^\W_][^()\[\]\n]{{0,{_MAX_DIRECTION}}})[)\]](?!\()", _read_bracketed),
 )  # fmt: skip
 ELLIPSIS = re.compile(r"(?:\.[ ]?){2,}\.|\.{2,}|…+")
-"""Matches an ellipsis, which some voices do not read as a pause."""
+"""Ellipsis, which some voices do not read as a pause."""
 
 
 def pause_of_ellipsis(text: str, end: int) -> str:

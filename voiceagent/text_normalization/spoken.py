@@ -15,7 +15,7 @@ _UNSPACED = re.compile(UNSPACED_LETTER)
 
 
 class Spoken:
-    """Collects the pieces of a text in order, each with its index `at`, as words to speak or as silence.
+    """Collector of a text's pieces in order, each with its index `at`, as words to speak or as silence.
 
     Words of the text are separated by white space; the first spoken piece of a word begins its spoken words.
     origin: the index from which the alignment counts.

@@ -35,7 +35,7 @@ FRAME = 960
 
 
 class Sink(FrameProcessor):
-    """Records the frames that pass."""
+    """Recorder of the frames that pass."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -25,7 +25,7 @@ REAL_CALLS = 120
 
 
 class Reader:
-    """Renders prompts as text, with one template."""
+    """Renderer of prompts as text, with one template."""
 
     def __init__(self, source: str) -> None:
         self.template = ChatTemplate(source, TOKENS)

@@ -147,7 +147,7 @@ async def test_load_is_shed_level_by_level_until_calls_are_refused():
 
 
 class SlowWriter(ScriptedLlm):
-    """Writes two tokens; the second comes `token_s` later on the given clock."""
+    """LLM that writes two tokens; the second comes `token_s` later on the given clock."""
 
     def __init__(self, clock: list[float]) -> None:
         super().__init__()

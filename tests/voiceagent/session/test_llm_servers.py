@@ -30,7 +30,7 @@ AGENT = AgentConfig(apology=APOLOGY, refusal=REFUSAL, filler="")
 
 
 class Tone(SilentSynthesizer):
-    """Speaks any text as a tone of 0.1 s."""
+    """Synthesizer that speaks any text as a tone of 0.1 s."""
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         yield Speech(np.ones(2_400, np.int16))

@@ -35,7 +35,7 @@ Sound = tuple[float, Samples]
 
 @dataclass
 class Kept(KeepsNothing):
-    """Records a call's events with the clock, and the caller's sound."""
+    """Recorder of a call's events with the clock, and of the caller's sound."""
 
     events: list[tuple[float, ev.Event]] = field(default_factory=list)
     sound: list[Sound] = field(default_factory=list)

@@ -19,13 +19,13 @@ from voiceagent.conversation.config import AgentConfig
 from voiceagent.session.session import Session
 
 _TOKEN = re.compile(r"\s?[^\W\d_]{1,6}|\s?\d{1,3}|\s?\W|\s?_")
-"""Matches pieces as tokenizers make them: a space belongs to the text after it, and numbers are cut after
-three figures.
+"""Pieces as tokenizers make them: a space belongs to the text after it, and numbers are cut after three
+figures.
 """
 
 
 class Mouth(Deaf):
-    """Records the texts it is asked to speak."""
+    """Synthesizer that records its texts."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []

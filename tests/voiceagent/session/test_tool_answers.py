@@ -34,7 +34,7 @@ class Clerk(Agent):
 
 
 class Voice(Deaf):
-    """Makes half a second of sound for each fragment, once it may speak."""
+    """Synthesizer of half a second of sound for each fragment, once it may speak."""
 
     def __init__(self) -> None:
         self.may_speak = asyncio.Event()

@@ -23,7 +23,7 @@ def ended(ago_s: float, probability: float = 0.99, energies: tuple[float, ...] =
 
 
 class Detector(TurnDetector):
-    """Detects turns of a call whose words are known at once and ask for 0.2 s of silence in each pause."""
+    """Turn detector of a call with immediate transcripts that require 0.2 s of silence in each pause."""
 
     def __init__(self) -> None:
         turn = TurnConfig(detection="semantic_vad")

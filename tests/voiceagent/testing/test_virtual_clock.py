@@ -14,7 +14,7 @@ from voiceagent.testing.virtual_clock import VirtualClock
 
 
 class Slow(Agent):
-    """Its tools take their time."""
+    """Agent with slow tools."""
 
     def __init__(self) -> None:
         self.at_s: list[tuple[str, float]] = []

@@ -33,7 +33,7 @@ REMEMBERED_SOUNDS = 16
 
 
 class CurrentResponse:
-    """Owns the responses in progress. Its methods return the commands that follow.
+    """Owner of the responses in progress. Its methods return the commands that follow.
 
     active: the response that the client knows. preemptive: a response unknown to the client, started in a
     pause of the caller, or about tool results while the active one is played. rate_hz: of the synthesizer's

@@ -65,7 +65,9 @@ class WebSocketClient:
 
 
 class RealtimeEndpoint:
-    """Serves calls. limits: of each call. sidebands: serves connections to running calls."""
+    """Endpoint of calls over WebSockets. limits: of each call. sidebands: serves connections to running
+    calls.
+    """
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 class Sidebands:
-    """Serves the sidebands of one process.
+    """Server side of the sidebands of one process.
 
     find: returns a call of this process. elsewhere: attaches to a call of another process. limits: of each
     sideband, and the number of sidebands of a call.

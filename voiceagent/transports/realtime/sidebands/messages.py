@@ -37,7 +37,7 @@ Relayed = Accepted | Refused | Closed | str
 """Values of a relayed sideband: first `Accepted` or `Refused`, then events, last `Closed`."""
 
 Relay = Callable[[CallAsked, AsyncIterator[str | bytes]], AsyncGenerator[Relayed, None]]
-"""Attaches to a call of another process; the iterator yields the client's messages."""
+"""Function that attaches to a call of another process; the iterator yields the client's messages."""
 
 
 def at_another_gateway(call_id: str, url: str) -> Refused:

@@ -32,7 +32,7 @@ LOGGED_PER_S = 10
 
 
 class SidebandEvents:
-    """Encodes and queues the events of a call for one sideband: a `SidebandClient`.
+    """Encoder and queue of a call's events for one sideband: a `SidebandClient`.
 
     on_failure: ends the connection because of the exception that is being handled.
     """
