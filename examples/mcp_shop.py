@@ -1,6 +1,6 @@
 """An MCP server with one tool, run as a program: `pip install 'voiceagent-server[mcp]'`.
 
-`mcp.toml` names it; the agent there has its tools in every call.
+`mcp.toml` names it; the agent there has its tool in every call.
 """
 
 from mcp.server.mcpserver import MCPServer
@@ -15,7 +15,7 @@ shop = MCPServer("shop", log_level="WARNING")
 async def find_order(number: str) -> str:
     """Find an order by its number of four digits."""
     if number not in ORDERS:
-        # Only the words of a ToolError reach the model.
+        # the model sees only the text of a ToolError
         raise ToolError(f"there is no order {number}; ask the caller to say the number again")
     return f"order {number} is {ORDERS[number]}"
 

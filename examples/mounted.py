@@ -1,6 +1,6 @@
-"""The server inside a web application of yours, beside your own routes and page: uvicorn mounted:app
+"""The voice server inside your own web application, with your routes and page: uvicorn mounted:app
 
-Starlette is shown; FastAPI takes the same arguments.
+The example uses Starlette; FastAPI takes the same arguments.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Take orders for a pizza shop: tools that keep state, and an end after the goodbye."""
+"""Take orders for a pizza shop: tools that keep state, and the end of a call after the goodbye."""
 
 from voiceagent.agents import Agent, ToolFailed, tool
 
@@ -14,7 +14,7 @@ class Orders(Agent):
         self.order: dict[str, int] = {}
 
     def instructions(self) -> str:
-        """Return the system prompt. It is asked for again in each turn, so it may change with the order."""
+        """Return the system prompt. It is read again in each turn, so it may change with the order."""
         menu = ", ".join(f"{name} {price:.2f} euros" for name, price in MENU.items())
         ordered = ", ".join(f"{number} {name}" for name, number in self.order.items()) or "nothing"
         return f"You take orders for a pizza shop. Be brief. Menu: {menu}. Ordered so far: {ordered}."

@@ -1,4 +1,4 @@
-"""A synthesizer of your own: here each letter is a tone. `own_voice.toml` names it as its engine."""
+"""A synthesizer of your own; here each letter is a tone. `own_voice.toml` names it as its engine."""
 
 from collections.abc import AsyncGenerator
 
@@ -11,7 +11,7 @@ LOWEST_HZ = 220.0
 
 
 class Tones(SynthesizerEngine):
-    """Arguments of the constructor are keys of the table in the configuration."""
+    """The constructor's arguments are keys of the table in the configuration."""
 
     rate_hz = 24_000
 
@@ -21,7 +21,7 @@ class Tones(SynthesizerEngine):
         self.loudness = loudness
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Yield the sound word by word: what is yielded first is heard first."""
+        """Yield the sound word by word; playback starts with the first."""
         for word in text.lower().split():
             tones = [self._tone(letter) for letter in word if letter.isalnum()]
             if tones:

@@ -6,13 +6,13 @@ from voiceagent.agents import Agent, tool
 
 
 class Office(Agent):
-    """Answers calls to the office. The provider tells the caller's number as `from`."""
+    """Answers calls to the office. The provider sends the caller's number as `from`."""
 
     instructions = "You answer the phone of an office. Offer to connect callers to a colleague. Be brief."
 
     @property
     def greeting(self) -> str:
-        """Return the first words. Anybody can fake a number, so it unlocks nothing."""
+        """Return the first words. A caller's number can be faked, so it unlocks nothing."""
         known = self.call.parameters.get("from") == "+15550123"
         return "Welcome back. What can I do for you?" if known else "Good day. What can I do for you?"
 
@@ -28,6 +28,6 @@ class Office(Agent):
         await self.call.transfer("reception")
 
     async def on_call_ended(self, transcript: list) -> None:
-        """Print what was said, as a place to keep it."""
+        """Print the transcript; an application would store it."""
         for said in transcript:
             print(f"{said.role}: {said.text}")

@@ -1,4 +1,4 @@
-"""Check a PIN that the caller presses, or says digit by digit: the digits never reach the model."""
+"""Check a PIN that the caller presses or says digit by digit. The digits never reach the model."""
 
 from hmac import compare_digest
 
@@ -9,7 +9,7 @@ MAX_TRIES = 3
 
 
 class Bank(Agent):
-    """The caller's number comes from the phone line as `from`."""
+    """The phone line sends the caller's number as `from`."""
 
     instructions = "You work for a bank. Before you say anything about an account, call check_pin."
     greeting = "Hill Bank, good morning."

@@ -1,4 +1,4 @@
-"""One's own server beside the voice server: the browser has the sound, this has key, instructions and tools.
+"""Your own server for calls from browsers: they have the sound, it has key, instructions and tools.
 
 VOICE_KEY=sk-... VOICE_URL=http://127.0.0.1:8080 uvicorn --app-dir examples/sideband server:app --port 8000
 """
@@ -27,12 +27,12 @@ voice, controlling = AsyncOpenAI(api_key=VOICE_KEY, base_url=f"{VOICE_URL}/v1"),
 
 
 def weather(city: str) -> str:
-    """Tell the weather: here stands what no browser is to see."""
+    """Return the weather. The browser cannot see this code."""
     return f"sunny in {city}"
 
 
 async def control(call_id: str) -> None:
-    """Control a call by its sideband, until it ends."""
+    """Control a call through its sideband until the call ends."""
     async with voice.realtime.connect(call_id=call_id) as sideband:
         await sideband.session.update(session=SESSION)
         await sideband.response.create()
@@ -45,7 +45,7 @@ async def control(call_id: str) -> None:
 
 
 async def call(request: Request) -> Response:
-    """Pass a browser's offer on, and control the call that comes of it."""
+    """Forward a browser's offer, and control the resulting call."""
     headers = {"authorization": f"Bearer {VOICE_KEY}", "content-type": "application/sdp"}
     async with httpx.AsyncClient(base_url=VOICE_URL) as http:
         answer = await http.post("/v1/realtime/calls", content=await request.body(), headers=headers)

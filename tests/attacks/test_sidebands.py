@@ -1,4 +1,4 @@
-"""What a sideband can do to a server and to a call, and what a session that only transcribes can."""
+"""Attacks on a server and its calls by sidebands and by transcription sessions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import Frame, Opcode
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")  # the second caller goes on during a test
+pytestmark = pytest.mark.asyncio(loop_scope="session")  # the second caller continues during a test
 
 SESSION = {"type": "realtime", "instructions": "a" * 90_000}
-"""A session that is shown in every `session.updated`."""
+"""A large session, which every `session.updated` contains."""
 SECOND_OF_SOUND = base64.b64encode(bytes(48_000)).decode()
 APPEND = json.dumps({"type": "input_audio_buffer.append", "audio": SECOND_OF_SOUND})
 COMMIT = json.dumps({"type": "input_audio_buffer.commit"})
@@ -34,7 +34,7 @@ BY_HAND = json.dumps(
 
 @asynccontextmanager
 async def victim(server: AttackedServer) -> AsyncIterator[tuple[Attacker, str]]:
-    """A call, and its id; it is answered in the end as it was before."""
+    """Yield a call and its id. At the end it must be answered as before."""
     async with server.call() as connection:
         call_id = json.loads(await connection.recv())["session"]["id"]
         caller = Attacker(connection)
@@ -57,7 +57,7 @@ def path(call_id: str) -> str:
 
 
 async def tried(server: AttackedServer, call_id: str, key: str = "") -> tuple[int, str]:
-    """The status of a handshake, and what is said where it is refused."""
+    """Return the status of a handshake, and the error if it is refused."""
     headers = {"authorization": f"Bearer {key}"} if key else {}
     try:
         async with connect(f"ws://{server.address}{path(call_id)}", additional_headers=headers, proxy=None):
@@ -166,7 +166,7 @@ async def test_sound_without_end_for_a_transcription_is_refused_once_and_the_res
 
 
 async def test_two_hundred_commits_of_a_transcription_are_answered(server: AttackedServer):
-    # 40 ms each: no more in all than may come ahead of real time
+    # 40 ms each: in total no more than the input rate limit allows
     piece = json.dumps({"type": "input_audio_buffer.append", "audio": SECOND_OF_SOUND[:2_560]})
     async with server.call("/v1/realtime?intent=transcription") as connection:
         attacker = Attacker(connection)

@@ -1,6 +1,6 @@
-"""Clients of other projects, unmodified: each calls this server as it calls OpenAI, and gets no error.
+"""Unmodified clients of other projects: each calls this server like OpenAI's and gets no error.
 
-What npm or pip installs for one is kept in `build/`; where that cannot be had, its test is skipped.
+Packages from npm or pip are installed in `build/`; if they are not available, the test is skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.xdist_group("clients")
 
 @asynccontextmanager
 async def serving_tools(folder: Path) -> AsyncIterator[str]:
-    """A server whose LLM calls the first tool, and then says what that answered."""
+    """Yield the address of a server whose LLM calls the first tool and then repeats its result."""
     for engines in (ROOT / "tests/bench/fixed_engines.py", ROOT / "tests/e2e/tool_engine.py"):
         shutil.copy(engines, folder)
     text = (ROOT / "tests/bench/fixed.toml").read_text()
@@ -49,7 +49,7 @@ async def serving_tools(folder: Path) -> AsyncIterator[str]:
 
 
 def npm_folder(*packages: str) -> Path:
-    """Return a folder with these packages; skip the test where there are none to be had."""
+    """Return a folder with these packages. Skip the test if they are not available."""
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
     folder = BUILD / packages[0].replace("/", "+")
@@ -61,7 +61,7 @@ def npm_folder(*packages: str) -> Path:
 
 
 def python_of(*packages: str) -> Path:
-    """Return the Python of an environment with these packages; skip the test where there are none."""
+    """Return the Python of an environment with these packages. Skip the test if they are not available."""
     folder = BUILD / re.sub(r"\[.*\]|=", "", packages[0])
     if not (folder / "installed").exists():
         _install([sys.executable, "-m", "venv", str(folder)])
@@ -84,7 +84,7 @@ def sound_file(folder: Path) -> Path:
 
 
 async def ran(*command: str | Path, cwd: Path | None = None) -> dict[str, Any]:
-    """Run a client; return the object in the last line of what it prints."""
+    """Run a client. Return the object in the last line of its output."""
     process = await asyncio.create_subprocess_exec(
         *command, cwd=cwd, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )

@@ -1,4 +1,4 @@
-"""Sidebands through the unmodified `openai` SDK: a caller has the sound, a server controls the call."""
+"""Sidebands through the unmodified `openai` SDK: a client has the sound, a server controls the call."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WEATHER = {
 async def address(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[str]:
-    """A server that asks for keys, and whose LLM calls the first tool that it is given."""
+    """Yield the address of a server that requires keys and whose LLM calls the first tool it is offered."""
     shutil.copy(Path(__file__).with_name("tool_engine.py"), tmp_path)
     monkeypatch.setenv("KEYS", f"{KEY} {SECRET_KEY}")
     config = write_config(
@@ -55,7 +55,7 @@ def owner(**headers: str) -> dict[str, str]:
 
 
 async def status_of(address: str, call_id: str, key: str = KEY) -> tuple[int, str]:
-    """The status of a handshake that is refused, and the words of its error."""
+    """Return the status and the error of a refused handshake."""
     headers = {"authorization": f"Bearer {key}"}
     with pytest.raises(InvalidStatus) as refused:
         async with connect(f"ws://{address}/v1/realtime?call_id={call_id}", additional_headers=headers):
@@ -74,7 +74,7 @@ async def test_tools_and_instructions_are_a_servers_while_a_browser_has_the_soun
     key = await secret(address)
     async with rtc_calling(address, authorization=f"Bearer {key}") as caller:
         call_id = call_id_of(caller.location)
-        # each connection may come to another worker
+        # the connections may be in different workers
         async with sideband(address, call_id, KEY) as server, sideband(address, call_id, key) as second:
             assert server.events[0]["session"]["id"] == call_id
             await server.connection.session.update(
@@ -98,7 +98,7 @@ async def test_tools_and_instructions_are_a_servers_while_a_browser_has_the_soun
             assert not server.of("response.output_audio.delta"), "sound goes to the caller alone"
             assert not server.of("error"), "an error goes to the sideband that it answers"
             assert not caller.of("error")
-        await caller.until("output_audio_buffer.stopped")  # the call goes on without its sidebands
+        await caller.until("output_audio_buffer.stopped")  # the call continues without its sidebands
         caller.send(type="response.create")
         await caller.until("response.done", 3)
 
@@ -151,7 +151,7 @@ async def test_a_sideband_attaches_before_the_caller_is_connected(address: str) 
             headers = {"authorization": f"Bearer {KEY}"}
             url = f"ws://{address}/v1/realtime?call_id={call_id_of(answer.headers['location'])}"
             async with connect(url, additional_headers=headers) as attached:
-                # nothing is awaited before
+                # no wait before this
                 update = {"type": "session.update", "session": {"type": "realtime", "instructions": "Hi."}}
                 await attached.send(json.dumps(update))
                 await attached.send(json.dumps({"type": "response.create"}))

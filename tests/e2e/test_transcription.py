@@ -47,7 +47,7 @@ class NotingSynthesizer(FixedSynthesizer):
         async for speech in super().speak(text):
             yield speech
 """
-"""Engines that note whenever they are asked for anything."""
+"""Engines that record each request."""
 SERVER_VAD = {"type": "server_vad", "silence_duration_ms": 300}
 LOGPROBS = "item.input_audio_transcription.logprobs"
 EVENTS = [
@@ -75,7 +75,7 @@ async def shared_noting(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterat
 
 @pytest.fixture
 async def noting(shared_noting: tuple[str, Path]) -> AsyncIterator[str]:
-    """The address of a server whose LLM and voice are asked nothing in the test."""
+    """Yield the address of a server whose LLM and voice must get no request."""
     address, asked = shared_noting
     before = asked.read_text()
     async with lent(address):

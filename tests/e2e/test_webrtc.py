@@ -82,7 +82,7 @@ async def test_words_are_understood_with_a_tenth_of_packets_lost(demo: str) -> N
 
 
 async def test_a_caller_who_mutes_behind_the_last_word_is_answered(fixed: str) -> None:
-    """The track is taken away, as by push to talk: no more packets come."""
+    """The track is removed, as by push to talk: no more packets arrive."""
     voice = recorded("goforward.wav", RATE_HZ)
     spoken = voice[: round(voice_end_s(voice, RATE_HZ) * RATE_HZ)]
     async with rtc_calling(fixed) as caller:

@@ -1,4 +1,4 @@
-"""Each example, run: agents in calls, configurations loaded, the application asked over HTTP."""
+"""Runs each example: agents in calls, configurations loaded, the application over HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_LINES = 60
 
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Imports an example as the configuration beside it would."""
+    """Return a function that imports an example as its configuration would."""
     monkeypatch.syspath_prepend(str(EXAMPLES))
     imported: list[str] = []
 

@@ -1,4 +1,4 @@
-"""The example of a sideband: a page has the sound, its own server the tools."""
+"""The sideband example: a page has the sound, its own server has the tools."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 @asynccontextmanager
 async def serving(app: Starlette) -> AsyncIterator[str]:
-    """The address of an application of this process."""
+    """Serve an application in this process; yields its address."""
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="warning"))
     task = asyncio.create_task(server.serve([listening]))

@@ -51,7 +51,7 @@ async def hung_up(server: FaultyServer, call_id: str) -> None:
 
 
 async def until_known_elsewhere(server: FaultyServer, call_id: str) -> None:
-    """Ask for a sideband until the server knows that another gateway has the call."""
+    """Open sidebands until the server knows that another gateway has the call."""
     async with asyncio.timeout(20):
         while True:
             with pytest.raises(InvalidStatus) as refused:

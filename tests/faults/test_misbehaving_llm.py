@@ -1,4 +1,6 @@
-"""Many calls on an LLM server with the habits of real ones, with tools that fail, hang and go in circles."""
+"""Many calls with an LLM server that behaves like real ones: failing and hanging tools, endless tool
+rounds.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,14 @@ from misbehaving_llm import (
 )
 
 CALLS = 500 if "VOICEAGENT_LONG_TESTS" in os.environ else 2 * len(HABITS)
-"""With 500 calls each habit is met some twelve times."""
+"""Number of calls; with 500, each habit occurs about twelve times."""
 AT_ONCE = 12
 ANSWER_WITHIN_S = 5.0
 MAX_TOOL_ROUNDS = 8
 MAX_REQUESTS = MAX_TOOL_ROUNDS + 4
-"""Of one turn: its rounds of tools, one without tools, and two tries of an empty reply."""
+"""Maximum LLM requests in one turn: its rounds of tools, one without tools, and two retries of an empty
+reply.
+"""
 APOLOGY = "Sorry, something went wrong."
 REFUSAL = "I am not able to answer that."
 AGENT = '''import asyncio
@@ -65,9 +69,9 @@ def with_llm(config: str, base_url: str) -> str:
 
 
 async def answer(caller: FaultCaller, habit: str, number: int) -> tuple[str, str]:
-    """Ask one question. Return how the last response ended and all that was said, once that is right.
+    """Ask one question. Return the status of the last response and all spoken text, once both are right.
 
-    A tool's call ends a response, and the answer is in the next one.
+    A tool call ends a response; the answer is in the next one.
     """
     await caller.type(f"[{habit}] {number}: a table please")
     await caller.ask()
@@ -83,7 +87,7 @@ async def answer(caller: FaultCaller, habit: str, number: int) -> tuple[str, str
 
 
 async def one_call(server: FaultyServer, habit: str, number: int) -> dict[str, Any]:
-    """Ask twice. Return what came, turn by turn."""
+    """Ask twice. Return the answers of both turns."""
     async with calling(server.address) as caller:
         turns = [await answer(caller, habit, number) for _ in range(2)]
         return {"habit": habit, "number": number, "turns": turns}
@@ -143,7 +147,7 @@ async def test_each_call_is_answered_or_hears_an_apology_and_costs_no_other_call
     assert "circuit" not in log, "habits of one caller's requests are no failures of the server"
     for call in calls:
         (status, said), last_prompt = call["turns"][0], llm.requests[str(call["number"])][-1]
-        if status == "completed":  # the second turn's prompt has what the caller heard in the first
+        if status == "completed":  # the second turn's prompt holds the words heard in the first
             assert said.split() in [
                 " ".join(prompt_words(last_prompt["messages"])[:count]).split() for count in range(1, 20)
             ], (call, last_prompt["messages"])

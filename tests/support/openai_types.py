@@ -22,18 +22,18 @@ SESSIONS: dict[str, type[BaseModel]] = {
     "realtime": RealtimeSessionCreateResponse,
     "transcription": RealtimeTranscriptionSessionCreateResponse,
 }
-"""What a session's type is shown as."""
+"""The type of each session as the server shows it."""
 EAGERNESS = "audio.input.turn_detection.eagerness"
-"""In transcription sessions the package has it where the session is asked for, and not where it is shown."""
+"""Transcription sessions: the package has this field in requests, but not in the session shown."""
 EXTENSION = "voiceagent"
 """The field of the session by which a client asks for more than the protocol; shown only to those."""
 SESSION_EXTRAS = {"session.id", "session.object", "session.expires_at", f"session.{EXTENSION}"}
-"""All but the last are sent by OpenAI too; the package has them in the session of another endpoint."""
+"""OpenAI sends all but the last one too; the package has them in another endpoint's session."""
 
 
 def proved(event: dict[str, Any]) -> dict[str, Any]:
-    """The event, if it is one of the protocol's: all required fields, right types, and no field it does
-    not know; and if it has the shape that OpenAI's server gives it.
+    """Return the event if it conforms to the protocol: all required fields, right types, no unknown fields,
+    and the shape that OpenAI's server sends.
     """
     model = SERVER_EVENT.validate_json(json.dumps(event), strict=True)
     assert model.model_dump(mode="json", exclude_unset=True) == event

@@ -1,8 +1,8 @@
-"""Chat templates of real models, as far as installed packages and given folders have them.
+"""Chat templates of real models, from installed packages and from given folders.
 
-`pip install --no-deps trl axolotl` brings most families (their code is not imported); the source
-distribution of llama-cpp-python has more, in `vendor/llama.cpp/models/templates`. `VOICEAGENT_CHAT_TEMPLATES`
-names further folders, separated as those in PATH.
+`pip install --no-deps trl axolotl` brings most families (their code is not imported). The source distribution
+of llama-cpp-python has more, in `vendor/llama.cpp/models/templates`. `VOICEAGENT_CHAT_TEMPLATES` names
+further folders, separated like those in PATH.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FOLDERS = {
 
 
 def package_templates() -> dict[str, str]:
-    """Return the sources of all templates that are found, by the names of package and file."""
+    """Return the source of each template, keyed by package and file."""
     folders = {name: path for name, inside in FOLDERS.items() if (path := _inside(name, inside))}
     for given in filter(None, os.environ.get("VOICEAGENT_CHAT_TEMPLATES", "").split(os.pathsep)):
         folders[Path(given).name] = Path(given)
@@ -38,7 +38,7 @@ def _inside(package: str, inside: str) -> Path | None:
 
 
 def _mistral_templates() -> dict[str, str]:
-    """Return the templates that mistral_common makes for the versions of Mistral's tokenizers."""
+    """Return mistral_common's templates for the versions of Mistral's tokenizers."""
     if find_spec("mistral_common") is None:
         return {}
     from mistral_common.integrations.chat_templates.template_generator import (  # noqa: PLC0415 - optional
@@ -54,6 +54,6 @@ def _mistral_templates() -> dict[str, str]:
             try:
                 config = TemplateConfig(version=version, spm=sentencepiece)
                 found[name] = build_chat_template(config)
-            except (TypeError, ValueError):  # a version that has no such tokenizer
+            except (TypeError, ValueError):  # this version has no such tokenizer
                 continue
     return found

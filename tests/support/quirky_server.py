@@ -1,4 +1,4 @@
-"""A server of chat completions that answers as the test says: chunk by chunk, in order or broken."""
+"""A server of chat completions with answers scripted by the test: chunk by chunk, valid or broken."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 Answer = Callable[[dict[str, Any]], Response]
-"""The answer to a request's body."""
+"""Function from a request's body to its answer."""
 DONE = "data: [DONE]\n\n"
 
 
 class QuirkyServer:
-    """Answers the next request with the next of `answers`, the last of them again and again; keeps the
-    bodies."""
+    """Server that answers each request with the next of `answers`, and then repeats the last one. It records
+    the bodies.
+    """
 
     def __init__(self) -> None:
         self.answers: list[Answer] = []
@@ -30,7 +31,7 @@ class QuirkyServer:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[str]:
-        """Serve for the length of the block; yields the base URL, with `/v1`."""
+        """Serve during the block; yields the base URL, with `/v1`."""
 
         async def complete(http: HttpRequest) -> Response:
             self.bodies.append(await http.json())
@@ -46,13 +47,13 @@ class QuirkyServer:
 
 
 def streamed(*sent: dict[str, Any] | str) -> Answer:
-    """These chunks or lines, in order."""
+    """Return an answer of these chunks or lines, in order."""
     lines = [each if isinstance(each, str) else event(each) for each in sent]
     return lambda _: StreamingResponse(iter(lines), media_type="text/event-stream")
 
 
 def reply(pieces: Iterable[str], finish: str | None = "stop") -> Answer:
-    """A reply of these pieces of text; without a word for its finish where that is None."""
+    """Return an answer of these pieces of text, without a finish reason if that is None."""
     last = [] if finish is None else [chunk({}, finish)]
     return streamed(
         chunk({"role": "assistant", "content": ""}),
@@ -64,18 +65,20 @@ def reply(pieces: Iterable[str], finish: str | None = "stop") -> Answer:
 
 
 def calling(*pieces: dict[str, Any], finish: str = "tool_calls", **beside: Any) -> Answer:
-    """A reply of pieces of tool calls; beside: more fields of the message, in a chunk before them."""
+    """Return an answer of pieces of tool calls. beside: more fields of the message, in a chunk before
+    them.
+    """
     before = [chunk(beside)] if beside else []
     return streamed(*before, *[chunk({"tool_calls": [piece]}) for piece in pieces], chunk({}, finish), DONE)
 
 
 def refused(status: int, **error: Any) -> Answer:
-    """An error in place of a stream."""
+    """Return an error in place of a stream."""
     return lambda _: JSONResponse({"error": {"message": "refused", **error}}, status)
 
 
 def broken(*pieces: str) -> Answer:
-    """A stream whose connection breaks behind these pieces."""
+    """Return an answer whose connection breaks after these pieces."""
 
     async def lines() -> AsyncIterator[str]:
         for piece in pieces:
@@ -87,7 +90,7 @@ def broken(*pieces: str) -> Answer:
 
 @asynccontextmanager
 async def plain_server(*lines: str) -> AsyncIterator[str]:
-    """A server that speaks HTTP/1.0: the end of the connection is the end of the stream. Yields its URL."""
+    """Serve HTTP/1.0, where the end of the connection is the end of the stream; yields the URL."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")

@@ -21,7 +21,7 @@ SEND_BUFFER_BYTES = 65_536
 
 
 async def nowhere(asked: CallAsked, messages: AsyncIterator[str | bytes]) -> AsyncGenerator[Relayed, None]:
-    """There is no other process."""
+    """Refuse: there is no other process."""
     yield not_found(asked.call_id)
 
 
@@ -42,7 +42,7 @@ class RealtimeServer(ScriptedServer):
 async def serving(
     keys: ApiKeys | None = None, prepare: Callable[[], dict[str, Any]] = dict, elsewhere: Relay = nowhere
 ) -> AsyncIterator[RealtimeServer]:
-    """A server that runs for the length of the block. elsewhere: attaches to calls of other processes."""
+    """Run a server during the block. elsewhere: attaches to calls of other processes."""
     server = RealtimeServer(keys, prepare)
     sidebands = Sidebands(server.find, server.admission, elsewhere)
     endpoint = RealtimeEndpoint(server.open_call, server.open_transcription, server.admission, sidebands)

@@ -55,7 +55,7 @@ class ResponseOrder:
                 self._part_event(kind, self._item(event), event)
 
     def _item_is_done_first(self, kind: str, event: dict[str, Any]) -> None:
-        """The conversation's event about the end of an item precedes the response's."""
+        """Check that the conversation's event about the end of an item precedes the response's."""
         if kind == "response.output_item.done" and event["item"]["id"] in self.added_items:
             assert event["item"]["id"] in self.done_items, "conversation.item.done comes first"
 

@@ -134,7 +134,7 @@ class RtcCaller:
         await self.accept(response.text)
 
     async def accept(self, answer: str) -> None:
-        """Connect as an answer says, until the session is there."""
+        """Connect with an answer, and wait for the session."""
         self.answer = answer
         known = self.reachable(answer)
         await self.peer.setRemoteDescription(RTCSessionDescription(known, "answer"))

@@ -43,7 +43,7 @@ def vllm_config(model: Path, **settings: Any) -> Any:
 
 
 def new_scheduler(config: Any, blocks: int, block_tokens: int = BLOCK_TOKENS) -> Any:
-    """Return the scheduler that a configuration names, with a KV cache of so many blocks for one layer."""
+    """Return the scheduler that a configuration names, with a KV cache of `blocks` blocks for one layer."""
     config = copy(config)
     config.scheduler_config, config.cache_config = copy(config.scheduler_config), copy(config.cache_config)
     config.cache_config.num_gpu_blocks = blocks

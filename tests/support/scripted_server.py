@@ -45,13 +45,13 @@ class ScriptedServer:
         return call
 
     def open_transcription(self, call_id: str, client: Client, model: str) -> ScriptedCall:
-        """The same for calls that only transcribe."""
+        """Open a call that only transcribes, like `open`."""
         call = self.open_call(call_id, client, model)
         call.settings = call.settings.as_transcription()
         return call
 
     def find(self, call_id: str) -> OpenedCall | None:
-        """The call of this id."""
+        """Return the call with this id."""
         return self._opened.get(call_id)
 
     @asynccontextmanager

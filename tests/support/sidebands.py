@@ -1,4 +1,4 @@
-"""Sidebands of calls, as the unmodified `openai` SDK opens them."""
+"""Sidebands of calls, opened through the unmodified `openai` SDK."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sdk_caller import SdkCaller
 
 @asynccontextmanager
 async def sideband(address: str, call_id: str, key: str = "none") -> AsyncIterator[SdkCaller]:
-    """A sideband of the call `call_id`, whose `session.created` has come."""
+    """Open a sideband of the call `call_id`; yields it once `session.created` has arrived."""
     sdk = AsyncOpenAI(api_key=key, base_url=f"http://{address}/v1")
     async with sdk.realtime.connect(call_id=call_id) as connection:
         attached = SdkCaller(connection)
@@ -27,5 +27,5 @@ async def sideband(address: str, call_id: str, key: str = "none") -> AsyncIterat
 
 
 def call_id_of(location: str) -> str:
-    """The id of a call over WebRTC, by its `Location`."""
+    """Return the id of a call over WebRTC, from its `Location`."""
     return location.rpartition("/")[2]

@@ -1,7 +1,6 @@
-"""Small chat templates, each with the demands of a family of models, and the shapes that it refuses.
+"""Small chat templates, each with the requirements of a family of models, and the shapes that it refuses.
 
-They are written for these tests. The templates of the models themselves come with packages, and are tried in
-`test_real_templates.py`.
+They are written for these tests. `test_real_templates.py` tests the models' own templates, from packages.
 """
 
 from __future__ import annotations

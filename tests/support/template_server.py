@@ -1,5 +1,4 @@
-"""A server with chat completions that renders a chat template, and refuses as real ones do what that
-refuses."""
+"""A chat completions server that renders a chat template and refuses requests as real ones do."""
 
 from __future__ import annotations
 
@@ -18,11 +17,11 @@ from starlette.routing import Route
 
 @dataclass
 class TemplateServer:
-    """Renders `source`.
+    """Server that renders the template `source`.
 
-    status: that of a refusal, 400 or 500. owner: of its models. model, key: those that it has; "" takes any
-    key. shows: whether it shows its prompts, as llama.cpp does. takes_tools: whether requests may have tools.
-    fails_with: a status that all requests get.
+    status: of a refusal, 400 or 500. owner: of its models. model, key: the accepted ones; "" accepts any key.
+    shows: True if it shows its prompts, as llama.cpp does. takes_tools: True if it accepts tools.
+    fails_with: a status for all requests.
     """
 
     source: str
@@ -78,7 +77,7 @@ class TemplateServer:
         environment.globals["raise_exception"] = refuse
         environment.filters["tojson"] = json.dumps
         template = environment.from_string(self.source)
-        # arguments are text on the wire, and objects for templates
+        # arguments are text in the API and objects in templates
         for message in body["messages"]:
             for call in message.get("tool_calls", ()):
                 call["function"]["arguments"] = json.loads(call["function"]["arguments"])

@@ -1,4 +1,4 @@
-"""The callers of `bench llm` on virtual time: before our gateway's classes and scheduler, or plain vLLM."""
+"""The callers of `bench llm` on virtual time, with our gateway and scheduler or with plain vLLM."""
 
 from __future__ import annotations
 
@@ -32,16 +32,18 @@ MODEL: dict[str, Any] = {
     "engine_args": {"hf_overrides": {"max_position_embeddings": 8192}},
 }
 RANDOM_WORDS = tuple(f"w{number}" for number in range(5120, 128_000, 777))
-"""Words of a model with random weights, as on the H100: the next prompt has six other tokens for each, so
-that no response is found in the cache."""
+"""Vocabulary of a model with random weights, as on the H100. The tokenizer splits each word into six other
+tokens in the next prompt, so no response is found in the cache.
+"""
 HISTORY_TOKENS = 1200
 WARM_UP = Load(calls=1, turns=2)
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How the calls are served. card: what it runs on. settings: of vLLM. gateway: by our priority queue.
-    prefills: prompts are read while callers speak. paced: by steps of their own, as on a GPU.
+    """A server configuration. card: the simulated GPU or CPU. settings: of vLLM. gateway: True to use our
+    priority queue. prefills: True to read prompts while callers speak. paced: True to read them in steps of
+    their own, as on a GPU.
     """
 
     name: str
@@ -66,12 +68,12 @@ def as_shipped(card: Card) -> Server:
 
 
 def load_of(calls: int, seed: int = 1) -> Load:
-    """Return three turns a call, behind a history as long as in the table of the H100."""
+    """Return a load of three turns a call, after a history as long as in the H100's table."""
     return Load(calls=calls, turns=3 * calls, history_tokens=HISTORY_TOKENS, seed=seed)
 
 
 def simulate(server: Server, load: Load) -> tuple[LlmFigures, StepCounts]:
-    """Return what callers and the engine's steps came to."""
+    """Return the figures of the callers and the counts of the engine's steps."""
     return run_virtually(_simulate(server, load))
 
 
@@ -86,7 +88,7 @@ async def _simulate(server: Server, load: Load) -> tuple[LlmFigures, StepCounts]
     if server.gateway:
         queue = PriorityQueue(QueueLimits(SLOTS, long_tokens=1500, max_long=1))
         llm = PriorityLlm(vllm, queue, AdmissionControl(SLOTS, 0.8, 1.0), clock)
-    config = load_config(ROOT / "configs/vllm-cpu.toml")  # of the agent that is called
+    config = load_config(ROOT / "configs/vllm-cpu.toml")  # of the called agent
     variant = LlmVariant(server.name, config, server.prefills)
     await measure(llm, variant, WARM_UP, replay, clock=clock)
     engine.counts = StepCounts()

@@ -1,8 +1,8 @@
-"""vLLM on virtual time: schedulers and KV cache are real, and the model's steps only take time.
+"""vLLM on virtual time: schedulers and KV cache are real; the model's steps only take time.
 
-`VirtualVllm` stands in the place of `AsyncLLM` inside `VllmLlm`. Its loop is that of vLLM's `EngineCore` with
-asynchronous scheduling (`step_with_batch_queue`): the next step is chosen while one is computed, so a request
-that arrives in a step takes part in the step after the next one.
+`VirtualVllm` replaces `AsyncLLM` inside `VllmLlm`. Its loop is that of vLLM's `EngineCore` with asynchronous
+scheduling (`step_with_batch_queue`): the next step is chosen while one is computed, so a request that arrives
+during a step joins the step after the next one.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ from llmcore.text.chat_tokens import ChatTokens
 
 BLOCK_TOKENS = 16
 STEPS_AHEAD = 2
-"""Steps that are chosen before the first of them is over: vLLM's batch queue with asynchronous scheduling."""
+"""Number of steps chosen before the first of them has ended: vLLM's batch queue with asynchronous
+scheduling.
+"""
 IDLE_S = 0.001
-"""vLLM's pause where requests are there and none can be computed."""
+"""vLLM's pause while there are requests but none can be computed."""
 
 
 @dataclass(slots=True)
 class StepCounts:
-    """Steps by kind, and the seconds that they took together. reading: steps that also read prompts."""
+    """Number of steps by kind, and their total time in seconds. reading: steps that also read prompts."""
 
     writing: int = 0
     reading: int = 0
@@ -63,7 +65,7 @@ class StepCounts:
 
 @dataclass(slots=True)
 class _Step:
-    """A step in flight. over_s: when its tokens are there."""
+    """A step in flight. over_s: time at which its tokens are ready."""
 
     over_s: float
     chosen: Any
@@ -72,7 +74,7 @@ class _Step:
 
 @dataclass(slots=True)
 class _Open:
-    """A request that the engine has. outputs: not yielded yet. cached: prompt tokens."""
+    """An open request of the engine. outputs: not yielded yet. cached: prompt tokens in the cache."""
 
     cached: int = 0
     outputs: asyncio.Queue[Any] = field(default_factory=asyncio.Queue)
@@ -81,8 +83,8 @@ class _Open:
 class VirtualVllm:
     """An engine as `VllmLlm` uses it, on the loop of `run_virtually`.
 
-    config: vLLM's own. step_ms: of the card, by sequences and tokens of prompts. words: of which `random`
-    picks one for each token.
+    config: vLLM's own. step_ms: the card's time for a step, by sequences and prompt tokens. words:
+    vocabulary; `random` picks a word for each token.
     """
 
     errored = False
@@ -199,11 +201,11 @@ class VirtualVllm:
 
 
 class VirtualVllmLlm(VllmLlm):
-    """Our engine for vLLM, whose vLLM is a virtual one."""
+    """Our engine for vLLM, with a virtual vLLM."""
 
     def use(self, card: Card, words: Sequence[str], seed: int, *, knows_graphs: bool = True) -> VirtualVllm:
-        """Put a virtual vLLM in the place of the real one, on the running loop, and return it. knows_graphs:
-        whether our scheduler finds CUDA graphs in the configuration.
+        """Replace the real vLLM by a virtual one on the running loop, and return it. knows_graphs: True if
+        our scheduler finds CUDA graphs in the configuration.
         """
         config = virtual_config(self, knows_graphs)
         step_ms = partial(card.step_ms, graph_tokens=graph_tokens(self))
@@ -216,7 +218,7 @@ class VirtualVllmLlm(VllmLlm):
 
 
 def graph_tokens(settings: VllmSettings) -> int:
-    """Return the largest step that vLLM captures in CUDA graphs, by the settings or by its own choice."""
+    """Return the largest step that vLLM captures in CUDA graphs, set or chosen by vLLM."""
     chosen: int = (settings.engine_args or {}).get("max_cudagraph_capture_size", 0)
     return chosen or min(2 * settings.max_num_seqs, 512)
 

@@ -1,9 +1,10 @@
-"""The server events as OpenAI's Realtime API sends them: the fields of each, their types, what may be null.
+"""The shapes of server events in OpenAI's Realtime API: fields, types, and fields that may be null.
 
 Written from the types of the `openai` package 3.x, which leave most fields optional, and from recordings of
 the API (gpt-realtime, 2026), which do not. A dictionary is an object with exactly these fields; a name that
-ends in "?" may be absent. A list is a list of such values, a tuple says what may stand there, and a type or a
-value stands for itself. `voiceagent/transports/realtime/README.md` has what differs from OpenAI's and why.
+ends in "?" may be absent. A list is a list of such values, a tuple lists alternatives, and a type or a value
+stands for itself. `voiceagent/transports/realtime/README.md` lists the differences from OpenAI and their
+reasons.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ SESSION = {
         "output": {"format": FORMATS, "voice": VOICE, "speed": float},
     },
     "include": (None, [str]),
-    # left out where the client has not set them
+    # omitted unless the client has set them
     "parallel_tool_calls?": bool,
     "reasoning?": ANY,
     "temperature?": float,
@@ -171,7 +172,7 @@ EVENTS: dict[str, dict[str, Spec]] = {
     "input_audio_buffer.committed": {"item_id": str, "previous_item_id": NULL_OR_TEXT},
     "input_audio_buffer.cleared": {},
     "input_audio_buffer.timeout_triggered": {"item_id": str, "audio_start_ms": int, "audio_end_ms": int},
-    # the package's type of it has no id
+    # the package's type has no id
     "input_audio_buffer.dtmf_event_received": {"event_id?": str, "event": str, "received_at": int},
     "conversation.item.added": _ITEM,
     "conversation.item.done": _ITEM,
@@ -215,7 +216,7 @@ EVENTS: dict[str, dict[str, Spec]] = {
 
 
 def check_shape(event: dict[str, Any]) -> None:
-    """Fail where an event is none of these, or is shaped otherwise."""
+    """Raise AssertionError unless the event has one of these shapes."""
     kind = event["type"]
     assert kind in EVENTS, f"OpenAI sends no {kind}"
     of_all = {"type": kind} if "event_id?" in EVENTS[kind] else {"type": kind, "event_id": str}
@@ -224,7 +225,7 @@ def check_shape(event: dict[str, Any]) -> None:
 
 
 def mismatch(value: Any, spec: Spec, path: str) -> str | None:
-    """Return where `value` departs from `spec`, None where it does not."""
+    """Return the first mismatch between `value` and `spec`, None if there is none."""
     if isinstance(spec, tuple):
         found = [mismatch(value, one, path) for one in spec]
         if None in found:
@@ -252,7 +253,7 @@ def _is_a(value: Any, kind: type) -> bool:
 
 
 def _closest(value: Any, specs: tuple[Spec, ...], path: str) -> str:
-    """Return the mismatch with the alternative of the same type, which says more than a list of all."""
+    """Return the mismatch with the alternative of the same type; it says more than a list of all."""
     if isinstance(value, dict):
         for spec in specs:
             if isinstance(spec, dict) and spec.get("type") == value.get("type"):

@@ -23,14 +23,15 @@ TICKET_S = 8 * 3600
 """How long a page may read what is kept of calls before it asks for the key again."""
 
 PAST_CALLS = 1_000
-"""Calls that have ended, and may still be hung up by the client secret that opened them."""
+"""Calls that have ended, but that the client secret that opened them may still hang up."""
 _USUAL_LIMITS = AccessLimits()
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A caller who was let in. session: fields of the session that his secret prescribes. names: those that
-    he is known by, and the most calls of each. secret: SHA-256 of his client secret, "" for an owner.
+    """An authenticated caller. session: session fields that the client secret prescribes. names: identities
+    of the caller, with the maximum number of calls of each. secret: SHA-256 of the client secret, "" for an
+    owner.
     """
 
     session: dict[str, Any] = field(default_factory=dict)
@@ -39,7 +40,7 @@ class Admitted:
 
 
 class CallAsked(NamedTuple):
-    """A request to control a call, by hanging up or by a sideband. secret: as `Admitted` has it."""
+    """A request to hang up a call or to attach a sideband to it. secret: see `Admitted`."""
 
     call_id: str
     secret: str = ""
@@ -74,7 +75,7 @@ class Admission:
         self._wrong_keys = WrongKeys() if wrong_keys is None else wrong_keys
         self._shares = Shares() if shares is None else shares
         self.others: OtherGateways = NoOtherGateways()
-        self._openers: dict[str, str] = {}  # of calls that go on, those that client secrets opened
+        self._openers: dict[str, str] = {}  # running call: its client secret's digest
         self._past_openers: OrderedDict[str, str] = OrderedDict()
 
     def new_secret(self, session: dict[str, Any], lifetime_s: float) -> ClientSecret:
@@ -110,12 +111,12 @@ class Admission:
         self._check_key(headers, peer)
 
     def opener(self, call_id: str) -> str:
-        """Return the SHA-256 of the client secret that opened a call of this process, "" where none did."""
+        """Return the SHA-256 of the client secret that opened a call of this process, "" if no secret did."""
         return self._openers.get(call_id) or self._past_openers.get(call_id, "")
 
     def may_control(self, asked: CallAsked) -> bool:
-        """Return whether a call of this process may be controlled: by an owner any, by the holder of a client
-        secret those that it opened.
+        """Return True if the caller may control this call of this process. An owner may control every call, a
+        client secret only the calls that it opened.
         """
         return not asked.secret or self.opener(asked.call_id) == asked.secret
 

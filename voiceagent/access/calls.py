@@ -30,7 +30,7 @@ CLOSE_S = 5.0
 
 
 class OpenedCall(NamedTuple):
-    """A call that is going on. defaults: the settings that it was opened with."""
+    """A running call. defaults: the settings that it was opened with."""
 
     call: Call
     clients: CallClients
@@ -38,11 +38,12 @@ class OpenedCall(NamedTuple):
 
 
 class Calls:
-    """Opens calls while there is room for them.
+    """The running calls of a process; opens new ones while capacity is free.
 
-    slots: room for calls, which other processes may share. count: called with how many calls there are here.
-    refusal: asked whether one more call would be served in time; given how many others there are, and how
-    many of them the LLM answers, None for a call that only transcribes.
+    slots: capacity, which several processes may share. count: called with the number of calls of this
+    process. refusal: asked whether one more call would be served in time. Its arguments are the number of
+    other calls, and the number of those that the LLM answers; the second is None for a call that only
+    transcribes.
     """
 
     def __init__(
@@ -67,11 +68,13 @@ class Calls:
 
     @property
     def transcribing(self) -> int:
-        """How many of them only transcribe."""
+        """Number of calls that only transcribe."""
         return sum(opened.call.settings.only_transcribes for opened in self._calls.values())
 
     def ready(self, open_call: OpenCall, open_transcription: OpenCall) -> None:
-        """Take calls from now on; these make them, from an id, a client and the model it asked for."""
+        """Accept calls from now on. Both arguments make a call from its id, its client and the requested
+        model.
+        """
         self._openers = open_call, open_transcription
         self.state = "ready"
 
@@ -88,7 +91,9 @@ class Calls:
         return self._take(call_id, client, model, transcribes=False)
 
     def open_transcription(self, call_id: str, client: Client, model: str) -> Call:
-        """Open a call that only transcribes, however busy the LLM is. Raises CallRefused like `open`."""
+        """Open a call that only transcribes. The LLM's load is not checked. Raises CallRefused like
+        `open`.
+        """
         return self._take(call_id, client, model, transcribes=True)
 
     def _take(self, call_id: str, client: Client, model: str, transcribes: bool) -> Call:
@@ -116,7 +121,7 @@ class Calls:
         return tuple(self._calls)
 
     def find(self, call_id: str) -> OpenedCall | None:
-        """Return the call of this id, None where it does not go on here."""
+        """Return the call with this id, None if it does not run in this process."""
         return self._calls.get(call_id)
 
     def hang_up(self, call_id: str) -> bool:

@@ -15,8 +15,9 @@ from voiceagent.processes.policies.balance import WorkerLoad
 
 _COUNT_BYTES = 8
 _COUNTS = 4
-"""What each worker counts: its calls, one more than how late its loop is (microseconds, 0 before it has
-told), the part of a core that it computes (millionths), and those of its calls that only transcribe."""
+"""Counters of each worker: calls; lag of its event loop plus one (microseconds; 0 before the first report);
+CPU use (millionths of a core); calls that only transcribe.
+"""
 _US = 1_000_000
 _NAMES = 4
 """Names of callers that a worker keeps, in parts of `max_calls`: a call has two, and some while it ends."""
@@ -41,7 +42,7 @@ class Slots(Protocol):
 
     @property
     def answered(self) -> int:
-        """How many are taken by calls that the LLM answers."""
+        """Number of slots taken by calls that the LLM answers."""
 
     @property
     def shares(self) -> CallerShares:
@@ -56,8 +57,8 @@ class Slots(Protocol):
         """How late the event loops are that serve the calls: the least late of them, which takes the next."""
 
     def report(self, lag_s: float, busy: float, transcribing: int) -> None:
-        """Take in how late this process's event loop is, in seconds, the part of a core that it uses, and how
-        many of its calls only transcribe.
+        """Record the lag of this process's event loop (seconds), its CPU use (cores), and the number of its
+        calls that only transcribe.
         """
 
 

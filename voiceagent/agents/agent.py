@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """An agent; each call has an instance of its own, which keeps what it needs to know as attributes.
+    """An agent. Each call has its own instance, so attributes hold the state of one call.
 
-    instructions: the system prompt, or a method that gives it; it is asked again after every turn and tool.
-    greeting: what the agent says first, or on being handed the call; "" waits for the caller. voice: a name
-    that clients are shown, None for that of the configuration; it does not change the sound. The hooks do
-    nothing; override those that matter. They run beside the call: what they raise is logged, and one that
-    takes longer than 30 s is stopped.
+    instructions: the system prompt, or a method that returns it; the method runs again after every turn and
+    tool call. greeting: the agent's first words, in a new call or after a hand-over; "" waits for the caller.
+    voice: a name shown to clients, None for the configured one; the sound does not change. The hooks do
+    nothing by default. They run concurrently with the call: exceptions are logged, and a hook that takes
+    longer than 30 s is cancelled.
     """
 
     instructions: str = ""
@@ -73,8 +73,8 @@ class Agent:
         """A tool did not do what it was called for."""
 
     async def on_call_ended(self, transcript: Sequence[Said]) -> None:
-        """The call is over; nothing can be said any more. Each agent that had the call is notified, also
-        where it has handed it over; none of a call that never began.
+        """Handle the end of the call; the agent can say nothing any more. Runs for each agent that had the
+        call, including those that handed it over, but not if the call never began.
         """
 
 

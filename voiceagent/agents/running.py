@@ -37,14 +37,13 @@ REASON_CHARACTERS = 500
 """How much of an exception's text is kept in the call's log."""
 
 RunMethod = Callable[[Agent, ToolMethod, Mapping[str, Any]], Coroutine[Any, Any, Any]]
-"""Runs the method of a tool with checked arguments, and returns what it returns."""
+"""Function that runs a tool's method with validated arguments and returns its result."""
 
 
 class RunningAgent:
-    """The agent of one call: an `AgentCode`. make: makes the agent that the call begins with; its first
-    instructions are asked for at once, and what either raises goes on: no call can begin. choose: makes
-    another one where what is known of the call says so. run_method: runs the methods of tools, by default
-    `run_tool_method`.
+    """The agent of one call: an `AgentCode`. make: makes the first agent. Its instructions are read at once;
+    if either raises, the exception is passed on and the call cannot begin. choose: makes another agent if the
+    call's parameters ask for one. run_method: runs the methods of tools, `run_tool_method` by default.
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class RunningAgent:
         self._log = structlog.get_logger().bind(call=call_id)
         self._call_id = call_id
         self._agent = make()
-        self._had: list[Agent] = []  # those that have had the call since it began, each once
+        self._had: list[Agent] = []  # agents that have had the call, each once, in order
         self._over = False
         self._agent._call = no_call()
         self._prompt = self._agent.prompt()
@@ -80,7 +79,7 @@ class RunningAgent:
 
     @property
     def agents(self) -> Sequence[Agent]:
-        """All agents that have had the call since it began, in the order in which they first had it."""
+        """All agents that have had the call, in the order in which they first had it."""
         return self._had
 
     @property
@@ -140,7 +139,7 @@ class RunningAgent:
         self._renew()
 
     def end(self) -> None:
-        """The call is over: notify each agent that had it, in the order in which they first had it."""
+        """Notify each agent that had the call of its end, in the order in which they first had it."""
         self._caller.end()
         self._over = True
         if self._context is not None:
@@ -165,7 +164,7 @@ class RunningAgent:
         call.take_over(type(agent).__name__, tools, self._prompt, agent.voice)
 
     def _hand_over(self, agent: Agent) -> None:
-        if self._over:  # a tool that ran on has done it
+        if self._over:  # a tool that outlived the call may hand it over
             return
         if self._had and all(had is not agent for had in self._had):
             self._had.append(agent)
@@ -220,7 +219,9 @@ class RunningAgent:
             self._renew()
 
     def _failed(self, name: str, error: BaseException, hook: object = None) -> None:
-        """Log that a hook, or what gives the instructions, raised, and where. hook: of any agent."""
+        """Log that a hook, or the method for the instructions, raised, and where. hook: a hook of any
+        agent.
+        """
         self._log.error("agent_failed", where=name, exc_info=error)
         kind = type(getattr(hook, "__self__", self._agent))
         own = getattr(sys.modules.get(kind.__module__), "__file__", None)
@@ -247,7 +248,7 @@ def running_agent(
 
 
 async def run_tool_method(agent: Agent, tool: ToolMethod, given: Mapping[str, Any]) -> Any:
-    """Call a tool's method with these arguments; return what it returns."""
+    """Call a tool's method with these arguments and return its result."""
     method = getattr(agent, tool.method)
     if inspect.iscoroutinefunction(method):
         return await method(**given)

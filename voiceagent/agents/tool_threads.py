@@ -17,7 +17,7 @@ _running: set[Thread] = set()
 
 
 def threads_run() -> bool:
-    """Return whether a plain function is running in a thread."""
+    """Return True while a plain (not async) function runs in a thread."""
     return bool(_running)
 
 

@@ -25,15 +25,16 @@ BARGE_IN = 0.15
 """Part of the responses that are cancelled, as soon as a few pieces have come."""
 MAX_TOKENS = 60
 FRAGMENT_PIECES = 10
-"""Pieces of a response, most of them one token, that make up a first spoken fragment."""
+"""Pieces of a response in its first spoken fragment; most pieces are one token."""
 
 
 @dataclass(slots=True)
 class LlmTimes:
-    """Milliseconds. ttft: of turns from their end; first: those of them that begin a conversation, later: the
-    others. long_prompts: of long prompts. itl: between two pieces, of a token or more; tpot: a token of a
-    response after the first, in the mean; fragment: until the tenth piece, of which the first words are
-    spoken; response: all of it. freed: from cancelling a response until its part of the KV cache is free.
+    """Latencies in milliseconds. ttft: time to first token, from the turn's end; first: of turns that begin a
+    conversation; later: of the others. long_prompts: of long prompts. itl: between two pieces of one or more
+    tokens. tpot: mean time per token after the first. fragment: until the tenth piece; the first words are
+    spoken then. response: until the last token. freed: from the cancellation of a response until its KV cache
+    is free.
     """
 
     ttft: list[float] = field(default_factory=list)
@@ -130,11 +131,12 @@ class _ResponseTimer:
 
 
 class LlmCaller:
-    """One call after the other: asks the questions of a conversation, each on the history of the answers.
+    """A caller that makes one call after another and asks the questions of a conversation; each prompt holds
+    the answers so far.
 
-    opening: the messages that each call begins with. prefills: whether prompts are read while he speaks.
-    ttft_s: when first tokens are due. at_pace: he speaks as long as people do, which else is cut short.
-    clock: seconds, those of the event loop.
+    opening: the messages that each call begins with. prefills: send prefills while the caller speaks. ttft_s:
+    deadline of the first token. at_pace: the caller speaks for as long as people do; otherwise speech is
+    shortened. clock: seconds of the event loop.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ async def measure(
     advance: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> LlmFigures:
-    """Call until so many turns were asked; `advance` is called with each. clock: that of the event loop."""
+    """Call until this many turns were asked; `advance` is called for each. clock: time of the event loop."""
     figures, left = LlmFigures(), load.turns
     new = partial(new_caller, llm, variant, figures, clock=clock)
 
@@ -84,7 +84,7 @@ async def measure(
 async def _long_prompts(
     new: Callable[[Random], LlmCaller], replay: Replay, load: Load
 ) -> AsyncIterator[None]:
-    """Have the load's long callers send their prompts, until the context is left."""
+    """Send the prompts of the load's long callers until the context is left."""
     over = asyncio.Event()
 
     async def read(random: Random) -> None:

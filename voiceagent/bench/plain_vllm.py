@@ -30,7 +30,7 @@ _ARGUMENTS = (
     "max_model_len",
     "max_num_seqs",
 )
-"""Settings that name the model, its formats and how many calls it serves; all else is vLLM's own choice."""
+"""Settings for the model, its formats and the number of calls. vLLM chooses all others."""
 
 
 def plain_command(options: dict[str, Any], port: int) -> list[str]:

@@ -47,8 +47,8 @@ there.
 
 
 class CallControl(NamedTuple):
-    """How a call is controlled. url: of its gateway, "" where that has none of its own. secret: SHA-256 of
-    the client secret that opened it, "" where none did.
+    """Access to a call. url: its gateway's URL, "" if that has none of its own. secret: SHA-256 of the client
+    secret that opened the call, "" if none did.
     """
 
     url: str = ""
@@ -90,7 +90,7 @@ def report_place(name: str) -> str:
 
 
 def control_place(call_id: str) -> str:
-    """Where it stands at which gateway a call is controlled, and with which client secret."""
+    """Return the key of a call's `CallControl` in the store."""
     return f"{PREFIX}control:{call_id}"
 
 

@@ -82,7 +82,7 @@ class SharedState:
         lost."""
 
         self.control_of: Callable[[str], CallControl] = lambda call_id: CallControl()
-        """Returns how a call of this process is controlled; set before `running`."""
+        """Return the `CallControl` of a call of this process. Set before `running`."""
 
     @property
     def trouble(self) -> str:
@@ -160,8 +160,9 @@ class SharedState:
         return bool(await self._link.ask(lambda redis: redis.publish(channel, text), 0))
 
     async def sideband_url(self, call_id: str, secret: str) -> str | None:
-        """Return the URL of the gateway that has a call, "" where it has none of its own; None where no such
-        call is known that the caller may control. secret: SHA-256 of his client secret, "" for an owner.
+        """Return the URL of the gateway that has a call, "" if that has none of its own. Return None for an
+        unknown call, or one that the caller may not control. secret: SHA-256 of the caller's client secret,
+        "" for an owner.
         """
         text: Any = await self._link.ask(lambda redis: redis.get(control_place(call_id)), None)
         if text is None:

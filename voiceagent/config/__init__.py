@@ -42,7 +42,9 @@ def add_command(
 
 
 class _StorePath(argparse.Action):
-    """Stores a path. With `type=Path` argparse would make a path of the default that stands for none."""
+    """Argparse action that stores a path. With `type=Path`, argparse would also convert the default that
+    stands for "not given".
+    """
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: Any = None
@@ -51,9 +53,9 @@ class _StorePath(argparse.Action):
 
 
 def add_config(parser: argparse.ArgumentParser, positional: bool = False) -> None:
-    """Let a command be given its configuration with `--config FILE`; the demo's is the default.
+    """Add `--config FILE` to a command. The default is the demo's configuration.
 
-    positional: `COMMAND FILE` means the same, for commands that take no other files.
+    positional: accept `COMMAND FILE` too, for commands without other file arguments.
     """
     what = "the configuration, a TOML file (voiceagent.toml, where it is here, or the demo's)"
     parser.add_argument("--config", type=Path, default=default_config(), metavar="FILE", help=what)

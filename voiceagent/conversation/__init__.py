@@ -1,31 +1,31 @@
-"""What happens in a call, and what is to be done about it: `Conversation.handle(event) -> commands`. Pure.
+"""The logic of a call, from events to commands: `Conversation.handle(event) -> commands`. Pure.
 
-machine         the one door: every event, in one pass, to the rooms below and back as commands
+machine         the entry point: passes every event to the modules below, and returns their commands
 events, commands, notifications, settings
-                what goes in and comes out; a notification is a command that the client gets, and
+                inputs and outputs; a notification is a command to notify the client, and
                 `client_requests` and `agent_events` are events
-turn_taking     a caller's turn from the first that is heard of it to the answer that is wanted
-turn/           the caller's turn: its phases, what it is understood to say, how long its pause may be
-end_of_turn/    how probably a turn is over, by all its witnesses, and the silence that ends it
+turn_taking     a caller's turn, from its first sound to the request for an answer
+turn/           the caller's turn: its phases, its transcript, the allowed length of its pauses
+end_of_turn/    the probability that a turn is over, from all features, and the silence that ends it
 interruption    barge-in, the whole policy: duck, hold, confirm, backchannel, later, resume, take back;
-                `voice_over_agent` follows a voice by it
-answering       which response is made, and when: preemptive, owed, asked for; `silent_caller` for one who
-                says nothing
-beside          responses out of band, which a client has made as texts beside the conversation's own
-response/       the response that is known to the client, and a preemptive one: phases, calls, what was played
-prompting/      what is asked of the LLM: requests, prefills, the history as prompts have it, its summaries
+                `voice_over_agent` applies it to a voice
+answering       decides which response is made, and when: preemptive, pending, requested;
+                `silent_caller` handles callers who say nothing
+beside          responses out of band: texts that a client requests outside the conversation
+response/       the response that the client knows, and a preemptive one: phases, calls, played words
+prompting/      requests to the LLM: responses, prefills, the history in prompts, its summaries
 history         the items of the conversation
 tool_calls, tool_records, tool_names
-                the tools that the server runs, what they leave in the history, and what they are called
+                the tools that the server runs, their records in the history, and their names
 item_requests, input_requests
-                what a client asks about single items, and about the sound that came
+                a client's requests about single items, and about the input audio
 turn_policy, config, words, set_phrases
-                how turns are taken on this server, its tables in the configuration, the words that matter,
-                and those that no model writes
+                rules of turn taking on this server, its configuration tables, the words that matter to
+                them, and phrases that no model writes
 fragments, latency
-                what the session uses beside: speakable pieces of a response, where the time of a turn went
+                used by the session: speakable pieces of a response, and the time of a turn's stages
 
 State has one owner: `Caller` the caller's turns, `CurrentResponse` the response (`BesideResponses` those
-beside it), `Answering` what is wanted of the agent, `Prompts` what prompts are made of, `Conversation`
-settings and history. The parts return commands.
+out of band), `Answering` the pending requests for the agent, `Prompts` the inputs of prompts,
+`Conversation` settings and history. The modules return commands.
 """

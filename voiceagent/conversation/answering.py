@@ -69,7 +69,7 @@ class Answering:
         self._new_id = new_id
         self._outstanding = Outstanding()
         self._attempts: tuple[str, int] = ("", 0)  # a turn, and the preemptive responses begun to it
-        self._results_attempts = 0  # preemptive responses begun about the results that are due
+        self._results_attempts = 0  # preemptive responses started for the results that are due
         self._preemptive_allowed = True
         self._silence = SilentCaller(policy)
 
@@ -116,7 +116,7 @@ class Answering:
         return commands + self._start(event, settings)
 
     def end(self) -> list[Command]:
-        """Make no more responses: drop what is wanted, and stop the response in progress."""
+        """Stop making responses: clear pending requests and cancel the response in progress."""
         self._outstanding = Outstanding()
         return self._responses.cancel_preemptive() + self._responses.stop("client_cancelled")
 
@@ -255,7 +255,7 @@ class Answering:
         return cancelled + self._start(wanted, settings, turn)
 
     def _wanted(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
-        """A response that the call itself wants. results: it is about results of tools."""
+        """Return the request for a response that the call itself wants. results: it is about tool results."""
         # a choice that forces a call is met: it would be made again and again
         forced = results and settings.tool_choice not in ("auto", "none")
         return ev.ResponseRequested(tool_choice="auto" if forced else None)
@@ -263,23 +263,23 @@ class Answering:
     def _held_fits(
         self, turn: CallerTurn | None, wanted: ev.ResponseRequested, settings: CallSettings
     ) -> bool:
-        """Whether the preemptive response is the one that is wanted now."""
+        """Return True if the preemptive response matches the wanted one."""
         held = self._responses.preemptive
         if held is None:
             return False
-        if held.start.turn_id is None:  # about results: all that was assumed of the history came true
+        if held.start.turn_id is None:  # a response about results: its assumptions about the history held
             wanted = self._within_rounds(wanted)
             return turn is None and held.start.request == self._prompts.for_response(wanted, settings)
-        # compared as words: a comma that came with the settled transcript is no reason to begin again
+        # compare words only: a comma of the final transcript must not restart the response
         return turn is not None and held.was_made_for(turn.item_id, words_of(turn.text))
 
     def _within_rounds(self, wanted: ev.ResponseRequested) -> ev.ResponseRequested:
-        """The response without tools, where its answer has had all its rounds of them."""
+        """Return the request, without tools if the answer has used all its rounds of tool calls."""
         return replace(wanted, tool_choice="none") if self._tools.rounds_are_spent() else wanted
 
     def _prepare_results(self, settings: CallSettings) -> list[Command]:
-        """While the agent speaks: have a preemptive response made about results that are there, as if all its
-        words were played; drop it where something else comes first.
+        """Start a preemptive response about tool results while the agent still speaks. It assumes that all
+        planned words will be played. Drop it if something else must come first.
         """
         held, planned = self._responses.preemptive, self._responses.planned_words
         outstanding = self._outstanding
@@ -308,7 +308,9 @@ class Answering:
         say: str = "",
         planned: PlannedWords | None = None,
     ) -> list[Command]:
-        """Start a response now. say: these words, and not the LLM's. planned: words that count as played."""
+        """Start a response now. say: fixed words, spoken without the LLM. planned: words that count as
+        played.
+        """
         left: list[Command] = []
         if wanted.in_conversation:
             wanted = self._within_rounds(wanted)

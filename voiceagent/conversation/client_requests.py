@@ -19,7 +19,9 @@ def _no_sound() -> Samples:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What all requests have. sideband: number of the sideband that asked, 0 for the call's own client."""
+    """Base of all client requests. sideband: number of the sideband that sent it, 0 for the call's own
+    client.
+    """
 
     sideband: int = field(default=0, kw_only=True)
 
@@ -95,9 +97,10 @@ class KeyPressed(Request):
 
 @dataclass(frozen=True, slots=True)
 class ItemCreated(Request):
-    """The client adds an item after `previous_id` ("root": at the front, None: at the end).
+    """A client's request to add an item after `previous_id` ("root": at the front, None: at the end).
 
-    sound: of a user's message, still to be recognized, [n] at 16 kHz; its words follow those of the item.
+    sound: of a user's message, to be recognized, [n] at 16 kHz; its transcript is appended to the item's
+    text.
     """
 
     item: Item

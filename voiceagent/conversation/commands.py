@@ -17,9 +17,9 @@ from voiceagent.conversation.settings import CallSettings, Modality
 
 @dataclass(frozen=True, slots=True)
 class StartRecognition:
-    """Recognize the turn that began at `at_s`, from a little before it.
+    """Recognize the turn that began at `at_s`, prefix padding included.
 
-    not_before_s: where the sound of the item before ends, if the prefix padding would reach into it.
+    not_before_s: end of the previous item's sound; the padding must not reach before it.
     """
 
     item_id: str
@@ -29,7 +29,7 @@ class StartRecognition:
 
 @dataclass(frozen=True, slots=True)
 class RecognizeItem:
-    """Recognize the sound of an item that the client created, [n] at 16 kHz, and settle its words."""
+    """Recognize the sound of an item that the client created, [n] at 16 kHz, and settle its transcript."""
 
     item_id: str
     sound: Samples = field(compare=False)
@@ -195,8 +195,8 @@ class RestorePlayout:
 
 @dataclass(frozen=True, slots=True)
 class Apologise:
-    """Say the apology that was synthesised at start: as fragment and sound of this response, then its end.
-    refused: the one for an answer that a filter refused.
+    """Play the prepared apology as fragment and sound of this response, then end the response. refused: play
+    the phrase for an answer that a filter refused instead.
     """
 
     response_id: str

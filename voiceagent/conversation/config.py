@@ -57,7 +57,7 @@ class AgentConfig(Section):
     """What the caller hears when a stage fails in mid-turn. The default of this and the other set phrases is
     the language's, if there is one (`SET_PHRASES`)."""
     refusal: str = Field(default_factory=_said(attrgetter("refusal")))
-    """What the caller hears where a filter or a moderation of the LLM's server refused the answer."""
+    """Phrase for the caller if a filter or moderation of the LLM server refused the answer."""
     filler: str = Field(default_factory=_said(attrgetter("filler")))
     """What the caller hears when the answer takes long."""
     filler_after_s: float = Field(default=1.5, gt=0)
@@ -74,8 +74,9 @@ class AgentConfig(Section):
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature, unless the client sets its own; 0 is greedy."""
     max_tool_rounds: int = Field(default=8, ge=1)
-    """Responses that may call tools within one answer. The next one may not; if it gives no words either, the
-    caller hears the apology."""
+    """Maximum number of responses with tool calls within one answer. The next response may call none; if it
+    has no words either, the caller hears the apology.
+    """
 
     @model_validator(mode="after")
     def _one_prompt(self) -> Self:
@@ -131,7 +132,7 @@ class ConversationLimits(Section):
     max_conversation_characters: int = Field(default=500_000, ge=1)
     """Characters of all items beyond which a client may create none."""
     max_images: int = Field(default=16, ge=0)
-    """Pictures of a conversation beyond which a client may create none."""
+    """Maximum number of pictures in a conversation. Clients cannot add more."""
 
     def to_history_limits(self) -> HistoryLimits:
         """The same for the conversation."""
@@ -177,7 +178,7 @@ class TurnConfig(Section):
     eagerness: Eagerness = "auto"
     """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
     silence_s: Duration = 0.2
-    """Silence that ends the turn in "server_vad", from where the voice model ends speech."""
+    """Silence that ends a turn with "server_vad", counted from where the voice model ends speech."""
     interruption_candidate_s: Duration = 0.096
     """Voiced time over the agent's speech that silences it, ready to go on."""
     interruption_confirmed_s: Duration = 0.9

@@ -52,7 +52,7 @@ from voiceagent.conversation.client_requests import SettingsChanged as SettingsC
 from voiceagent.conversation.fragments import Fragment
 
 Stage = Literal["recognizer", "llm", "synthesizer", "limits", "refusal"]
-"""What failed. limits: a request is more than one may be. refusal: a filter of the LLM's server."""
+"""Stage that failed. limits: a request exceeds a limit. refusal: a filter of the LLM server."""
 
 # ---- Events: the caller's voice (starts, pauses and ends are audio.speech_events') ----
 
@@ -145,9 +145,9 @@ class ToolCallsReady:
 
 @dataclass(frozen=True, slots=True)
 class ResponseWritten:
-    """The LLM has written all of a spoken response that calls tools; sound may still be missing.
+    """The LLM has finished the text of a spoken response with tool calls. Its sound may be incomplete.
 
-    text: all its words, as its fragments have them or will have them.
+    text: the full text, including fragments that are still to come.
     """
 
     response_id: str
@@ -156,8 +156,8 @@ class ResponseWritten:
 
 @dataclass(frozen=True, slots=True)
 class ResponseGenerated:
-    """Everything of the response has been generated and synthesised. opaque: what goes back to the LLM's
-    server with its words.
+    """The response is fully generated and synthesised. opaque: data that the LLM server attached to its
+    words; it is returned to that server with them.
     """
 
     response_id: str

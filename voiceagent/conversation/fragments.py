@@ -41,17 +41,17 @@ _OPEN_MARKUP = re.compile(
     r"|<[A-Za-z/][^<>]{0,200}$|<(?:say-as|sub)\b[^<>]{0,200}>[^<>]{0,80}$"
     r"|(?:^|(?<=[\s.!?]))\*[^\s*][^*\n]{0,60}$"
 )
-"""A link, a tag of SSML or a stage direction that is not closed yet."""
+"""Unclosed link, SSML tag or stage direction."""
 _SHORT_DAYS = "|".join(
     day for language in CONJUNCTIONS for day in find_language(language).short_days if day[0].isupper()
 )
 _ADDRESS = re.compile(r"://|www\.|@")
 _KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:(?:{_SHORT_DAYS})\.?|\d{{1,2}}\.),$")
-"""Words whose comma ends no clause: addresses, and weekdays of a list."""
+"""Words whose comma ends no clause: addresses, and weekdays in a list."""
 _GOES_WITH_NEXT = re.compile(rf"(?:\d|\.|\b(?:{_SHORT_DAYS}))$")
-"""What a conjunction joins with its like: "am 3. und 4. Juni", "Mon and Tue"."""
+"""Text that a conjunction joins with its like: "am 3. und 4. Juni", "Mon and Tue"."""
 _RANGE_START = re.compile(rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$")
-"""What may be the first half of a range, up to its dash: "9 am - ", "Mon - "."""
+"""Possible first half of a range, up to its dash: "9 am - ", "Mon - "."""
 _RANGE_END = re.compile(r"[\d$€£¥₹₩A-Z]")
 _FIGURES_AT_END = re.compile(r"[\d$€£¥₹₩#]\W?$")
 _FIGURES_AT_START = re.compile(r"\s*[(*\"]*[\d$€£¥₹₩#]")
@@ -73,14 +73,14 @@ class Fragment:
 
 
 class Fragmenter:
-    """Cuts the text of one response, as it grows, into fragments.
+    """Splitter of the growing text of one response into fragments.
 
-    The first one with anything to say ends at the first clause of `first_chars` characters or more ("Sure,"
-    is made soon, and lasts until the next one is), or at a sentence, the others at sentences; all of them at
-    lines. One that grows to `max_chars`, the first one to `first_max_chars`, is cut at a word. Each character
-    is looked at by itself, so it makes no difference how the text was split into deltas. normalize: makes the
-    spoken text, "" where there is nothing to say, of a text, its language and the text before it, in which
-    the label of a number may stand.
+    The first speakable fragment ends at a clause of at least `first_chars` characters, or at a sentence.
+    ("Sure," is synthesised fast, and its sound lasts until the next fragment is ready.) Later fragments end
+    at sentences. All end at line breaks. A fragment of `max_chars` (the first one: `first_max_chars`) is cut
+    between words. Each character is processed separately, so the size of the deltas does not matter.
+    normalize: returns the spoken text, "" for none. Its arguments are a text, its language and the text
+    before it, which may hold the label of a number.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Fragmenter:
         return self._cap(text) if len(text) >= self._max_chars else 0
 
     def _sentence_end(self, text: str) -> int:
-        """Find the end of a sentence: at the first character after its white space, or without any."""
+        """Return the end of a sentence: at the first character after its white space, or with no space."""
         last, before = text[-1], text[-2:-1]
         if before and before in UNSPACED_TERMINATORS:
             return len(text) - 1 if last not in UNSPACED_TERMINATORS + CLOSERS else 0
@@ -152,7 +152,9 @@ class Fragmenter:
         return _glued_end(text) if last.isalnum() or last in "¿¡ '’" else 0
 
     def _end_before_word(self, text: str) -> int:
-        """Find an end that only the whole next word shows: "at 5 p.m. Come" ends, "am 3. Mai" does not."""
+        """Return an end that only the whole next word decides: "at 5 p.m. Come" ends, "am 3. Mai" does
+        not.
+        """
         if not self._undecided:
             return 0
         end, self._undecided = self._undecided, 0
@@ -217,7 +219,7 @@ class Fragmenter:
 
 
 def _glued_end(text: str) -> int:
-    """Return the end of a sentence without a blank behind it, "Great!Your", 0 without one."""
+    """Return the end of a sentence with no space after it, as in "Great!Your"; 0 if there is none."""
     if text[-2:-1].isalnum() and text[-3:-2] != ".":
         return 0
     glued = GLUED.search(text, max(0, len(text) - 6))
@@ -225,7 +227,7 @@ def _glued_end(text: str) -> int:
 
 
 def _held_dash(text: str) -> bool:
-    """Whether the last character is the first behind a dash that may have begun a range."""
+    """Return True if the last character is the first after a dash that may have begun a range."""
     dash = text[-2:-1] in UNSPACED_CLAUSE_ENDS or (
         text[-2:-1].isspace() and text[-3:-2] in DASHES and text[-4:-3].isspace()
     )
@@ -235,15 +237,15 @@ def _held_dash(text: str) -> bool:
 
 
 def _dash_end(text: str) -> int:
-    """Return where a clause ends whose dash turned out to begin no range."""
+    """Return the end of a clause whose dash turned out to begin no range."""
     return len(text) - 1 if text[-2] in UNSPACED_CLAUSE_ENDS else len(text[:-1].rstrip())
 
 
 def _inside_number(text: str, end: int) -> bool:
-    """Whether figures stand on one side of a cut: they may belong to the words on the other."""
+    """Return True if a cut is next to a figure, which may belong to the words on the other side."""
     return bool(_FIGURES_AT_END.search(text[:end]) or _FIGURES_AT_START.match(text, end))
 
 
 def _inside_markup(text: str) -> bool:
-    """Whether a link, code, a tag or a stage direction is open at the end of the text."""
+    """Return True if a link, code, a tag or a stage direction is open at the end of the text."""
     return text.count("`") % 2 == 1 or _OPEN_MARKUP.search(text) is not None

@@ -26,10 +26,10 @@ CANCELLED = "cancelled: the caller went on"
 
 @dataclass(frozen=True, slots=True)
 class MessageItem:
-    """Words of one side. `spoken`: they came or went as sound; `text` is what was understood or played.
+    """A message of one side. `spoken`: it came or went as sound; `text` is the transcript or the played part.
 
-    by_line: a phone line has the model know it of the call; nobody said it. opaque: what the LLM's server put
-    with the words, and is given back with them. images: pictures, as data URLs.
+    by_line: information of the phone line for the model, which nobody said. opaque: data that the LLM server
+    attached to its words; it is returned to that server with them. images: pictures, as data URLs.
     """
 
     item_id: str
@@ -76,7 +76,7 @@ class UnknownItem(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class HistoryLimits:
-    """How much a client may put into a history: items, characters of one and of all together, pictures."""
+    """Limits for the history that a client may create: items, characters of one item and of all, pictures."""
 
     max_items: int
     max_item_characters: int
@@ -90,10 +90,10 @@ class TooMuch(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class PlannedWords:
-    """Words that are still being played, as the history will have them if they are not cut.
+    """Words that are still being played, as the history will hold them if playback is not cut.
 
-    message: with all words. before_id: the item before which it will stand where it has no place yet; "" for
-    the end.
+    message: with the full text. before_id: the item to insert it before if it has no place yet; "" for the
+    end.
     """
 
     message: MessageItem
@@ -102,12 +102,12 @@ class PlannedWords:
 
 @dataclass(slots=True)
 class History:
-    """Ordered items of one call. Its owner is the conversation; nobody else changes it.
+    """Ordered items of one call. Only the conversation changes it.
 
-    as_logged: outputs of tools stand in prompts where they came, as builds without `max_tool_rounds` had
-    them. edits: how often a client had items changed that were there, or put one between them. given_up:
-    calls of tools, by their ids, whose results are not wanted any more. cancellable: those that run, and will
-    be given up when the caller is answered.
+    as_logged: in prompts, tool outputs keep their place of arrival, as in builds without `max_tool_rounds`.
+    edits: number of client edits of existing items, or insertions between them. given_up: ids of calls whose
+    results are no longer wanted. cancellable: ids of running calls that the answer to the caller will give
+    up.
     """
 
     items: list[Item] = field(default_factory=list)
@@ -117,9 +117,9 @@ class History:
     cancellable: set[str] = field(default_factory=set)
 
     def told(self, to_caller: bool = False, planned: PlannedWords | None = None) -> tuple[Item, ...]:
-        """The items as the model is told of them. What is given up has its output at once: the next prompt is
-        for the answer to a caller who went on. to_caller: this is for such an answer, which is not begun yet.
-        planned: words that count as played.
+        """Return the items as prompts show them. Calls that were given up have an output at once, because the
+        next prompt answers a caller who went on. to_caller: the prompt is for such an answer, which has not
+        begun. planned: words that count as played.
         """
         items = self.items if planned is None else self._with_words(planned)
         told, cancelled = as_told(items), self.given_up | (self.cancellable if to_caller else set())
@@ -161,12 +161,12 @@ class History:
             self.items.insert(self._index(previous_id) + 1, item)
 
     def outputs(self) -> set[str]:
-        """Return the ids of the function calls that have an output."""
+        """Return the call ids of all function outputs."""
         return {item.call_id for item in self.items if isinstance(item, ToolOutputItem)}
 
     def check_room(self, item: Item, limits: HistoryLimits) -> None:
         """Raises TooMuch where a client's item would be more than it may add."""
-        # looked for only here: nearly all items have none, and each look at all of them costs
+        # counted only here: nearly all items have no pictures, and counting all items is slow
         if pictures(item) and sum(map(pictures, (item, *self.items))) > limits.max_images:
             message = f"the conversation has too many pictures; allowed: at most {limits.max_images}"
             raise TooMuch(f"{message} (limits.max_images)")
@@ -192,7 +192,7 @@ class History:
         del self.items[self._index(item_id)]
 
     def insert_before(self, item: Item, next_id: str) -> None:
-        """Insert before `next_id`, or at the end where there is no such item."""
+        """Insert before `next_id`, or at the end if there is no such item."""
         index = self._index(next_id) if next_id in self else len(self.items)
         self.items.insert(index, item)
 
@@ -231,7 +231,7 @@ def characters(item: Item) -> int:
 
 
 def pictures(item: Item) -> int:
-    """Return the number of pictures that an item holds."""
+    """Return the number of pictures in an item."""
     return len(item.images) if isinstance(item, MessageItem) else 0
 
 
@@ -312,16 +312,16 @@ def _message(item: Item) -> Message | None:
 
 
 def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
-    """The items, where an output that does not directly follow its call is told as one that came late.
+    """Return the items; an output that does not directly follow its call becomes a late result.
 
-    Servers refuse a prompt with an output anywhere else, as of a client that answers a call after the caller
-    has gone on, or a call that it has deleted.
+    Servers refuse prompts with an output anywhere else. This happens if a client answers a call after the
+    caller has gone on, or deletes the call.
     """
     names = {item.call.call_id: item.call.name for item in items if isinstance(item, ToolCallItem)}
     told: list[Item] = []
     waiting: Counter[str] = Counter()
     answered: set[str] = set()
-    unanswered: list[tuple[int, str]] = []  # by the place where outputs of their response end
+    unanswered: list[tuple[int, str]] = []  # (end of the outputs of its response, call id)
     for item in items:
         if isinstance(item, ToolCallItem):
             waiting[item.call.call_id] += 1
@@ -330,7 +330,7 @@ def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
             waiting[item.call_id] -= 1
             if not waiting[item.call_id]:
                 del waiting[item.call_id]
-        elif not isinstance(item, MessageItem) or item.text.strip():  # prompts leave out blank words
+        elif not isinstance(item, MessageItem) or item.text.strip():  # prompts leave out blank text
             if waiting:
                 unanswered += [(len(told), call_id) for call_id in waiting.elements()]
                 waiting.clear()
@@ -339,7 +339,7 @@ def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
                 told.append(ToolOutputItem(item.item_id, item.call_id, item.output, item.status, name))
                 continue
         told.append(item)
-    # there are models that give several calls one id: the output of one is none of another
+    # some models give several calls one id; an output answers only one of them
     unanswered += [(len(told), call_id) for call_id in waiting.elements()]
     for place, call_id in reversed(unanswered):
         if call_id in answered:

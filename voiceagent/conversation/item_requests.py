@@ -93,10 +93,10 @@ def _carry_out(
     limits: HistoryLimits,
     frame_s: float,
 ) -> list[notify.Notification]:
-    """Change the history as asked; returns the notifications, an error where it cannot be done.
+    """Change the history as requested. Return the notifications, or an error if the request is invalid.
 
-    sounds: what is known of the sound of spoken items, by item id. limits: how much may be put in. frame_s:
-    the length of the frames in which sound is sent.
+    sounds: playback state of spoken items, by item id. limits: of what the client may add. frame_s: length of
+    the sent audio frames.
     """
     try:
         match request:
@@ -115,7 +115,7 @@ def _carry_out(
 
 
 def verb_of(request: ItemRequest) -> Literal["create", "delete", "retrieve", "truncate"]:
-    """Return what is asked for, in the words of the protocol."""
+    """Return the request's verb in the protocol."""
     match request:
         case ev.ItemCreated():
             return "create"
@@ -165,7 +165,7 @@ def _truncate(
 
 
 def _sent_s(sound_s: float, frame_s: float) -> float:
-    """Return the most that a client can have been sent of so much sound, in seconds.
+    """Return the most sound, in seconds, that a client can have received of `sound_s`.
 
     The last frame is filled up with silence, and resampling may carry the end into one more frame.
     """

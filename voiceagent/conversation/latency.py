@@ -26,14 +26,15 @@ Stamp = Literal[
     "first_frame",
     "played",
 ]
-"""Moments of a turn, in the order of the pipeline.
+"""Moments of a turn, in pipeline order.
 
-speech_end: the caller's last voiced sample. turn_decided: the turn is over.
-transcript_final: its words are settled.
-tool_called, tools_done: of a response that speaks of what tools gave, the first call and the last result.
-llm_request, first_token, first_fragment: the response is asked for, begins, can be spoken. thoughts_end: of a
-model that thinks first, whose first token is of a thought, the first word or call. first_sound: the
-synthesizer gave sound. first_frame: the transport took it. played: the client played it, where that is known.
+speech_end: last voiced sample of the caller. turn_decided: end of the turn detected.
+transcript_final: final transcript.
+tool_called, tools_done: of a response about tool results, the first call and the last result.
+llm_request, first_token, first_fragment: request sent, first token received, first fragment speakable.
+thoughts_end: of a model that thinks first, the first word or call; its first_token is part of a thought.
+first_sound: first audio from the synthesizer. first_frame: first frame accepted by the transport.
+played: playback began at the client, if known.
 """
 Moment = Stamp | Literal["text_complete"]
 """These, and one that nobody waits for: text_complete, the LLM has written all of the response."""
@@ -62,7 +63,7 @@ _STAGE_UNTIL: dict[Stamp, StageName] = dict(zip(STAMPS[1:], STAGES, strict=True)
 TOOL_STAGES: frozenset[StageName] = frozenset(("tool_call", "tools"))
 """Only in turns with tools. They have no budget, and what tools take is left out of that of the whole."""
 UNBUDGETED_STAGES = TOOL_STAGES | frozenset[StageName](("thinking",))
-"""Stages that have no budget. What a model's thoughts take is part of the whole, which has one."""
+"""Stages without a budget of their own. Thinking counts in the budget of the whole turn."""
 _AHEAD: frozenset[StageName] = frozenset(("llm_ttft", "thinking", "fragmenting", "synthesis"))
 """Stages that a preemptive response goes through before the turn is decided; in the others it waits."""
 _US = 1_000_000
@@ -101,13 +102,13 @@ class StageTime:
 
 @dataclass(frozen=True, slots=True)
 class TurnCounts:
-    """What a turn cost beside time.
+    """Costs of a turn other than time.
 
-    preemptive_attempts, preemptive_hits: responses begun before the turn was over, and those that were used.
+    preemptive_attempts, preemptive_hits: responses begun before the turn's end, and those used.
     tokens_wasted: tokens of preemptive responses that were dropped.
-    prompt_tokens, cached_tokens: the prompt of the response, and the part of it that the prefix cache saved.
-    prefilled_tokens: prompt tokens that the LLM still had to read after the turn's end.
-    thought_tokens: tokens of the response that the model thought before it spoke.
+    prompt_tokens, cached_tokens: tokens of the response's prompt, and those found in the prefix cache.
+    prefilled_tokens: prompt tokens that the LLM had to read after the turn's end.
+    thought_tokens: tokens of the response's thoughts.
     """
 
     preemptive_attempts: int = 0

@@ -1,12 +1,12 @@
-"""The turn machine: what happens in a call goes in as events, what is to be done comes out as commands.
+"""The turn machine: handles the events of a call and returns commands.
 
-Pure: no clock, no I/O, no tasks. The client knows of at most one response of the conversation at a time (it
-may have others out of band, as texts), and at most one is preemptive. Everything that a response makes
-carries its id, so what comes late from a dead response is ignored. The history holds what the caller said
-and what was played.
+Pure: no clock, no I/O, no tasks. The client knows at most one response of the conversation at a time, besides
+text responses out of band. At most one response is preemptive. All output of a response carries its id, so
+late output of a cancelled response is ignored. The history holds the caller's words and the words that were
+played.
 
-Every event makes one pass: the event itself, then the response that ended with it, then the response that is
-wanted now, then what is done between two turns.
+Each event is handled in this order: the event itself, the response that it ended, the response wanted now,
+the work between two turns.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from voiceagent.conversation.turn_taking import TurnTaking
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
 _SPEAKING = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.ToolSlow)
-"""What the agent's code does to be heard, which comes to nothing where a session only transcribes."""
+"""Events by which the agent's code wants to speak. Ignored in sessions that only transcribe."""
 
 
 class Conversation:
@@ -126,7 +126,7 @@ class Conversation:
         self._started = True
         asked = self._mcp_lists.ask(self.settings.mcp_servers)
         created = [notify.NotifySettings(self.settings, created=True), *asked]
-        # a client may have been quicker, and asked for a response
+        # a client may have requested a response before the greeting
         if not greeting or self.settings.only_transcribes or not self._responses.none:
             return created
         return created + self._answering.greet(greeting, self.settings)

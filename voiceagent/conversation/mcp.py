@@ -156,9 +156,10 @@ McpItem = McpListItem | McpApprovalRequest | McpApprovalResponse | McpCallItem
 
 
 def offered(server: McpServer, listed: Sequence[ListedTool], taken: Mapping[str, object]) -> list[McpTool]:
-    """The tools of a list as the model is offered them; `taken`: names that other tools have.
+    """Return the tools of a list as the model is offered them.
 
-    A name that models do not take, or that is taken, is changed (`free_name`).
+    taken: names of other tools. A name that is taken, or that models do not accept, is changed by
+    `free_name`.
     """
     tools: dict[str, McpTool] = {}
     for tool in listed:

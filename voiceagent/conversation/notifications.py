@@ -13,7 +13,7 @@ from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit
 RESPONSE_IN_PROGRESS = "conversation_already_has_active_response"
 """The code of an error, as the protocol has it."""
 ITEM_EXISTS = "item_create_duplicate_item_id"
-"""The code of an error, by which clients know that an item is there already."""
+"""Error code by which clients recognize that an item exists already."""
 ResponseStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
@@ -27,9 +27,9 @@ class NotifySettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySpeechStarted:
-    """The caller began to speak; the words will become item `item_id`.
+    """The caller began to speak; the transcript will become item `item_id`.
 
-    not_before_s: as `StartRecognition` has it.
+    not_before_s: see `StartRecognition`.
     """
 
     item_id: str
@@ -39,8 +39,8 @@ class NotifySpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class NotifySpeechStopped:
-    """The caller's turn is over. sound_end_s: where the sound of its item ends, if the silence that ended the
-    turn is part of it; None where only the length of that silence is known.
+    """The caller's turn is over. sound_end_s: end of its item's sound, if that includes the silence that
+    ended the turn; None if only the length of the silence is known.
     """
 
     item_id: str
@@ -79,8 +79,8 @@ class NotifyKeyPressed:
 
 @dataclass(frozen=True, slots=True)
 class NotifyTranscript:
-    """Words of the caller, newly certain (`final` False: `text` is the addition; True: `text` is the
-    whole). logprob: mean log probability of the tokens of the whole, None where it is not known.
+    """New stable words of the caller. `final` False: `text` is the addition; True: `text` is the whole
+    transcript. logprob: mean log probability of all its tokens, None if unknown.
     """
 
     item_id: str
@@ -138,8 +138,8 @@ class NotifyItemTruncated:
 
 @dataclass(frozen=True, slots=True)
 class NotifyResponseStarted:
-    """A response begins; nobody is notified while it is preemptive. max_tokens: the limit that the client set
-    for this response, None where it set none. beside: as `StartResponse` has it.
+    """A response begins. Not sent while the response is preemptive. max_tokens: the client's limit for this
+    response, None if it set none. beside: see `StartResponse`.
     """
 
     response_id: str
@@ -236,7 +236,7 @@ def response_in_progress(client_event_id: str | None) -> NotifyError:
 
 
 def no_responses(client_event_id: str | None) -> NotifyError:
-    """Return the error of a request for a response in a session that only transcribes."""
+    """Return the error for a response request in a session that only transcribes."""
     message = "this is a transcription session; it has no responses"
     return NotifyError("invalid_value", message, "type", client_event_id)
 
@@ -244,7 +244,7 @@ def no_responses(client_event_id: str | None) -> NotifyError:
 def item_not_found(
     item_id: str, verb: Literal["create", "delete", "retrieve", "truncate"], client_event_id: str | None
 ) -> NotifyError:
-    """Return the error of a request about an item that is not there, with OpenAI's code for it."""
+    """Return OpenAI's error for a request about an unknown item."""
     code, param = f"item_{verb}_invalid_item_id", "item_id"
     if verb == "create":
         code, param = "item_create_invalid_previous_item_id", "previous_item_id"
@@ -255,7 +255,7 @@ def item_not_found(
 def nothing_to_cancel(response_id: str | None, client_event_id: str | None) -> NotifyError:
     """The error of a request to cancel a response that is over, or never was."""
     which = "" if response_id is None else f" of id {response_id!r}"
-    # OpenAI's own words: clients look for them
+    # OpenAI's text: clients search for it
     message = f"Cancellation failed: no active response found{which}"
     param = None if response_id is None else "response_id"
     return NotifyError("response_cancel_not_active", message, param, client_event_id)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SetPhrases:
-    """apology: when a stage fails in mid-turn. refusal: when a filter refused the answer. filler: when an
-    answer takes long. idle_prompts: what a silent caller is asked, one after the other. goodbye: to one who
-    stays silent.
+    """Fixed phrases. apology: after a failure within a turn. refusal: after a filter refused the answer.
+    filler: while an answer takes long. idle_prompts: questions to a silent caller, in order. goodbye: to a
+    caller who stays silent.
     """
 
     apology: str

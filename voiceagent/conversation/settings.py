@@ -14,9 +14,9 @@ Modality = Literal["audio", "text"]
 Eagerness = Literal["low", "medium", "high", "auto"]
 SessionType = Literal["realtime", "transcription"]
 TokenLimit = int | Literal["inf"]
-"""Tokens of one response at most; "inf" stands for `MAX_OUTPUT_TOKENS`."""
+"""Maximum number of tokens of one response; "inf" stands for `MAX_OUTPUT_TOKENS`."""
 MAX_OUTPUT_TOKENS = 4096
-"""The Realtime API's upper bound for the tokens of one response."""
+"""Upper bound of the Realtime API for the tokens of one response."""
 OUTPUT_FRAME_S = 0.02
 
 
@@ -43,12 +43,12 @@ class TurnDetection:
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A tool of the agent: the server runs it, and no client is asked.
+    """A tool of the agent. The server runs it, not the client.
 
-    cancellable: it is given up when the caller goes on; one that is not runs on, and what it did enters the
-    history. timeout_s: how long it may take. filler: what the caller hears while it is slow, "" for nothing.
-    when_played: it is run when the response that called it has been played, and not if that was cut.
-    own_name: its name in the agent's code where the model knows it by another; "" where it does not.
+    cancellable: it is cancelled when the caller goes on; other tools run on, and their results enter the
+    history. timeout_s: maximum run time. filler: phrase while the tool is slow, "" for none. when_played: run
+    it after the response that called it was played, and not at all if that was cut. own_name: its name in the
+    agent's code, "" if the model knows it by the same name.
     """
 
     tool: Tool
@@ -60,7 +60,7 @@ class AgentTool:
 
     @property
     def name(self) -> str:
-        """What the model calls it by."""
+        """The name under which the model knows it."""
         return self.tool.name
 
     def renamed(self, name: str) -> AgentTool:
@@ -71,18 +71,17 @@ class AgentTool:
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
-    """Everything a client may change in mid-call; None for `turn_detection` means manual turns.
+    """Settings that a client may change during a call. `turn_detection` None: the client ends turns itself.
 
-    model: the name the client asked for, echoed back. voice: the voice's name, echoed back.
-    speed: of the agent's voice, 1.0 is its own. echoed: what the client set that has no effect here, as JSON
-    by the path of its field in the session, to be shown as it was sent. sees_images: the LLM sees pictures.
-    transcribe: notify the client of what the caller is understood to say.
-    output_frame_s: how much of the agent's sound is sent at once.
-    latency_events: notify the client of the stages of every turn (`voiceagent.*` events), off unless asked.
-    agent: name of the agent in code that has the call, "" for one that is instructions alone. agent_tools:
-    tools that the server runs, beside `tools`, which are the client's. mcp_servers: whose tools the client
-    has the server call. mcp_tools: those of them that are known so far. session_type: "transcription" only
-    transcribes: neither LLM nor voice is used. logprobs: notify the client of them, too.
+    model, voice: names that the client sent, echoed back. speed: of the agent's voice, 1.0 is its own.
+    echoed: fields without effect here, shown as they were sent: path in the session to JSON. sees_images:
+    the LLM sees pictures. transcribe: send the caller's transcript to the client.
+    output_frame_s: length of one message of the agent's audio.
+    latency_events: send the stages of every turn (`voiceagent.*` events); off unless the client asks.
+    agent: name of the agent class that has the call, "" for instructions alone. agent_tools: tools that the
+    server runs; `tools` are the client's. mcp_servers: MCP servers that the client named. mcp_tools: their
+    tools that are known so far. session_type: "transcription" uses neither LLM nor voice. logprobs: send log
+    probabilities with transcripts.
     """
 
     instructions: str
@@ -111,7 +110,7 @@ class CallSettings:
 
     @property
     def only_transcribes(self) -> bool:
-        """Whether no response is ever made."""
+        """True if the session makes no responses."""
         return self.session_type == "transcription"
 
     @property
@@ -121,7 +120,7 @@ class CallSettings:
         return (*agent, *self.tools, *mcp)
 
     def with_free_names(self) -> CallSettings:
-        """Return these settings with other names for agent's tools whose names the client's tools have."""
+        """Return these settings; agent's tools whose names the client's tools have are renamed."""
         taken = {tool.name for tool in self.tools}
         named: list[AgentTool] = []
         for tool in self.agent_tools:
@@ -131,7 +130,7 @@ class CallSettings:
         return replace(self, agent_tools=tuple(named))
 
     def as_transcription(self) -> CallSettings:
-        """Return these for a session that only transcribes."""
+        """Return these settings for a session that only transcribes."""
         detection = self.turn_detection
         if detection is not None:
             detection = replace(

@@ -34,7 +34,7 @@ from voiceagent.conversation.settings import AgentTool, CallSettings
 from voiceagent.conversation.tool_records import Recorded, ToolRecords
 
 LOGGED_MAX_ROUNDS = 8
-"""Rounds in builds without `max_tool_rounds`, which refused all calls after them."""
+"""Maximum rounds in builds without `max_tool_rounds`; they refused all further calls."""
 
 
 class Phase(Enum):
@@ -67,9 +67,10 @@ class _Call:
 
 
 class ToolCalls:
-    """Owns the calls that have not ended. What it does returns the commands that follow.
+    """Owner of the calls that have not ended. Its methods return the commands that follow.
 
-    max_rounds: responses that call tools within one answer; None as in logs (`TurnPolicy.tools_as_logged`).
+    max_rounds: maximum number of responses with tool calls in one answer; None for old logs (see
+    `TurnPolicy.tools_as_logged`).
     """
 
     def __init__(self, history: History, max_rounds: int | None, new_id: Callable[[str], str]) -> None:
@@ -94,14 +95,14 @@ class ToolCalls:
         return self._reply_due and not self.awaited
 
     def take_reply_due(self) -> bool:
-        """Return `reply_due`, and take it as met."""
+        """Return `reply_due` and reset it."""
         due = self.reply_due
         self._reply_due = self._reply_due and not due
         return due
 
     def rounds_are_spent(self, response_id: str = "") -> bool:
-        """Whether the answer has had all its rounds of tools, so that this response, or the next one, may
-        call none.
+        """Return True if the answer has used all its rounds of tool calls, so that this response, or the next
+        one, must call none.
         """
         return (
             self._max_rounds is not None
@@ -176,7 +177,7 @@ class ToolCalls:
         return [*told, _run(asked)]
 
     def begin_answer(self) -> None:
-        """A turn of the caller is over, or an answer is: the next answer has all its rounds again."""
+        """Reset the count of rounds, after a turn of the caller or an answer."""
         self._rounds = 0
 
     def response_over(self, response_id: str, cut: bool) -> list[Command]:

@@ -1,7 +1,7 @@
-"""The one rule by which a tool is renamed whose name another tool of the call has. Pure.
+"""Names under which a call's tools are offered to the model. Pure.
 
-Tools of a call come from its agent, its phone line, MCP servers and the client. Servers refuse a request in
-which two tools have one name, and the call of such a tool could not be told from the other's.
+Tools come from the call's agent, its phone line, MCP servers and the client, so names may collide. LLM
+servers refuse a request with two tools of one name, and a call would be ambiguous.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Set as AbstractSet
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 MAX_NAME = 64
-"""Longest name of a tool that models take."""
+"""Maximum length of a tool's name that models accept."""
 
 
 def free_name(name: str, owner: str, taken: AbstractSet[str]) -> str:
-    """Return the name under which the model is offered a tool: its own where no other tool has it, else with
-    its owner's before it, else counted too. Characters that models do not take become "_".
+    """Return the name under which the model is offered a tool: its own if no other tool has it, else with the
+    owner as prefix, else also with a number. Characters that models do not accept become "_".
 
     owner: the label of an MCP server, "line", or the agent's class.
     """
@@ -34,9 +34,9 @@ def free_name(name: str, owner: str, taken: AbstractSet[str]) -> str:
 
 
 def free_names(tools: Iterable[tuple[str, str]]) -> list[str]:
-    """Return the names that the model is offered, in the order of the tools: earlier ones keep their own.
+    """Return the offered names in the order of the tools. Earlier tools keep their own names.
 
-    tools: of each its owner and its own name.
+    tools: (owner, own name) of each tool.
     """
     names: list[str] = []
     for owner, name in tools:

@@ -11,29 +11,28 @@ from voiceagent.conversation.history import HistoryLimits
 
 @dataclass(frozen=True, slots=True)
 class TurnPolicy:
-    """How turns are taken, the same for all calls.
+    """Rules of turn taking, the same for all calls.
 
-    preemptive_attempts: preemptive responses a turn may start, 0 for none.
-    min_interruption_words: words beside backchannels that make a voice an interruption.
-    stop_words: words of which a single one does so, once it is settled.
+    preemptive_attempts: maximum number of preemptive responses for one turn, 0 for none.
+    min_interruption_words: words other than backchannels that make a voice an interruption.
+    stop_words: single words that interrupt once they are final.
     backchannels: word sequences of a listener who does not want the turn.
-    misheard_backchannels: words that a recognizer hears in the hum of such a listener; they interrupt only
-    beside others.
-    resume_s: how soon after a turn's end a voice goes on with it, so that the response is taken back; 0 for
-    never.
-    language: ISO 639 code of the language that is spoken.
-    prefill_while_speaking: have the LLM read the prompt while the caller speaks.
-    idle_prompts: what the agent says to a caller who is silent for the idle timeout, one after the other.
-    goodbye: what it says when there are no more of them, before it hangs up.
-    max_tokens: cap of a response where the client sets none.
+    misheard_backchannels: words that a recognizer returns for a hummed backchannel; they interrupt only
+    together with others.
+    resume_s: how soon after its end a turn can be resumed, which takes the response back; 0 for never.
+    language: ISO 639 code of the spoken language.
+    prefill_while_speaking: send the prompt to the LLM while the caller speaks.
+    idle_prompts: phrases for a caller who is silent for the idle timeout, in order.
+    goodbye: phrase after the last of them, before the agent hangs up.
+    max_tokens: cap of a response if the client sets none.
     stop: texts that end a spoken response.
-    history: tokens that the conversation may take in a prompt.
-    limits: how much a client may put into the conversation.
-    distant_voice_db: how much lower than this caller's own a voice over the agent is that comes from across
-    the room, if it stays so in the agent's silence; 0 for none.
-    llm_end: how the LLM's word on the end of a turn is taken; None where it is not asked.
-    max_tool_rounds: responses that call tools within one answer, before one that may not; None in the log of
-    a build that had no such limit (see `tools_as_logged`).
+    history: maximum tokens of the conversation in a prompt.
+    limits: of what a client may add to the conversation.
+    distant_voice_db: a voice over the agent that is this much lower than the caller's comes from across the
+    room, if it stays so in the agent's silence; 0 disables it.
+    llm_end: use of the LLM's end-of-turn score; None if the LLM is not asked.
+    max_tool_rounds: responses with tool calls in one answer before one that may call none; None in logs of
+    builds without this limit (see `tools_as_logged`).
     """
 
     preemptive_attempts: int
@@ -56,8 +55,7 @@ class TurnPolicy:
 
     @property
     def tools_as_logged(self) -> bool:
-        """Whether tools are treated as builds without `max_tool_rounds` did, so that their logs replay: words
-        stand behind the calls of their response, blank words are an item, and results wait until all is
-        played.
+        """True to treat tools as builds without `max_tool_rounds` did, so that their logs replay: words
+        follow the calls of their response, blank text is an item, and results wait until all is played.
         """
         return self.max_tool_rounds is None

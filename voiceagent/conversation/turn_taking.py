@@ -106,7 +106,7 @@ class TurnTaking:
         return []
 
     def _turn_ended(self, turn: CallerTurn, event: ev.TurnEnded, settings: CallSettings) -> list[Command]:
-        # the protocol counts the silence that ends a turn to its item where the client may set it
+        # the protocol includes the silence that ends a turn in its item if clients may set that silence
         silent_to_s = None if _semantic(settings) else event.silent_to_s
         commands = self._caller.end(turn, event.at_s, event.level_db, silent_to_s)
         if turn.announced:

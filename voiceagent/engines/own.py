@@ -101,9 +101,9 @@ class RecognizerEngine(Engine):
 
 
 class LlmEngine(Engine):
-    """A chat model. Raises ServerError where it failed, so that it is left alone for a while: the fallback
-    answers, or the apology is said. RefusedError is for a filter, and the caller hears `agent.refusal`. What
-    a model writes around its words (thoughts, calls of tools) is the engine's to leave out.
+    """A chat model. Raises ServerError if the server failed: it then gets no requests for a while, and the
+    fallback or the apology answers. Raises RefusedError if a filter refused: the caller then hears
+    `agent.refusal`. The engine removes markup around the words, such as thoughts and tool calls.
     """
 
     @abstractmethod

@@ -137,12 +137,11 @@ def _as_written(text: str, *_: str) -> tuple[str, Alignment]:
 async def hurried_at_first(
     deltas: AsyncGenerator[Delta, None], fragmenter: Fragmenter
 ) -> AsyncGenerator[Delta | Unhurried, None]:
-    """`deltas`; those that nobody waits for are given as `Unhurried`.
+    """Yield `deltas`; low-priority ones as `Unhurried`.
 
-    The first one goes at once, that with the first words behind thoughts, and all that end a fragment that
-    the caller waits for: the worker cuts them
-    as `fragmenter` does, which is a new one. So do tool calls and the end of the response, and with each
-    whatever came before it.
+    High priority: the first delta, the first words after thoughts, each delta that ends a fragment, tool
+    calls, and the end of the response. Each takes along the deltas before it. `fragmenter` must be new; it
+    finds the fragments as the worker does.
     """
     first, worded, awaited = True, False, HURRIED_FRAGMENTS
     async with aclosing(deltas):

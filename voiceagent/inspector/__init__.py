@@ -1,4 +1,4 @@
-"""What is kept of calls, over HTTP: to be listed, heard, followed while they go on, and replayed. Read-only.
+"""HTTP API for recorded calls: list, play, follow while they run, and replay. Read-only.
 
 For holders of a key (`Authorization: Bearer`); where the server asks for none, for this machine. A page
 gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it for eight hours: an
@@ -7,31 +7,30 @@ gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it 
 
 - `GET /v1/calls`: the newest calls, `limit` (50, at most 200) a page, and where the `next` one begins, to
   be given as `behind`. Filters, which all must hold: `since` and `until` (Unix seconds), `state` (running,
-  ended, broken), `slower_than_ms` (a turn that waited longer), `told` (a phone line told this of it: the
-  caller's number, the call's id at the provider, the value of another parameter), and 1 for `cut_off` (a
-  turn was answered that was not over), `interrupted`, `tool_failed`, `engine_failed`.
-- `GET /v1/calls/{id}`: `call` (with the `agents` that had it, the first one first, and what a phone line
-  `told` of it, by name), and in order `turns`
-  (the caller's), `responses`, `tools`, `stalls` of the event loop, `failed_hooks` of the agent's code
-  (`at_s`, `name`, `place`: file, line and function, `reason`), and `requests` of clients (`at_s`,
-  `request`: type of the client event, `sideband`: number of the sideband that sent it, 0 for the call's
-  own client). All `_s` are seconds of the recording. A turn: `began_s` and `ended_s` (first and last voiced
-  sample), `settled_s` (the recognizer had its last words), `decided_s`, `ended_by` ("silence", "client",
-  "typed", "upstream"), `end_of_turn` (probability, silence, how much longer it was to wait for its
-  answer, and what each witness added, in nats), `playout` (what the client's own end added). A response:
-  `sound` (where it is heard), `written`, `heard` (null where it is not known, as while it is played),
-  `status` ("in_progress", "completed", "cancelled", "failed", "incomplete"; "false_end" where the turn
-  was not over, "hung_up" where the call ended first), `usage` (tokens, and `gate_s` and `queue_s` in the
-  LLM's queues), `report` (its stages, as `voiceagent.latency` has them; also of one in which the call
-  ended, if it was heard). A tool: `began_s` (it is run; a client's own, or one that never ran, is
-  called), `ended_s`, `arguments`, `output`, `outcome` ("done"; "failed", also where it was refused and
-  did not run; "cancelled"; "" while it runs).
-- `GET /v1/calls/{id}/events`: the same of a call that goes on, as server-sent events: `changes`, each a
-  document like that with what is new or other than before; at last `over`.
+  ended, broken), `slower_than_ms` (a turn that waited longer), `told` (a value from the phone line: the
+  caller's number, the call's id at the provider, or another parameter), and 1 for `cut_off` (a turn was
+  answered that was not over), `interrupted`, `tool_failed`, `engine_failed`.
+- `GET /v1/calls/{id}`: `call` (with the `agents` that had it, in order, and `told`, the phone line's
+  parameters by name), and in order `turns` (the caller's), `responses`, `tools`, `stalls` of the event
+  loop, `failed_hooks` of the agent's code (`at_s`, `name`, `place`: file, line and function, `reason`), and
+  `requests` of clients (`at_s`, `request`: type of the client event, `sideband`: number of the sideband
+  that sent it, 0 for the call's own client). All `_s` are seconds of the recording. A turn: `began_s` and
+  `ended_s` (first and last voiced sample), `settled_s` (the recognizer had its last words), `decided_s`,
+  `ended_by` ("silence", "client", "typed", "upstream"), `end_of_turn` (probability, silence, how much
+  longer it was to wait for its answer, and what each witness added, in nats), `playout` (what the client's
+  own end added). A response: `sound` (where it is heard), `written`, `heard` (null where it is not known,
+  as while it is played), `status` ("in_progress", "completed", "cancelled", "failed", "incomplete";
+  "false_end" where the turn was not over, "hung_up" where the call ended first), `usage` (tokens, and
+  `gate_s` and `queue_s` in the LLM's queues), `report` (its stages, as `voiceagent.latency` has them; also
+  of one in which the call ended, if it was heard). A tool: `began_s` (start of its run; for a client's own,
+  or one that never ran, the call), `ended_s`, `arguments`, `output`, `outcome` ("done"; "failed", also
+  where it was refused and did not run; "cancelled"; "" while it runs).
+- `GET /v1/calls/{id}/events`: the same for a running call, as server-sent events: `changes`, each a
+  document like that with new and changed entries; at last `over`.
 - `GET /v1/calls/{id}/recording`: WAV or Ogg, left the caller, right the agent; ranges are served.
 - `GET /v1/calls/{id}/peaks`: two bytes, caller and agent, each 20 ms: 255 times the root of the peak's part
   of full scale; ranges are served.
-- `GET /v1/calls/{id}/export`: a zip with all that is kept.
-- `POST /v1/calls/{id}/replay`: the log run again, up to a megabyte of it: `same`, or the first `event` that
-  departs and a `diff`.
+- `GET /v1/calls/{id}/export`: a zip with everything recorded.
+- `POST /v1/calls/{id}/replay`: replay the log, up to a megabyte of it: `same`, or the first `event` that
+  differs and a `diff`.
 """

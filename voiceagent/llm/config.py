@@ -47,11 +47,11 @@ class LlmEngineConfig(EngineConfig):
     """Base URLs of servers that all have the model, in place of `base_url`: a call stays at one of them."""
 
     images: bool | None = None
-    """Whether the model sees pictures; None leaves it to the engine."""
+    """True if the model sees pictures; None leaves it to the engine."""
 
     @property
     def sees_images(self) -> bool:
-        """Whether clients may send pictures."""
+        """True if clients may send pictures."""
         return self.engine == "anthropic" if self.images is None else self.images
 
     @property

@@ -79,14 +79,16 @@ class LlmMonitor:
         self._resilient = llm
 
     def monitor_shapes(self, name: str, engine: object) -> None:
-        """Keep the engine `name` for `refused_shapes`, and have it ask its server at the start."""
+        """Register the engine `name` for `refused_shapes`; it then asks its server at the start."""
         if isinstance(engine, AsksShapes):
             engine.asks_shapes = True
         if isinstance(engine, KnowsShapes):
             self._shaped[name] = engine
 
     def refused_shapes(self) -> dict[str, list[str]]:
-        """Return, by engine, a line for each shape of messages that it refuses, with how it is sent."""
+        """Return, by engine, one line for each shape of messages that it refuses, with the shape sent
+        instead.
+        """
         found = {name: engine.shapes.in_words() for name, engine in self._shaped.items()}
         return {name: lines for name, lines in found.items() if lines}
 
@@ -238,7 +240,7 @@ class PromptMonitor:
 
     def check(self, start: StartResponse) -> None:
         """Compare a response's prompt with the one before it, if both are the conversation's."""
-        assumes_words = start.preemptive and start.turn_id is None  # which may be cut before they are played
+        assumes_words = start.preemptive and start.turn_id is None  # playback of the words may still be cut
         if start.say or start.own_prompt or assumes_words:
             return
         if start.replacements != self._replacements:  # a new beginning that is meant

@@ -249,7 +249,7 @@ class WorkerPool:
     async def stream(
         self, number: int, service: str, asked: Any, items: AsyncIterator[Any]
     ) -> AsyncGenerator[Any, None]:
-        """What a worker makes of `asked` and the items: see `RpcConnection.stream`. Raises RpcError."""
+        """Yield a worker's results for `asked` and the items: see `RpcConnection.stream`. Raises RpcError."""
         child = self._workers[number].child
         if not child.answers or not child.ready:
             raise RpcError(child.trouble)

@@ -1,4 +1,4 @@
-"""Opens the calls of one process: with their agent, their core, and what keeps and traces them."""
+"""Opens the calls of one process, with agent, core, recorder and tracer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from voiceagent.webhooks.sender import WebhookSender
 
 @dataclass(frozen=True, slots=True)
 class CallOpener:
-    """All that a call is opened with but the services. upstream: None where the server itself is the core."""
+    """Everything that a call is opened with, except the services. upstream: None if this server is the
+    core.
+    """
 
     config: Config
     agents: Agents
@@ -33,8 +35,8 @@ class CallOpener:
     following: Following
 
     def opener(self, services: Services) -> Callable[..., Call]:
-        """Return what opens a call from its id, its client, the model that was asked for, and whether it only
-        transcribes (`transcribes`).
+        """Return a function that opens a call. Its arguments: call id, client, requested model, and
+        `transcribes` for a call that only transcribes.
         """
         follow = self._follower(services)
 
@@ -65,7 +67,7 @@ class CallOpener:
         return None if self.webhooks is None else self.webhooks.call(call_id)
 
     def _follower(self, services: Services) -> Callable[[str, CallSettings], Keeping | None]:
-        """Return what begins to keep and to trace a call, if calls are kept or traced."""
+        """Return a function that starts recording and tracing a call, as far as these are enabled."""
         kept = self.kept
         policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
         spans, tell = self.following.spans, self.following.tell

@@ -26,11 +26,11 @@ _NEWEST = 0.2
 
 
 class ProcessLoad:
-    """The lateness and load of this process, which takes calls in `slots`. max_lag_s: beyond it, it takes no
-    more. transcribing: returns how many of its calls only transcribe.
+    """Event loop lag and load of this process, which takes calls in `slots`. max_lag_s: with more lag, the
+    process takes no calls. transcribing: returns the number of its calls that only transcribe.
 
-    It does take more where it shares the slots with a process that is in time: the next calls are handed to
-    that one, and those that came here meanwhile are better late than refused.
+    Exception: it takes calls in spite of its lag if it shares the slots with a process without lag. Next
+    calls go to that process, and the few that arrive here meanwhile are better late than refused.
     """
 
     def __init__(

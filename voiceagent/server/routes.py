@@ -68,9 +68,9 @@ class WholeServer(Protocol):
     """What routes ask of the whole server, whether that is its own process or has others beside it."""
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
-        """Why one more call beside `calls` others would not be served in time, if it would not; counted.
+        """Return a refusal if one more call besides `calls` others would not be served in time, and count it.
 
-        answered: how many of the others the LLM answers; None where this one only transcribes.
+        answered: number of the other calls that the LLM answers; None if this call only transcribes.
         """
 
     async def health(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class WholeServer(Protocol):
     def sideband(
         self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
-        """Attach to a call that another process of this server has: as `Relay` has it."""
+        """Attach to a call of another process of this server: see `Relay`."""
 
 
 class Routes:
@@ -223,7 +223,7 @@ class Routes:
         return self.shared.running(self.calls.ids, self._end, None if gateway is None else gateway.report)
 
     def end(self, asked: CallAsked) -> bool:
-        """End a call of this process; whether it has it, or had, and the caller may end it."""
+        """End a call of this process. Return True if the call runs or ran here and the caller may end it."""
         return self.webrtc.end(asked) or self._hang_up_here(asked)
 
     def _end(self, call_id: str) -> bool:
@@ -248,7 +248,7 @@ class Routes:
     async def _sideband_elsewhere(
         self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
-        """Attach to a call of another process of this server, or tell which gateway has it."""
+        """Attach to a call of another process of this server, or refuse with the gateway that has it."""
         async with aclosing(self._server.sideband(asked, messages)) as values:
             async for value in values:
                 refused = isinstance(value, Refused) and self.shared is not None

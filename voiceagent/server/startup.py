@@ -121,7 +121,7 @@ def _with_prompt(config: Config, services: Services, mcp: McpPool) -> Services:
         *(("agent", tool) for tool in own),
         *((tool.config.label, tool.mcp.tool) for tool in mcp.configured()),
     ]
-    names = free_names((owner, tool.name) for owner, tool in owned)  # as in calls
+    names = free_names((owner, tool.name) for owner, tool in owned)  # same rule as in calls
     tools = tuple(replace(tool, name=name) for name, (_, tool) in zip(names, owned, strict=True))
     return replace(services, settings=replace(services.settings, instructions=prompt, tools=tools), mcp=None)
 

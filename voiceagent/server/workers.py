@@ -111,7 +111,7 @@ class Workers:
 
     @property
     def answered(self) -> int:
-        """How many of them the LLM answers."""
+        """Number of calls that the LLM answers."""
         return self._slots.answered
 
     def close(self) -> None:

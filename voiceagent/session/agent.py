@@ -38,10 +38,11 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool and what runs it, given the arguments as the model wrote them. `run` may raise ToolFailed.
+    """A tool and the function that runs it, with the arguments as the model wrote them. `run` may raise
+    ToolFailed.
 
-    counted_as: its name in metrics, where its own comes from others; "" for its own. server: label of the MCP
-    server that has it; "" for none.
+    counted_as: its name in metrics if others chose its own name; "" for its own. server: label of its MCP
+    server; "" for none.
     """
 
     tool: AgentTool

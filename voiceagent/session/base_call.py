@@ -31,15 +31,15 @@ log = structlog.get_logger()
 Taken = TypeVar("Taken")
 
 STOOD_STILL_S = 1.0
-"""A line that stands still for longer is in the log."""
+"""Longer stalls of a line are logged."""
 STOOD_STILL = "no sound came from the caller, and then all that was late"
 
 
 class BaseCall(ABC):
-    """One call: who is told of it, what its line can do, its tools, and its end.
+    """One call: its subscribers, the capabilities of its line, its tools, and its end.
 
-    A subclass makes the responses: it sets `_monitor`, takes events by `post` and sound by `_push_audio`, and
-    says in `_take_gone` and `_stop` how its work ends.
+    A subclass makes the responses: it sets `_monitor`, handles events in `post` and sound in `_push_audio`,
+    and ends its work in `_take_gone` and `_stop`.
     """
 
     _monitor: CallMonitor
@@ -106,21 +106,21 @@ class BaseCall(ABC):
             self._log.warning("line_stood_still", for_s=round(late_s, 1), reason=STOOD_STILL)
 
     def _fill_silence(self, seconds: float) -> None:
-        """Hear silence where the line has sent nothing for the last so many seconds."""
+        """Push silence for the last `seconds`, in which the line sent nothing."""
         if not self._closed:
             rate_hz = self.settings.input_format.rate_hz
             silence = np.zeros(round(seconds * rate_hz), np.int16)
             self._push_audio(silence, rate_hz, made=True, begins_ago_s=seconds)
 
     def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
-        """Take the caller's next sound, in a subclass that hears. begins_ago_s: how long ago it began, by the
-        clock, where it did not come just now. Raises InputOverflow, which never happens with `made` sound.
+        """Push the caller's next sound. begins_ago_s: age of its beginning by the clock, if it did not just
+        arrive. Raises InputOverflow, but never for `made` sound.
         """
         raise NotImplementedError
 
     @property
     def _awaits_silence(self) -> bool:
-        """Whether silence of the caller would change anything now."""
+        """True if silence of the caller would change anything now."""
         return False
 
     @property

@@ -48,7 +48,7 @@ class CallRefused(Exception):
 
 
 class ControlledCall(Protocol):
-    """What a connection may ask of a call whose sound it need not have. Only `ended` and `close` wait."""
+    """Operations of a call for connections without its sound. Only `ended` and `close` wait."""
 
     @property
     def settings(self) -> CallSettings:
@@ -62,31 +62,31 @@ class ControlledCall(Protocol):
         """The client is there, and may be notified from now on. greet: with the greeting, if there is one."""
 
     def hear(self, samples: Samples, made: bool = False) -> None:
-        """Take the caller's next sound, int16 mono at the rate of the input format. made: it stands for a gap
-        that the line reports, for which silence may have stood in already; it counts as nothing that was
-        sent. Raises InputOverflow.
+        """Push the caller's next sound, int16 mono at the rate of the input format. made: filler for a gap
+        that the line reported; silence may have filled it in part already, and filler is exempt from the
+        input rate limit. Raises InputOverflow.
         """
 
     def handle(self, request: ClientRequest) -> None:
         """Take a request of the client."""
 
     def mcp_refusal(self, server: McpServer) -> str | None:
-        """Why the client may not name this MCP server; None where it may."""
+        """Return the reason why the client may not name this MCP server; None if it may."""
 
     async def ended(self) -> str:
-        """Wait until the call has ended by itself; why it was hung up, "" where it broke off."""
+        """Wait until the call has ended. Return the reason for hanging up, "" if the connection broke off."""
 
     async def close(self, reason: str) -> None:
         """Hang up: all work of the call stops. A second call does nothing."""
 
 
 class Call(ControlledCall, Protocol):
-    """What a transport asks of a session. Only `ended`, `close` and `stopped` wait."""
+    """Operations of a session for a transport. Only `ended`, `close` and `stopped` wait."""
 
     def join_trace(self, traceparent: str) -> None:
-        """The call is part of its caller's trace, by the header of his request; "" where there is none.
+        """Make the call part of its caller's trace. Call before `begin`.
 
-        Before `begin`.
+        traceparent: header of the caller's request; "" if there is none.
         """
 
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
@@ -117,10 +117,10 @@ class Call(ControlledCall, Protocol):
 
 
 class Notified(Protocol):
-    """What can be notified of what happens in a call. Nothing here waits."""
+    """Receiver of a call's notifications. Methods must not wait."""
 
     def notify(self, notification: Notification) -> None:
-        """Notify the client."""
+        """Send a notification to the client."""
 
 
 class Client(Notified, Protocol):
@@ -150,7 +150,7 @@ def new_id(prefix: str) -> str:
 
 
 def conversation_id(call_id: str) -> str:
-    """Return the id of a call's conversation, the same on all connections of the call."""
+    """Return the id of a call's conversation, the same on all its connections."""
     return f"conv_{call_id.partition('_')[2]}"
 
 

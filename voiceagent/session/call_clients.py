@@ -1,6 +1,7 @@
-"""The clients of one call: its own, which has the sound, and sidebands, which have its events alone.
+"""The clients of one call: its own, which gets sound and events, and sidebands, which get events only.
 
-A sideband is a second connection to a call: https://developers.openai.com/api/docs/guides/realtime-server-controls
+A sideband is a second connection to a call:
+https://developers.openai.com/api/docs/guides/realtime-server-controls
 """
 
 from __future__ import annotations
@@ -24,30 +25,29 @@ log = structlog.get_logger()
 
 SoundChange = Literal["started", "stopped", "cleared"]
 MAX_HELD = 8
-"""Requests of sidebands that wait for the caller to be there; more are refused."""
+"""Maximum number of sideband requests that wait for the caller to connect; more are refused."""
 
 
 class SidebandClient(Protocol):
-    """A sideband as the call sees it. Nothing here waits."""
+    """Interface of a sideband for the call. Methods must not wait."""
 
     def notify(self, notification: Notification) -> None:
-        """Notify it."""
+        """Send a notification to the sideband."""
 
     def report(self, turn: TurnReport) -> None:
-        """Report the stages of a turn."""
+        """Send the stages of a turn."""
 
     def sound_changed(self, change: SoundChange, response_id: str) -> None:
-        """Notify it that a response's sound began, ended, or was dropped."""
+        """Notify the sideband that a response's sound began, ended, or was dropped."""
 
     def fail(self) -> None:
-        """End it for the exception that is being handled."""
+        """End the sideband because of the exception that is being handled."""
 
 
 class CallClients:
-    """The `Client` that a session has. It passes everything on to the call's own client first, so that
-    sidebands, which come and go, cost that one nothing.
+    """The `Client` of a session. It serves the call's own client first, so that sidebands cannot delay it.
 
-    begun: the call has, so that its own client was notified of the settings.
+    begun: True once the call has begun and its own client has the settings.
     """
 
     def __init__(self, own: Client) -> None:
@@ -61,14 +61,14 @@ class CallClients:
         self._held: list[Callable[[], None]] = []
 
     def __len__(self) -> int:
-        """Sidebands that are attached."""
+        """Return the number of attached sidebands."""
         return len(self._sidebands)
 
     # ---- sidebands
 
     def attach(self, client: SidebandClient, settings: CallSettings) -> int:
-        """Notify a sideband from now on, first of the settings and of the responses in progress; returns its
-        number.
+        """Notify a sideband from now on, beginning with the settings and the responses in progress. Return
+        its number.
         """
         client.notify(notify.NotifySettings(settings, created=True))
         for so_far in self._responses.values():
@@ -79,12 +79,12 @@ class CallClients:
         return number
 
     def detach(self, number: int) -> None:
-        """Notify a sideband no more; a second call does nothing."""
+        """Stop notifying a sideband. A second call does nothing."""
         self._sidebands.pop(number, None)
 
     @contextmanager
     def answering(self, number: int) -> Iterator[None]:
-        """For the length of the block errors answer a request of this sideband, and go to it alone."""
+        """Send errors that occur in the block to this sideband alone: they answer its request."""
         self._asking = number
         try:
             yield
@@ -92,14 +92,14 @@ class CallClients:
             self._asking = 0
 
     def hold(self, request: Callable[[], None]) -> bool:
-        """Keep a request until the call begins. Returns False where no more can be kept."""
+        """Queue a request until the call begins. Return False if the queue is full."""
         if len(self._held) >= MAX_HELD:
             return False
         self._held.append(request)
         return True
 
     def settings_changed(self, settings: CallSettings) -> None:
-        """Notify the sidebands of settings that the call's own client learns as it begins."""
+        """Notify the sidebands of settings; the call's own client gets them when it begins."""
         self._notify_sidebands(notify.NotifySettings(settings))
 
     # ---- the `Client` of the session
@@ -149,7 +149,7 @@ class CallClients:
 
     @contextmanager
     def _kept_apart(self, number: int, client: SidebandClient) -> Iterator[None]:
-        """End a sideband whose connection raises, and not the call."""
+        """End a sideband whose connection raises, but not the call."""
         try:
             yield
         except Exception:
@@ -157,12 +157,12 @@ class CallClients:
             client.fail()
 
     def _follow(self, notification: Notification) -> None:
-        """Keep what a sideband that comes later must know: the responses in progress."""
+        """Record the responses in progress for sidebands that attach later."""
         match notification:
             case notify.NotifySettings(created=True):
                 self.begun = True
                 held, self._held = self._held, []
-                for request in held:  # not within the event that is being handled
+                for request in held:  # deferred: an event is being handled
                     asyncio.get_running_loop().call_soon(request)
             case notify.NotifyResponseStarted(response_id=response_id):
                 self._responses[response_id] = [notification]

@@ -63,7 +63,7 @@ class CallMonitor:
         self._log.warning("response_repeats", response=response_id, ended=True)
 
     def refused(self, response_id: str, reason: str) -> None:
-        """A filter of the LLM's server refused the answer."""
+        """Record that a filter of the LLM server refused the answer."""
         self._log.warning("response_refused", response=response_id, reason=reason)
 
     def fault(self, where: str, error: BaseException) -> None:

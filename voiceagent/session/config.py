@@ -23,8 +23,9 @@ class DeadlinesConfig(Section):
     transcript_s: Duration = 4.5
     """From a pause to the settled words of the recognizer."""
     first_token_s: Duration = 12.0
-    """From the request to the LLM, with its waiting in line and the fallback's try, to its first words or
-    thoughts."""
+    """Maximum time from the LLM request to the first words or thoughts. It includes queueing and the attempt
+    with the fallback.
+    """
     token_s: Duration = 6.0
     """Between two pieces of what the LLM writes."""
     first_sound_s: Duration = 4.0

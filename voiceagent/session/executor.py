@@ -135,7 +135,7 @@ class CommandExecutor:
                 self._notify(command)
 
     def _warn_of_speed(self, speed: float) -> None:
-        """Log once a call that the voices have one speed."""
+        """Warn, once a call, that the voices have one speed."""
         if speed != 1.0 and not self._speed_warned:
             self._speed_warned = True
             self._log.warning("speed_not_supported", speed=speed)
@@ -163,7 +163,7 @@ class CommandExecutor:
                     self._agent.told(command)
 
     def log_renamed(self, settings: CallSettings) -> None:
-        """Log the tools of agent and MCP servers that have other names beside the client's, each once."""
+        """Log each renamed tool of the agent and of MCP servers once; the client's tools keep their names."""
         renamed = {tool.name: (tool.own_name, "agent") for tool in settings.agent_tools if tool.own_name}
         for tool in settings.mcp_tools:
             if tool.tool.name != tool.name:

@@ -40,8 +40,8 @@ class Keeping(Protocol):
         """
 
     def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
-        """The caller's next sound [n], as it was received. begins_ago_s: how long ago it began, where it is
-        silence in place of sound that did not come.
+        """Handle the caller's next sound [n], as received. begins_ago_s: age of its beginning if it is
+        silence in place of missing sound.
         """
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:

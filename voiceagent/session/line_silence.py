@@ -1,4 +1,4 @@
-"""Silence in place of sound that a line does not send. Pure: time is an argument, seconds of one clock."""
+"""Silence in place of sound that a line does not send. Pure: time is an argument, in seconds of one clock."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ from dataclasses import dataclass
 from voiceagent.session.pace import CATCH_UP_S
 
 LATE_S = 0.08
-"""How long the next packet may be overdue before silence stands in for it: longer than the jitter of a
-working line. With packets of 20 ms that is 0.1 s behind the last one, less than most silences that end turns.
+"""Delay of a packet after which silence stands in for it. It is longer than the jitter of a working line.
+With packets of 20 ms that is 0.1 s after the last one, less than most silences that end turns.
 """
 PAUSED_LATE_S = 0.04
-"""The same behind a packet that the sender's silence preceded: it sends one now and then."""
+"""The same after a packet that followed the sender's own silence: such a sender sends packets now and
+then.
+"""
 STEP_S = 0.02
-"""How much silence is put in at a time from then on: as much as a packet of most lines has."""
+"""Silence that is inserted at a time after that: the length of most lines' packets."""
 MAX_PATIENCE_S = 1.0
-"""How much longer a line is waited for whose sound was late before."""
+"""Maximum additional wait for a line whose sound was late before."""
 PATIENCE_LASTS_S = 30.0
-"""In this time the patience with a line that is not late any more falls to a third."""
+"""Time in which the additional wait falls to a third if the line is no longer late."""
 CAUGHT_UP = 0.5
-"""This part of a gap's sound, when it comes faster than real time, shows that it was late and not missing."""
+"""Part of a gap's sound that must arrive faster than real time to show that it was late, not missing."""
 SETTLES = 0.05
-"""How much of a second a client that is ahead of real time is taken to be less ahead after each second: what
-looks like a lead may be a burst that the network made.
+"""Seconds by which a client's assumed lead over real time shrinks each second. An apparent lead may be a
+burst of the network.
 """
 OVERSLEPT_S = 0.05
-"""A look this much later than was asked for: the server itself stood still."""
+"""Delay of a check that shows that the server itself stalled."""
 
 
 @dataclass(slots=True)
 class _Gap:
-    """A gap that silence stood in for, while it is not known whether its sound comes after all.
+    """A gap that was filled with silence, while its sound may still arrive.
 
-    from_s: when sound came again. taken_s: the sound since then, without the first packet.
+    from_s: time at which sound arrived again. taken_s: sound since then, without the first packet.
     """
 
     seconds: float
@@ -42,35 +44,34 @@ class _Gap:
 
 
 class LineSilence:
-    """Counts the sound of one line against the clock, and says how much silence is to stand in for the rest.
+    """The sound of one line compared with the clock: computes the silence that replaces missing sound.
 
-    A turn ends by its silence, which is counted in seconds of sound. A line that stops sending (mute, push to
-    talk, discontinuous transmission, a suspended tab) would never end one, so time without packets is taken
-    for silence.
+    The silence that ends a turn is counted in seconds of sound. A line that stops sending (mute, push to
+    talk, discontinuous transmission, a suspended tab) would never end a turn, so time without packets counts
+    as silence.
 
-    A client that is mute and a network that stands still look the same until sound comes again. Silence is
-    assumed: a muted caller waits for the answer, and wrongly assumed silence can be made good. The sound that
-    is late is taken as it comes, none of it dropped: soon after a turn's end it resumes the turn, as a voice
-    after a false end does, and later it interrupts the answer. What such a line costs is bounded: after the
-    first time it is waited for as long as it was late, `MAX_PATIENCE_S` at most.
+    Until sound arrives again, a muted client and a stalled network look the same. Silence is assumed: a muted
+    caller waits for the answer, and the mistake can be repaired. Late sound is used in full. Soon after a
+    turn's end it resumes the turn, like a voice after a false end; later it interrupts the answer. The cost
+    is bounded: after the first stall the line is waited for as long as it was late, at most `MAX_PATIENCE_S`.
 
-    Sound that was sent ahead of real time is spoken in real time, and silence begins behind it.
+    Sound sent ahead of real time is taken to be spoken in real time; silence begins after it.
     """
 
     def __init__(self) -> None:
-        self._last_s: float | None = None  # when the last sound came; None before the first
-        self._spoken_until_s = -math.inf  # when all sound so far is spoken, if the client is ahead
+        self._last_s: float | None = None  # arrival of the last sound; None before the first
+        self._spoken_until_s = -math.inf  # end of all sound so far in real time, if the client is ahead
         self._packet_s = 0.0
-        self._filled_s = 0.0  # silence since the last sound
+        self._filled_s = 0.0  # silence inserted since the last sound
         self._look_s = math.inf
         self._patience_s = 0.0
         self._gap: _Gap | None = None
         self._pausing = self._was_silent = False
 
     def took(self, seconds: float, now_s: float) -> float:
-        """Count sound of the line that came now.
+        """Count sound that arrived now.
 
-        Returns for how long the line stood still, once, when it turns out that its sound was late; else 0.
+        Return the length of a stall, once, when its sound turns out to be late; 0 otherwise.
         """
         since_s = 0.0 if self._last_s is None else now_s - self._last_s
         if self._filled_s > 0.0:
@@ -80,7 +81,7 @@ class LineSilence:
             self._spoken_until_s -= min(ahead_s, SETTLES * since_s)
         elif self._last_s is None:
             self._spoken_until_s = now_s - seconds
-        else:  # sound that was late may come faster than real time, and is not ahead
+        else:  # late sound may arrive faster than real time without being ahead
             self._spoken_until_s = max(self._spoken_until_s, now_s - CATCH_UP_S)
         self._spoken_until_s += seconds
         if self._patience_s:
@@ -91,8 +92,8 @@ class LineSilence:
         return 0.0 if self._gap is None else self._late(self._gap, seconds, now_s)
 
     def stands_in(self, seconds: float) -> float:
-        """Return how much of a gap, which the line itself reports before the sound behind it, is still to be
-        put in: silence may have stood in for it already.
+        """Return the part of a gap that is still to be filled; silence may fill the rest already. The line
+        reports the gap before the sound that follows it.
         """
         self._was_silent = seconds >= LATE_S
         left_s = max(0.0, seconds - self._filled_s)
@@ -100,12 +101,14 @@ class LineSilence:
         return left_s
 
     def missing_s(self, now_s: float) -> float:
-        """Return the seconds of silence to put in now, which count as put in; 0 before the first sound."""
+        """Return the seconds of silence to insert now, and count them as inserted; 0 before the first
+        sound.
+        """
         if self._last_s is None:
             return 0.0
         overslept_s = now_s - self._look_s
         if overslept_s > OVERSLEPT_S:
-            # what came meanwhile is read first: a pause of the server's is none of the caller's
+            # read waiting packets first: a stall of the server is not a silence of the caller
             self._last_s += overslept_s
             self._spoken_until_s += overslept_s
             return 0.0
@@ -117,17 +120,17 @@ class LineSilence:
         return missing_s
 
     def next_s(self, now_s: float) -> float:
-        """Return when to ask again."""
+        """Return the time of the next check."""
         late_at_s = now_s if self._last_s is None else self._late_at_s(self._last_s)
         self._look_s = late_at_s if late_at_s > now_s else now_s + STEP_S
         return self._look_s
 
     def rest(self) -> None:
-        """Take note that nobody asks for now, so that the next question is not a late one."""
+        """Record that no check is scheduled, so that the next one does not count as late."""
         self._look_s = math.inf
 
     def _late_at_s(self, last_s: float) -> float:
-        """When the next sound is so late that silence stands in for it."""
+        """Return the time from which silence stands in for the next sound."""
         wait_s = PAUSED_LATE_S if self._pausing else LATE_S + self._patience_s
         return max(last_s + self._packet_s, self._spoken_until_s) + wait_s
 

@@ -82,7 +82,7 @@ class Listener:
 
     @property
     def awaits_silence(self) -> bool:
-        """Whether silence would change anything: a turn is in progress, or what may become one."""
+        """True if silence would change anything: a turn, or a possible turn, is in progress."""
         return self._detector.awaits_silence
 
     @property
@@ -224,7 +224,7 @@ class Listener:
     # ---- what the caller says
 
     def start_recognition(self, item_id: str, at_s: float, not_before_s: float = 0.0) -> None:
-        """Recognize the turn that began at `at_s`, from the prefix padding before it, but not from before
+        """Recognize the turn that began at `at_s`, with the prefix padding, but nothing before
         `not_before_s`.
         """
         detection = self._settings.turn_detection
@@ -237,11 +237,11 @@ class Listener:
         self._recognitions[item_id] = self._fed = recognition
 
     def admit_item(self, sound: Samples) -> None:
-        """Count the sound of an item, [n] at 16 kHz, as spoken. Raises InputOverflow."""
+        """Count the sound of an item, [n] at 16 kHz, against the input rate limit. Raises InputOverflow."""
         self._item_pace.take(len(sound) / SAMPLE_RATE_HZ, self._clock())
 
     def recognize_item(self, item_id: str, sound: Samples) -> None:
-        """Recognize the sound of an item, [n] at 16 kHz, and ask for its settled words."""
+        """Recognize the sound of an item, [n] at 16 kHz, and request its final transcript."""
         recognition = TurnRecognition(
             item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
         )

@@ -130,7 +130,7 @@ class ResponseWork:
         # A reply that repeats itself ends with its last whole sentence: the rest was said before.
         rest = [] if repeated and self._text else self._fragmenter.finish()
         if self._called_tools and self._start.modality == "audio":
-            # at once: what comes next may be asked for before all of it is spoken
+            # at once: the next response may be requested before all of this one is spoken
             self._post(ResponseWritten(self._id, self._text + "".join(one.text for one in rest)))
         await self._pass_on(rest)
         await self._fragments.put(None)

@@ -62,13 +62,13 @@ class Hearing:
 
 @dataclass(frozen=True, slots=True)
 class Speaking:
-    """What speaks for the agent.
+    """Services and phrases for the agent's speech.
 
-    language: by which text is cut into fragments. lead_s: how far ahead of real time sound is sent.
-    pacer: wakes whoever has sound to send.
-    greeting: "" where the caller speaks first. apology: what the caller hears when a stage fails.
-    refusal: the same where a filter refused the answer; None for the apology.
-    filler: what the caller hears where there is no sound `filler_after_s` after the turn's end, if anything.
+    language: decides where text is cut into fragments. lead_s: sound is sent this far ahead of real time.
+    pacer: wakes tasks with sound to send.
+    greeting: "" if the caller speaks first. apology: phrase after a failure.
+    refusal: phrase after a filter refused the answer; None for the apology.
+    filler: phrase if there is no sound `filler_after_s` after the turn's end, if any.
     """
 
     synthesizer: Synthesizer

@@ -44,7 +44,7 @@ class Session(BaseCall):
         super().__init__(call_id, services, keeping, agent, observer)
         self._shedder = services.shedder
         self._resume_s = services.answering.policy.resume_s
-        self._resumable_until_s = 0.0  # position until which a voice goes on with the turn before
+        self._resumable_until_s = 0.0  # position until which a voice resumes the previous turn
         self._ids = Ids()
         self._conversation = Conversation(
             settings, services.answering.policy, services.speaking.synthesizer.rate_hz, self._ids.new
@@ -89,14 +89,14 @@ class Session(BaseCall):
 
     @property
     def _awaits_silence(self) -> bool:
-        """Also as long as a voice would resume the turn before: a caller who was mute for longer than that
-        interrupts, and does not resume.
+        """True also while a voice would resume the previous turn. A caller who was mute for longer interrupts
+        instead.
         """
         listener = self._listener
         return listener.awaits_silence or listener.received_s < self._resumable_until_s
 
     def handle(self, request: ev.ClientRequest) -> None:
-        """Take a request of the client. Raises InputOverflow for an item with more sound than is taken."""
+        """Handle a client's request. Raises InputOverflow for an item with too much sound."""
         if isinstance(request, ev.InputCommitted):
             request = replace(request, buffered_s=self._listener.buffered_s)
         if isinstance(request, ev.ItemCreated) and len(request.sound):

@@ -1,4 +1,4 @@
-"""Puts silence in while a call waits for it and its line sends nothing. Shell around `LineSilence`."""
+"""Inserts silence while a call waits for it and its line sends nothing. Shell around `LineSilence`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from voiceagent.session.line_silence import LineSilence
 
 
 class SilenceFilling:
-    """The silence of one call's line. It costs nothing while `wanted` is False: no timer runs then.
+    """Silence filler of one call's line. No timer runs while `wanted` is False.
 
-    clock: monotonic seconds. wanted: whether silence changes anything now, as while a turn is in progress.
-    fill: takes so many seconds of silence.
+    clock: monotonic seconds. wanted: returns True if silence would change anything now, such as during a
+    turn. fill: inserts this many seconds of silence.
     """
 
     def __init__(
@@ -28,21 +28,21 @@ class SilenceFilling:
         self._closed = False
 
     def took(self, seconds: float) -> float:
-        """Count sound of the line, as `LineSilence.took` does."""
+        """Count sound of the line; see `LineSilence.took`."""
         return self._line.took(seconds, self._clock())
 
     def left_of(self, gap: Samples, rate_hz: int) -> Samples:
-        """Return the end of a gap's sound [n] for which no silence has stood in yet."""
+        """Return the end of a gap's sound [n] that silence has not filled yet."""
         left = round(self._line.stands_in(len(gap) / rate_hz) * rate_hz)
         return gap[len(gap) - left :]
 
     def watch(self) -> None:
-        """Look after the line for as long as silence is wanted."""
+        """Check the line for as long as silence is wanted."""
         if self._timer is None and not self._closed:
             self._arm()
 
     def close(self) -> None:
-        """Put nothing in any more."""
+        """Stop inserting silence."""
         self._closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -50,7 +50,7 @@ class SilenceFilling:
 
     def _arm(self) -> None:
         now_s = self._clock()
-        # in a round, behind what was read in it: of a line that sends there is nothing to put in
+        # on a tick, after the packets read in it: a line that sends then needs no silence
         later = rounds_of(asyncio.get_running_loop()).call_later
         self._timer = later(self._line.next_s(now_s) - now_s, self._look)
 

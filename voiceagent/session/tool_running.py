@@ -58,15 +58,15 @@ class ToolRunner:
         self._filler_after_s = filler_after_s
         self._ended = ended
         self._offered: dict[ToolSource, Sequence[OfferedTool]] = {}
-        self._tools: dict[str, OfferedTool] = {}  # by the names that the model is offered
+        self._tools: dict[str, OfferedTool] = {}  # by offered name
         self._began = began
         self._running: dict[str, asyncio.Task[None]] = {}
         self._working: dict[str, tuple[AgentTool, asyncio.Task[ToolResult]]] = {}
         self._withdrawn: set[str] = set()  # before they began
 
     def offer(self, tools: Sequence[OfferedTool], source: ToolSource) -> tuple[AgentTool, ...]:
-        """Replace the tools of this source. Return those of all sources, under the names that the model is
-        offered: where two have one name, that of the later source is renamed, which is logged.
+        """Replace the tools of this source. Return the tools of all sources under the names offered to the
+        model. If two have one name, the tool of the later source is renamed, and that is logged.
         """
         self._offered[source] = tools
         before, self._tools = self._tools, {}
@@ -117,7 +117,7 @@ class ToolRunner:
         await until_stopped(stopped)
 
     def _all(self) -> Iterator[tuple[ToolSource, OfferedTool]]:
-        """All tools, in the order of their sources."""
+        """Yield all tools, in the order of their sources."""
         for source in get_args(ToolSource):
             for tool in self._offered.get(source, ()):
                 yield source, tool
@@ -151,7 +151,7 @@ class ToolRunner:
         # Waited for from outside: a tool that does not end when it is told to must not hold the call.
         await asyncio.wait({work}, timeout=tool.timeout_s)
         if not work.done():
-            await asyncio.sleep(0)  # one that ends at the very limit is done in time
+            await asyncio.sleep(0)  # a tool that ends exactly at the limit is in time
         del self._working[call.call_id]
         if not work.done():
             work.cancel()

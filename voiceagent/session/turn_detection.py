@@ -36,8 +36,8 @@ OVER_AGENT_S = 0.5
 """How long after the agent's latest sound a voice may still be spoken over it."""
 
 MIN_THRESHOLD, MAX_THRESHOLD = HYSTERESIS + 0.05, 0.99
-"""Thresholds that can work: below, no silence would end a turn, as voice goes on down to `HYSTERESIS` less;
-at 1 no sound would begin one.
+"""Usable thresholds. Below the minimum no silence would end a turn, because voice goes on down to
+`HYSTERESIS` less. At 1 no sound would begin one.
 """
 
 
@@ -143,7 +143,7 @@ class TurnDetector:
 
     @property
     def awaits_silence(self) -> bool:
-        """Whether silence would change anything: a turn is in progress, or what may become one."""
+        """True if silence would change anything: a turn, or a possible turn, is in progress."""
         return self._endpointer is not None and self._endpointer.awaits_silence
 
     @property
@@ -185,14 +185,14 @@ class TurnDetector:
 
 
 def _later(event: SpeechEvent, seconds: float) -> SpeechEvent:
-    """Return the event with its positions moved by so many seconds."""
+    """Return the event with its positions moved by this many seconds."""
     if isinstance(event, TurnEnded) and event.silent_to_s is not None:
         event = replace(event, silent_to_s=event.silent_to_s + seconds)
     return replace(event, at_s=event.at_s + seconds)
 
 
 def _feasible(detection: TurnDetection | None) -> TurnDetection | None:
-    """Return the nearest settings that an `Endpointer` can work with: a client may ask for 0 of each."""
+    """Return the nearest settings that an `Endpointer` supports; a client may ask for 0 of each."""
     if detection is None:
         return None
     threshold = min(max(detection.threshold, MIN_THRESHOLD), MAX_THRESHOLD)

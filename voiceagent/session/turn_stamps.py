@@ -42,7 +42,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Response:
-    """What is known of one response, and the turn it answers. tools: those whose results it is about."""
+    """A response and the turn it answers. tools: calls whose results it is about."""
 
     ledger: TurnLedger
     turn: _Turn
@@ -66,8 +66,8 @@ class _Response:
 
 @dataclass(slots=True)
 class _Tools:
-    """Tools whose results are to be spoken of. response: the one that called them. counts: of preemptive
-    responses about their results.
+    """Tool calls whose results are to be spoken of. response: the response that made them. counts: of
+    preemptive responses about their results.
     """
 
     response: _Response
@@ -187,7 +187,7 @@ class TurnStamps:
             response.turn.count(tokens_wasted=pieces)
             if response.tools is not None:
                 response.tools.counts = response.turn.counts
-                self._tools = response.tools  # not those that it called itself, which do not run
+                self._tools = response.tools  # its own calls do not run
             del self._responses[response_id]
 
     def report(self, ended: notify.NotifyResponseEnded) -> TurnReport | None:
@@ -220,7 +220,7 @@ class TurnStamps:
         return report
 
     def _speak_of_tools(self, response_id: str, tools: _Tools, preemptive: bool) -> None:
-        """A response about what tools gave goes on with the turn of the response that called them."""
+        """Count a response about tool results in the turn of the response that called the tools."""
         turn = _Turn(counts=tools.counts)
         turn.count(preemptive_attempts=int(preemptive))
         response = _Response(TurnLedger(tools.response.ledger.turn_id), turn, preemptive, tools=tools)
@@ -229,11 +229,11 @@ class TurnStamps:
             self._stamp_tools(response, tools)
 
     def _stamp_tools(self, response: _Response, tools: _Tools) -> None:
-        """Stamp the tools in the turn of the response about them, which begins now. Where the caller has
-        heard the response that called them, only the tools and what comes now count; the tools may have ended
-        while its words were played.
+        """Stamp the tools in the turn of the response about them, which begins now. If the caller heard the
+        response that called them, only the tools and later stages count. The tools may have ended while its
+        words were played.
         """
-        if self._tools is tools:  # else it has called others while it was held
+        if self._tools is tools:  # otherwise the response called other tools while it was held
             self._tools = None
         caller, turn = tools.response, response.turn
         heard = caller.ledger.has("first_frame")
@@ -248,7 +248,7 @@ class TurnStamps:
     def _open(self, response_id: str, turn_id: str, preemptive: bool) -> None:
         turn = self._turn(turn_id)
         turn.count(preemptive_attempts=int(preemptive))
-        if self._tools is not None:  # responses about results that were dropped for this one
+        if self._tools is not None:  # responses about results, dropped for this one
             dropped, self._tools.counts = self._tools.counts, TurnCounts()
             turn.count(preemptive_attempts=dropped.preemptive_attempts, tokens_wasted=dropped.tokens_wasted)
         self._responses[response_id] = _Response(TurnLedger(turn_id), turn, preemptive)

@@ -1,7 +1,7 @@
 """Calls to an agent for its tests: typed, without sound, or spoken by real engines.
 
-`TestCall` is the call: `call` has what a test does and expects, `scripted_model` what the model answers,
-`mocks` the tools that the test answers itself, and `virtual_clock` a time that nothing waits for.
+`TestCall` is the call. `call` holds actions and expectations of a test, `scripted_model` the model's answers,
+`mocks` the mocked tools, and `virtual_clock` a clock without waiting.
 """
 
 from voiceagent.testing.call import TestCall

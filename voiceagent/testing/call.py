@@ -1,4 +1,4 @@
-"""A call to an agent for its tests, typed or spoken, and what the model is to answer.
+"""A call to an agent for its tests, typed or spoken, and the model's scripted answers.
 
     async with TestCall(Orders) as call:
         call.model_will("One moment.", Calls("add", pizza="tuna", number=2), "Two tuna, anything else?")
@@ -6,8 +6,8 @@
         call.expect_tool("add", pizza="tuna", number=2)
         call.expect_words("two tuna")
 
-With `llm=` it is a model that answers, such as `OpenAILlm`, and `model_will` has no use. With `voice=True`
-the caller speaks, and what the agent says is heard; it takes as long as people would.
+With `llm=` a model such as `OpenAILlm` answers, and `model_will` has no use. With `voice=True` the caller
+speaks and the agent's sound is recognized, in real time.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ class Caller(Protocol):
 class TestCall:
     """One call, as an asynchronous context manager. Raises AssertionError.
 
-    parameters: what a phone line tells of the call. phone: the call comes over one, which can transfer it.
-    voice: the caller speaks, by the engines of the demo's configuration, or of the file that is given; his
-    words reach the agent as its recognizer understands them. Of that file the speech engines, turns and
-    language count: the agent and the model are the test's, and there are no MCP servers. language: what is
-    typed, an ISO 639 code, by which digits and numbers have words. clock: "virtual" for a typed call in which
-    nothing waits for time: what `VirtualClock` says.
+    parameters: the phone line's data about the call. phone: the call comes over a phone line, which can
+    transfer it. voice: the caller speaks, through the engines of the demo's configuration or of the given
+    file; the agent gets the recognizer's transcript. Only the file's speech engines, turns and language are
+    used: agent and model are the test's, and there are no MCP servers. language: ISO 639 code of typed text,
+    for the words of digits and numbers. clock: "virtual" for a typed call that does not wait for time; see
+    `VirtualClock`.
     """
 
     __test__ = False  # pytest takes it for a class of tests
@@ -133,8 +133,8 @@ class TestCall:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Hang up. Raises AssertionError where the model was never asked for what it was told to answer, or a
-        tool was mocked that no agent of the call has.
+        """Hang up. Raises AssertionError if scripted answers are left, or if a mocked tool belongs to no
+        agent of the call.
         """
         async with self._closing:
             await self._call.close()
@@ -148,18 +148,18 @@ class TestCall:
             self._mocks.check(tool for agent in self._running.agents for tool in agent.tools)
 
     def model_will(self, *steps: Step) -> None:
-        """Set what the model answers next, one response a step: words, the call of a tool, or a list of calls
-        that run side by side. Words directly before a call or a list of calls are said in that same response,
-        as models do ("Let me look."). All steps must be asked for in the call; everything else is answered
-        "Okay.". Raises TypeError for a step that is none.
+        """Set the model's next answers, one response a step: words, a tool call, or a list of calls that run
+        concurrently. Words directly before a call or a list of calls are part of the same response, as models
+        do ("Let me look."). The call must use all steps. After them the model answers "Okay.". Raises
+        TypeError for an invalid step.
         """
         for step in steps:
             check_step(step)
         self.model.steps.extend(responses(steps))
 
     def mock(self, tool: str, *, returns: Any = None, raises: Exception | None = None) -> None:
-        """Let a tool of the agent, from now on, return or raise this in place of running its method. What the
-        model gives it is checked as ever. Raises TypeError where both are given.
+        """Return or raise this from a tool of the agent from now on, in place of running its method.
+        Arguments are still validated. Raises TypeError if both are given.
         """
         self._mocks.set(tool, returns, raises)
 
@@ -203,7 +203,7 @@ class TestCall:
 
     @property
     def agent(self) -> Agent:
-        """The agent that has the call now: another one after a hand-over."""
+        """The agent that has the call now; a hand-over changes it."""
         if self._running is None:
             raise RuntimeError(_NOT_BEGUN)
         return self._running.agent

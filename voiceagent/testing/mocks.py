@@ -1,4 +1,4 @@
-"""Tools that a test answers in place of the agent's methods."""
+"""Mocks of an agent's tools."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from voiceagent.agents.tools import ToolMethod
 
 @dataclass(frozen=True, slots=True)
 class _Mock:
-    """What a tool returns, or raises if that is not None."""
+    """The mocked result of a tool; `raises` has precedence if it is not None."""
 
     returns: Any
     raises: Exception | None
 
 
 class Mocks:
-    """The mocked tools of a call, by the names that the agent gives them."""
+    """The mocked tools of a call, by their names in the agent."""
 
     def __init__(self) -> None:
         self._mocks: dict[str, _Mock] = {}
@@ -34,7 +34,7 @@ class Mocks:
         self._mocks[tool] = _Mock(returns, raises)
 
     async def run(self, agent: Agent, tool: ToolMethod, given: Mapping[str, Any]) -> Any:
-        """Run a tool: its mock, or its method where it has none."""
+        """Run a tool's mock, or its method if it has none."""
         mock = self._mocks.get(tool.spec.name)
         if mock is None:
             return await run_tool_method(agent, tool, given)
@@ -43,7 +43,7 @@ class Mocks:
         return mock.returns
 
     def check(self, tools: Iterable[ToolMethod]) -> None:
-        """Raises AssertionError where a name is mocked that none of these tools has."""
+        """Raise AssertionError for a mock whose name none of these tools has."""
         names = sorted({tool.spec.name for tool in tools})
         if wrong := [name for name in self._mocks if name not in names]:
             there = ", ".join(names) or "none"

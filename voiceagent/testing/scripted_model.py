@@ -34,8 +34,8 @@ class Calls:
 
 
 Step = str | Calls | Sequence[str | Calls]
-"""What the model answers in one response: words, the call of a tool, or a list of both: words, if any, then
-calls that run side by side.
+"""The model's answer in one response: words, a tool call, or a list of both: words, if any, then calls that
+run concurrently.
 """
 
 
@@ -64,11 +64,11 @@ class ScriptedModel:
 
 
 class RehearsedModel:
-    """Answers every call by the same script: a served agent and its tools are tried without a model.
+    """Model that answers every call by the same script, to try a served agent and its tools without a model.
 
-    script: of each of the caller's turns what is answered, step by step: words, or a table that calls a tool,
-    `{ tool = "add", arguments = { pizza = "tuna" } }`; words before a table are said in the response that
-    calls. What it has no step for is answered "Okay.". Raises ValueError.
+    script: for each turn of the caller the answers, step by step: words, or a table that calls a tool,
+    `{ tool = "add", arguments = { pizza = "tuna" } }`. Words before a table are part of the response with the
+    call. Without a step the answer is "Okay.". Raises ValueError.
     """
 
     def __init__(self, script: Sequence[Sequence[str | Mapping[str, Any]]]) -> None:
@@ -96,7 +96,7 @@ def check_step(step: object) -> None:
 
 
 def responses(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps, one a response: words directly before a call are said in one response with it."""
+    """Return the steps, one a response: words directly before a call join its response."""
     found: list[Step] = []
     for step in steps:
         calls = [step] if isinstance(step, Calls) else step

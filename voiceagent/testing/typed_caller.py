@@ -29,7 +29,7 @@ from voiceagent.telemetry.metrics import Metrics
 PATIENCE_S = 30.0
 """How long an answer may take, tools included."""
 VIRTUAL_PATIENCE_S = 3600.0
-"""The same by a virtual clock, which nobody waits for: longer than any tool takes."""
+"""The same with a virtual clock, which costs no real time: longer than any tool takes."""
 
 
 class TypedCaller:
@@ -54,9 +54,9 @@ class TypedCaller:
         clock: Callable[[], float] = time.monotonic,
         patience_s: float | None = None,
     ) -> TypedCaller:
-        """Call; a greeting is listened to. parameters, line: what is known of the call, and can be done.
-        language: what is typed, an ISO 639 code. clock: of the event loop. patience_s: how long an answer may
-        take by it; None for `PATIENCE_S`.
+        """Call, and wait for a greeting to end. parameters, line: data and capabilities of the call.
+        language: ISO 639 code of the typed text. clock: of the event loop. patience_s: maximum time for an
+        answer on that clock; None for `PATIENCE_S`.
         """
         caller = cls(await _services(llm, language, clock), agent, patience_s)
         caller.session.identify(parameters, line)

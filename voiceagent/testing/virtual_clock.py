@@ -1,4 +1,4 @@
-"""A clock for tests that waits for nothing: where all tasks wait, it jumps to the next timer."""
+"""A clock for tests: when all tasks wait, it jumps to the next timer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from voiceagent.agents.tool_threads import threads_run
 class VirtualClock:
     """The time of the running event loop, as a context manager. Raises RuntimeError for other event loops.
 
-    `asyncio.sleep(30)` and time-outs pass at once, always in the same order. What happens outside the event
-    loop cannot be hurried: while a plain tool or `asyncio.to_thread` runs in a thread, or a socket or pipe is
-    open, the clock goes as fast as the real one. `time.time()` and `time.monotonic()` stay real. A time-out
-    around the block counts virtual seconds.
+    `asyncio.sleep(30)` and timeouts pass at once, always in the same order. Work outside the event loop takes
+    real time: while a plain tool or `asyncio.to_thread` runs in a thread, or a socket or pipe is open, the
+    clock runs in real time. `time.time()` and `time.monotonic()` stay real. A timeout around the block counts
+    virtual seconds.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class VirtualClock:
         if not isinstance(running, asyncio.SelectorEventLoop):
             kind = type(running).__name__
             raise RuntimeError(f"clock='virtual' with a {kind}; allowed: asyncio's own event loop")
-        # asyncio has no other place for a clock: the loop asks these three what comes next, and when
+        # asyncio has no API for a clock: the loop uses these three for the next event and its time
         loop: Any = running
         selector, run = loop._selector, loop.run_in_executor
         self._now_s = loop.time()
@@ -51,7 +51,7 @@ class VirtualClock:
         def restore() -> None:
             loop._selector, loop.run_in_executor = selector, run
             ahead_s = self._now_s - time.monotonic()
-            loop.time = lambda: time.monotonic() + ahead_s  # timers that are left keep their meaning
+            loop.time = lambda: time.monotonic() + ahead_s  # remaining timers keep their meaning
 
         self._restore = restore
         return self
@@ -60,12 +60,12 @@ class VirtualClock:
         self._restore()
 
     def pass_by(self, seconds: float) -> None:
-        """Let this time pass."""
+        """Advance the clock."""
         self._now_s += seconds
 
     @property
     def must_wait(self) -> bool:
-        """Whether a thread works that the event loop waits for."""
+        """True while the event loop waits for a thread."""
         return self._in_executor > 0 or threads_run()
 
     def _leave_executor(self) -> None:
@@ -73,15 +73,17 @@ class VirtualClock:
 
 
 class _Selector:
-    """The event loop's selector, which waits only for what is outside the loop."""
+    """Selector of the event loop that waits only for events from outside the loop."""
 
     def __init__(self, real: Any, clock: VirtualClock) -> None:
         self._real = real
         self._clock = clock
 
     def select(self, timeout: float | None = None) -> Any:
-        """Return what is ready; where nothing can become ready by waiting, let `timeout` pass at once."""
-        # the loop itself has one pipe open, by which threads wake it
+        """Return the ready events. If waiting cannot make any ready, advance the clock by `timeout` at
+        once.
+        """
+        # the loop itself has one pipe open, through which threads wake it
         if timeout is None or self._clock.must_wait or len(self._real.get_map()) > 1:
             began_s = time.monotonic()
             ready = self._real.select(timeout)

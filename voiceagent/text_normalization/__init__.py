@@ -1,9 +1,9 @@
-"""Text as a model writes it to words a synthesizer can read. Pure.
+"""Converts text as a model writes it to words that a synthesizer can read. Pure.
 
-Each kind of thing has a file of rules: codes, telephone numbers, dates, times, ordinals, money, units,
-streets, addresses, abbreviations, markup. Their names and words stand in `languages/`. English, German and
-Spanish have all of them; French, Italian, Dutch and Portuguese have numbers, dates, times and codes. What a
-language does not know is left as it is written.
+Each kind of text has a file of rules: codes, telephone numbers, dates, times, ordinals, money, units,
+streets, addresses, abbreviations, markup. `languages/` holds their names and words. English, German and
+Spanish have all kinds; French, Italian, Dutch and Portuguese have numbers, dates, times and codes. Text
+without a rule in its language stays as written.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _WORD = re.compile(rf"{UNSPACED_LETTER}|(?:(?!{UNSPACED_LETTER})[^\W\d_])+(?:['â
 
 
 def normalize(text: str, language: str = "en", before: str = "") -> tuple[str, Alignment]:
-    """Return the words to speak for `text`, "" where there are none, and how they align.
+    """Return the words to speak for `text`, "" if there are none, and their alignment.
 
-    language: ISO 639 code. before: the text that stands before `text` and is spoken already; it says that
-    figures are a code, or the case of a date. alignment: pairs (index in the spoken words, index in `text`)
-    of the beginnings of corresponding words, both ascending.
+    language: ISO 639 code. before: text before `text` that is already spoken; it may show that figures are a
+    code, or decide the case of a date. alignment: pairs (index in the spoken words, index in `text`) of the
+    beginnings of corresponding words, both ascending.
     """
     reading, spoken = find_language(language), Spoken(len(before))
     whole, at = before + text, len(before)
@@ -86,7 +86,7 @@ def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
 
 
 def _read_mark(text: str, at: int, spoken: Spoken) -> int:
-    """Read a mark that has no rule; returns where it ends."""
+    """Read a mark that has no rule. Return the index of its end."""
     if (dots := ELLIPSIS.match(text, at)) and not _UNSPACED.match(text, dots.end()):
         if pause := pause_of_ellipsis(text, dots.end()):
             spoken.mark(pause, at)
@@ -118,10 +118,10 @@ def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The rules of a language by what they begin with.
+    """The rules of a language, by the kind of their first character.
 
-    plain_words: letters up to white space, so that no address or code begins there. figures: the plain number
-    is the last.
+    plain_words: letters up to white space, where no address or code begins. figures: the rule for plain
+    numbers is the last.
     """
 
     plain_words: tuple[Rule, ...]

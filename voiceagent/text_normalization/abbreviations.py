@@ -1,4 +1,4 @@
-"""Rules for abbreviations."""
+"""Abbreviations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AFTER_NAME = re.compile(
 
 
 def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
-    """Return the rules of a language."""
+    """Return the rules for abbreviations in a language."""
     names, numbered = language.abbreviations, language.before_numbers
     rules: list[Rule] = []
     if numbered:
@@ -44,7 +44,7 @@ def abbreviation_rules(language: Language) -> tuple[Rule, ...]:
 
 
 def _ending(match: re.Match[str], words: str, language: Language) -> str:
-    """Return the words with a full stop where that of the abbreviation ends the sentence too."""
+    """Return the words, with a full stop if that of the abbreviation also ends the sentence."""
     if not match[0].endswith(".") or words.endswith("."):
         return words
     if match[0] not in both_cases(language.anywhere) and text_after(match).strip():

@@ -1,4 +1,4 @@
-"""Numbers that agree with what they count: "eine Nacht", "veintiuna habitaciones"."""
+"""Agreement of numbers with the nouns they count: "eine Nacht", "veintiuna habitaciones"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GERMAN_CASES = {
     **dict.fromkeys(word_set("für um ohne gegen habe haben hat gibt es noch nur sie"), "accusative"),
     **dict.fromkeys(word_set("in seit vor nach mit von aus bei zu ab binnen"), "dative"),
 }
-"""The case of what is counted, by the word before the number."""
+"""Grammatical case of the counted noun, by the word before the number."""
 _GERMAN_MASCULINE = re.compile(
     r"(?:Tag|Monat|Gast|Platz|Tisch|Termin|Stuhl|Artikel|Abend|Morgen|Kaffee|Tee|Teller|Liter|Meter|Kilometer"
     r"|Euro|Dollar|Punkt|Schritt|[Ss]uch|Stock|Koffer|Hund|Becher|Löffel|Anruf|Flug|Zug|Bus|Raum|Erwachsener)$"
@@ -35,7 +35,7 @@ _FEMININE_ONE = {"fr": ("un", "une"), "it": ("un", "una"), "pt": ("um", "uma"), 
 
 
 def noun_gender(noun: str, language: Language) -> Gender:
-    """Return the likely gender of a noun, by its ending."""
+    """Return the likely gender of a noun, from its ending."""
     if language.code == "de":
         if _GERMAN_MASCULINE.search(noun) or _GERMAN_MASCULINE.search(noun.capitalize()):
             return "m"

@@ -1,7 +1,7 @@
-"""What shows that figures are a code or a number to dial: the words before and after them, by language.
+"""Labels that show that figures are a code or a number to dial: words before and after the figures.
 
-From the figures backwards, words are passed over that may stand between a label and its number ("is", "your",
-"ending in"), until a label is found, or a word that is neither.
+The search goes from the figures backwards. It skips words that may stand between a label and its number
+("is", "your", "ending in"), and ends at a label or at a word that is neither.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from typing import Literal
 from voiceagent.text_normalization.languages import Labels, Language, word_set
 
 Label = Literal["code", "reference", "place", "distant"]
-"""A code is read figure by figure from two figures on, a reference from three, what stands at a distance from
-its label from four. So is a place (a room, a flight) from `place_digits` on; its zero is "oh" in English."""
+"""Kinds of labels. Figures are read one by one if there are enough of them: after a "code" from two figures,
+after a "reference" from three, after a label at a distance ("distant") from four, after a "place" (a room, a
+flight) from `place_digits`, where English reads zero as "oh".
+"""
 
 _VERBS_OF_BEING = word_set("is are was be reads ist sind lautet es son era será est è é : =")
-"""Words before a code whose label may have an attribute: "the code for the front door is 4821"."""
+"""Words before a code if its label has an attribute: "the code for the front door is 4821"."""
 _MAX_UNKNOWN_WORDS = 5
-"""Longest attribute of a label."""
+"""Maximum length of a label's attribute, in words."""
 _MAX_WORDS = 12
-"""Words looked back at: "the code that we have just sent to your phone: 482913"."""
+"""Maximum number of words searched backwards: "the code that we have just sent to your phone: 482913"."""
 _TOKEN = re.compile(r"(?:n\.º|[^\W\d_]+(?:['’-][^\W\d_]+)*)|[.!?…]+(?=\s)|:|=|\d+|[º°#%€$£]")
 _MASK = re.compile(r"(?:[•xX]|\*(?=[*\s-])){3,}[\s*-]*$|[•xX]{2,}[\s-]*$|(?:^|\s)(?:\.{2,}|…)\s?$")
-"""What stands for hidden figures: "•••• 4242", "xxxx-4242"."""
+"""Marks for hidden figures: "•••• 4242", "xxxx-4242"."""
 _SIGN = re.compile(r"(?:\#|№|\bNo\.|\bNr\.|n\.º|nº)[\s*_]*$")
 _COPULAS = re.compile(
     r"\W{0,4}\s*(?:is|was|will be|as|ist|lautet|als|es|será|como|est|è|é)\s+(?P<rest>[^.,;!?\n]{1,60})",
@@ -32,7 +34,7 @@ _COPULAS = re.compile(
 
 
 def label_of(before: str, after: str, language: Language) -> Label | None:
-    """Return the kind of label that figures between two pieces of text have, None for other figures."""
+    """Return the kind of label of the figures between two pieces of text, None without a label."""
     labels = language.labels
     if labels is None:
         return None
@@ -81,12 +83,12 @@ def _walk_back(before: str, labels: Labels) -> Label | None:
 
 
 def _is_abbreviation(tokens: list[str], labels: Labels) -> bool:
-    """Whether a full stop belongs to the label before it: "tel.", "ext."."""
+    """Return True if a full stop belongs to the label before it: "tel.", "ext."."""
     return bool(tokens) and len(tokens[-1]) < 5 and _kind(labels, tokens[-1]) is not None
 
 
 def _label_after(after: str, labels: Labels) -> Label | None:
-    """Find a label as in "482913 is your login code"."""
+    """Return the label after the figures, as in "482913 is your login code"."""
     found = _COPULAS.match(after)
     if not found:
         return None
@@ -97,5 +99,5 @@ def _label_after(after: str, labels: Labels) -> Label | None:
 
 
 def has_number_sign(before: str) -> bool:
-    """Whether the text ends in a sign for "number", as in "#4821"."""
+    """Return True if the text ends in a sign for "number", as in "#4821"."""
     return _SIGN.search(before[-8:]) is not None

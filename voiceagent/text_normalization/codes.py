@@ -10,7 +10,7 @@ from voiceagent.text_normalization.numbers import digit_words, in_words, number_
 from voiceagent.text_normalization.rules import Rule, rule, text_after, text_before
 
 MAX_NUMBER = 9
-"""A longer row of figures is no quantity."""
+"""Maximum number of figures of a quantity."""
 _RUN = re.compile(r"\d+|[^\W\d_]+|[^\w]+|_+")
 _LETTERS_AND_FIGURES = re.compile(
     r"[A-Z]{1,4}\d{3,}|(?=[A-Z\d]{5,}$)(?:[A-Z]+\d+[A-Z]+\d*|\d+[A-Z]+\d+[A-Z]*)+"
@@ -21,9 +21,9 @@ _CONSONANTS = re.compile(r"[^aeiouyäöüáéíóúàèìòùâêîôû]{4,}|q(?
 
 
 def spell(text: str, language: Language, zero: str = "") -> str | None:
-    """Return a code figure by figure, its letters one by one; signs between groups are pauses.
+    """Return a code figure by figure and letter by letter; signs between groups become pauses.
 
-    Letters that make a word stay one: "SAVE15" is "SAVE fifteen". zero: said for 0.
+    Letters that form a word are not spelled: "SAVE15" is "SAVE fifteen". zero: the word for 0.
     """
     parts: list[str] = []
     word = False
@@ -48,13 +48,13 @@ def _with_zero(words: str, language: Language, zero: str) -> str:
 
 
 def is_word(letters: str) -> bool:
-    """Whether letters can be said as a word: "SAVE", but not "QXZT"."""
+    """Return True if letters can be spoken as a word: "SAVE", but not "QXZT"."""
     lower = letters.lower()
     return len(lower) > 3 and bool(_VOWELS & set(lower)) and not _CONSONANTS.search(lower)
 
 
 def _read_code(match: re.Match[str], language: Language) -> str | None:
-    """Read letters and figures that a label or their own form show to be a code."""
+    """Read letters and figures that their label or their form marks as a code."""
     code = match[0]
     digits = sum(character.isdecimal() for character in code)
     letters = sum(character.isalpha() for character in code)
@@ -79,7 +79,7 @@ def _read_code(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_letters(match: re.Match[str], language: Language) -> str | None:
-    """Read capital letters after a label that are no word: "your reference is QXZTPL"."""
+    """Spell capital letters after a label that form no word: "your reference is QXZTPL"."""
     if is_word(match[0]) or label_of(text_before(match), "", language) not in ("code", "reference"):
         return None
     return " ".join(match[0])
@@ -110,7 +110,7 @@ RULES: tuple[Rule, ...] = (
     ),
     rule(r"(?=[^\W_]{0,24}\d)[^\W_]{1,40}+(?:-[^\W_]{1,20}+){0,6}+(?![^\W_]|%|[.,:/@-]\w)", _read_code),
 )
-"""For what begins with a figure or with letters that figures follow."""
+"""Rules for codes that begin with a figure, or with letters before figures."""
 LETTER_RULES: tuple[Rule, ...] = (
     rule(r"[A-Z]{2}[ ]\d{2,8}(?![^\W_]|[.,:/]\d)", _read_letters_and_figures),
     rule(r"[A-Z]{4,8}(?![\w'’-])", _read_letters),

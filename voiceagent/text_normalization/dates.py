@@ -19,11 +19,11 @@ _FORMS = {
     "de": ("{day} {month}", " {year}"),
     "en": ("{month} {day}", ", {year}"),
 }
-"""How a date of figures is said: day and month, and the year after them."""
+"""Spoken forms of numeric dates: day and month, and the year after them."""
 _DATE_BEFORE = re.compile(r"\d/\d{1,2}(?:/\d{2,4})?\s?(?:and|or|to|und|oder|bis|y|o|al|[-–&,])\s?$")
 _DATE_AFTER = re.compile(r"\s?(?:and|to|und|bis|y|al|[-–&])\s?\d{1,2}/\d")
 _FIRST = {"fr": "premier", "it": "primo"}
-"""The first of a month, where all other days are cardinals."""
+"""The first of a month, in languages whose other days are cardinals."""
 _BEFORE_YEARS = word_set(
     "in since of from until till by year before after early late mid summer winter spring fall autumn "
     "around circa the our this for back and to during between january february march april may june "
@@ -65,7 +65,7 @@ def _read_numeric_date(match: re.Match[str], language: Language) -> str | None:
 
 
 def _says_date(match: re.Match[str], language: Language) -> bool:
-    """Whether the text around "3/5" shows it to be a date and no fraction."""
+    """Return True if the text around "3/5" shows a date, not a fraction."""
     word = word_before(match)
     if word in language.before_dates or word.capitalize() in language.days or word in language.days:
         return True
@@ -73,7 +73,7 @@ def _says_date(match: re.Match[str], language: Language) -> bool:
 
 
 def _read_expiry(match: re.Match[str], language: Language) -> str | None:
-    """Read the month and year of a card: "expires 08/27"."""
+    """Read the expiry month and year of a card: "expires 08/27"."""
     if not re.search(r"(?:\bexp\w*|valid|until|through|thru)\W+$", text_before(match, 16), re.IGNORECASE):
         return None
     month = int(match[1])
@@ -87,7 +87,7 @@ def _read_dotted_date(match: re.Match[str], language: Language) -> str | None:
 
 
 def dotted_date_ends_sentence(after: str) -> bool:
-    """Whether the full stop of "24.12." is a sentence's too: verbs follow a date, but no nouns."""
+    """Return True if the full stop of "24.12." also ends the sentence: verbs follow a date, but no nouns."""
     following = re.match(r"\s*([^\W\d_]*)", after)
     word = following[1] if following else ""
     if not word:
@@ -150,7 +150,7 @@ def _read_days(match: re.Match[str], language: Language) -> str | None:
 
 
 def _is_title(match: re.Match[str]) -> bool:
-    """Whether "Fr." stands for "Frau"."""
+    """Return True if "Fr." stands for "Frau"."""
     return re.match(r"[ ](?!Uhr|und|bis)[A-ZÄÖÜ][a-zäöüß]", text_after(match, 6)) is not None
 
 
@@ -166,7 +166,7 @@ _BEFORE_DAYS = defaultdict(
     + ")",
     de="(?<=am[ ])",
 )
-"""What stands before the abbreviation of a weekday that has no full stop."""
+"""Text before a weekday's abbreviation that has no full stop."""
 
 
 def _day_rules(language: Language) -> tuple[Rule, ...]:

@@ -1,4 +1,4 @@
-"""What the rules need to know of a language: the tables of `languages/`, one file a language."""
+"""Names and words of each language for the rules, from one table a language in `languages/`."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Words that show that figures are a code or a number to dial, all in lower case.
+    """Words that mark figures as a code or a number to dial, all in lower case.
 
     codes, references, places: words before the figures. endings: ends of compound words that are codes.
-    verbs: words after which figures are a code, as in "enter 482913". between: words between label and
-    figures. loose: such words that may also begin a count, as in "an order for 250 chairs". back: words that
-    refer to a label of the sentence before. counted: what follows a count, as in "1042 people".
-    place_digits: a place with fewer figures is a number.
+    verbs: verbs before a code, as in "enter 482913". between: words between label and figures. loose: those
+    of them that may also begin a count, as in "an order for 250 chairs". back: words that refer to a label in
+    the sentence before. counted: nouns after a count, as in "1042 people". place_digits: a place with fewer
+    figures is read as a number.
     """
 
     codes: frozenset[str]
@@ -48,16 +48,16 @@ class Labels:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """How a language writes numbers, and what it calls signs; what is missing is left as it is written.
+    """Number formats of a language and its names for signs. Missing entries leave the text as written.
 
-    code: ISO 639. group, decimal: regular expressions of what separates thousands, and decimals. point: the
-    decimal separator's name. hour: what is said between hour and minutes. currencies: by sign, code or name,
-    what one is, and the name of many. scales: abbreviations of "million" and its like after a sum.
+    code: ISO 639. group, decimal: regular expressions of the separators of thousands and of decimals. point:
+    spoken name of the decimal separator. hour: word between hour and minutes. currencies: by sign, code or
+    name, the names for one and for many. scales: abbreviations of "million" and the like after a sum.
     short_days, short_months: abbreviations without full stops; day_initials: weekdays as single letters.
-    until: the word of a range, and how it may be written. before_dates: words after which "3/5" is a date.
-    before_more: abbreviations after which the sentence goes on; anywhere: those whose full stop may also end
-    it; before_numbers: those that stand before a number, in lower case. directions: first words of stage
-    directions. states: names of states by their letters, as they stand before a postal code.
+    until: the word for a range, and its written forms. before_dates: words before "3/5" as a date.
+    before_more: abbreviations that do not end a sentence; anywhere: those whose full stop may also end it;
+    before_numbers: those before a number, in lower case. directions: first words of stage directions. states:
+    names of states by their letters before a postal code.
     """
 
     code: str
@@ -84,24 +84,24 @@ class Language:
 
     @property
     def short_months(self) -> dict[str, int]:
-        """The abbreviations of months and their numbers."""
+        """Abbreviations of months and their numbers."""
         long = [(name, number) for number, name in enumerate(self.months, 1) if len(name) > 4]
         four = {name[:4]: number for name, number in long if name.lower().startswith("sept")}
         return {name[:3]: number for name, number in long} | four
 
     @property
     def abbreviations(self) -> dict[str, str]:
-        """All abbreviations with full stops of their own, also as they begin a sentence."""
+        """All abbreviations with their own full stops, also capitalized as at the start of a sentence."""
         return both_cases({**self.before_more, **self.anywhere})
 
 
 def both_cases(table: Mapping[str, str]) -> dict[str, str]:
-    """Return a table whose keys may also begin with a capital letter."""
+    """Return the table with capitalized keys in addition."""
     return {short[0].upper() + short[1:]: long for short, long in table.items()} | dict(table)
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Return the words of a text, as long lists of words are written."""
+    """Return the set of words in a text; a text is the shortest form of a long list."""
     return frozenset(text.split())
 
 
@@ -112,7 +112,7 @@ _DECIMAL_COMMA_AFTER_SPACES = ("bg", "cs", "fi", "hu", "lt", "lv", "no", "pl", "
 
 @cache
 def find_language(code: str) -> Language:
-    """Return what is known of a language by its ISO 639 code."""
+    """Return the tables of a language. code: ISO 639."""
     if code in known_languages():
         return _read(code, tomllib.loads((TABLES / f"{code}.toml").read_text("utf-8")))
     if code in _DECIMAL_COMMA_AFTER_POINTS:

@@ -31,7 +31,7 @@ def _read_money(match: re.Match[str], language: Language) -> str | None:
 
 
 def _european(amount: str, language: Language) -> str:
-    """Return a Spanish sum as it is written in Europe: "1,500.50" is Mexico's."""
+    """Return a Spanish sum in the European form; "1,500.50" is the Mexican one."""
     if language.code == "es" and re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d\d)?", amount):
         return amount.translate(str.maketrans(",.", ".,"))
     return amount
@@ -58,7 +58,7 @@ def _sum_words(
 
 
 def _read_range(match: re.Match[str], language: Language) -> str | None:
-    """Name the currency once, as people do, unless there are cents."""
+    """Read a range with the currency named once, as people do, unless there are cents."""
     sign = match["sign"] or match["sign_after"]
     currency = language.currencies.get(sign)
     until = language.signs.get("–")

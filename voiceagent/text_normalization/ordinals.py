@@ -1,4 +1,4 @@
-"""Ordinal numbers, in the form that the words around them ask for: "am dritten Mai", "segunda planta"."""
+"""Ordinal numbers, in the form that the surrounding words require: "am dritten Mai", "segunda planta"."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GERMAN_EN = word_set(
     "am vom zum beim im dem den des zur ab seit bis einem einen einer meinem meinen meiner ihrem "
     "ihren ihrer unserem unseren unserer deinem deinen jedem jeden dieser diesem diesen keinem keinen"
 )
-"""German words after which the ordinal ends in -en; "der" is among them after a preposition."""
+"""German words before an ordinal that ends in -en; "der" is among them after a preposition."""
 _GERMAN_E = word_set("der die das diese dieses eine meine deine ihre unsere keine jede jedes jeder welche")
 _GERMAN_ER = word_set("ein mein dein ihr unser kein")
 _ADVERBS = word_set("spätestens frühestens einschließlich voraussichtlich etwa circa")
@@ -25,7 +25,7 @@ _COUNTED_IN_ORDER = (
     "Quartal|Halbjahr|Geburtstag|Stunde|Person|Advent|Weihnachtstag|Weihnachtsfeiertag|Feiertag|Jahrhundert|Liga|"
     "Termin|Versuch|Runde|Kind|Nacht|Monat|Jahr|Hand|Straße|Kapitel|Teil|Stufe|Spur|Wahl"
 )
-"""German nouns before which a number with a full stop is an ordinal without any article."""
+"""German nouns after a number with a full stop that make it an ordinal, even without an article."""
 _GERMAN = find_language("de")
 _GERMAN_MONTH = "|".join([*_GERMAN.months, *(rf"{short}\." for short in _GERMAN.short_months)])
 SENTENCE_OPENERS = word_set(
@@ -34,7 +34,7 @@ SENTENCE_OPENERS = word_set(
     "oder aber ja nein natürlich alles für mit nach von vor zu zum zur darf dürfen hat wenn falls so "
     "ihr ihre mein meine unser unsere"
 )
-"""German words that begin a sentence after "am 3.", where a noun would go on with it."""
+"""German words that start a new sentence after "am 3."; a noun would continue it."""
 _EARLIER = re.compile(r"\d{1,2}\.\s?(?:bis|und|oder|,|-|–|/)?\s?(?:zum\s)?$")
 _SPANISH_LETTERS = {
     "º": "o",
@@ -50,7 +50,7 @@ _SPANISH_LETTERS = {
 
 
 def german_ordinal(number: int, before: str, noun: str, language: Language) -> str | None:
-    """Return a German ordinal in the form that the text before it and the noun after it ask for."""
+    """Return a German ordinal in the form that the text before it and the noun after it require."""
     stem = in_words(number, language, "ordinal")
     return f"{stem.removesuffix('e')}{_german_ending(before, noun, language)}" if stem else None
 
@@ -71,7 +71,9 @@ def _german_ending(before: str, noun: str, language: Language) -> str:
 
 
 def goes_on_after_ordinal(sentence: str, following: str) -> bool:
-    """Whether a German sentence that ends in a number and a full stop so far goes on with `following`."""
+    """Return True if a German sentence that ends in a number and a full stop so far continues with
+    `following`.
+    """
     if following[:1].islower() or following[:1].isdigit():
         return True
     if (
@@ -96,7 +98,7 @@ def _read_german(match: re.Match[str], language: Language) -> str | None:
     word = following["word"] if following else ""
     if word and goes_on_after_ordinal(before + match[0], word):
         if word[0].islower() and not re.search(r"[^\W\d_]\s+$", before):
-            return None  # the number of a list
+            return None  # a list number
         noun = next(iter(re.findall(r"\b[A-ZÄÖÜ]\w*", after)), "")
         return german_ordinal(number, before, noun, language)
     ends = re.search(r"\b(?:am|vom|zum|den|dem)\s$", before)

@@ -1,4 +1,4 @@
-"""Numbers, percentages, fractions, and what counts things."""
+"""Numbers, percentages, fractions and counts."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _NO_NOUNS = {
         "abre cierra"
     ),
 }
-"""Words after a number that it does not count."""
+"""Words after a number that are not counted by it."""
 _NAMED_BY_NUMBER = word_set(
     "habitación mesa planta puerta sala número opción línea autobús página piso terminal andén "
     "capítulo nivel zona pulse pulsa marque elija opción zimmer tisch raum gleis bus linie seite "
     "nummer tür haus taste die der"
 )
-"""Words whose number after them counts nothing: "la mesa 1 tiene vistas"."""
+"""Words whose number counts nothing: "la mesa 1 tiene vistas"."""
 
 
 def _read_percent(match: re.Match[str], language: Language) -> str | None:
@@ -142,7 +142,7 @@ def point_rules() -> tuple[Rule, ...]:
 
 
 def quantity_rules(language: Language) -> tuple[Rule, ...]:
-    """Return the rules of a language whose numbers have words, the plain number last."""
+    """Return the rules for numbers in words; the rule for plain numbers is the last."""
     amount = rf"(?P<amount>{number_pattern(language)})"
     fraction = r"(?P<whole>\d+[ ](?=\d{1,2}/)|\d+(?=[½⅓⅔¼¾⅛]))?(?P<part>\d{1,2}/\d{1,2}(?![\d/])|[½⅓⅔¼¾⅛])"
     return (

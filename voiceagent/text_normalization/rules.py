@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from voiceagent.text_normalization.languages import Language
 
 Read = Callable[[re.Match[str], Language], str | None]
-"""Return the words for a match: "" is silence, " " parts words, None rejects the match."""
+"""Function that returns the words for a match: "" is silence, " " separates words, None rejects the match."""
 CONTEXT_CHARS = 100
-"""How far a rule looks at the text around its match. The bound keeps the work linear in the text."""
+"""Characters around a match that a rule may read. The bound keeps the run time linear in the text."""
 _LAST_WORD = re.compile(r"(?P<word>[^\W_]+)[^\w]*$")
 
 
@@ -25,17 +25,17 @@ class Rule:
 
 
 def rule(pattern: str, read: Read, *languages: str, flags: int = 0) -> Rule:
-    """Return a rule; its pattern is in the verbose form of `re`."""
+    """Return a rule. Its pattern is in the verbose form of `re`."""
     return Rule(re.compile(pattern, re.VERBOSE | flags), read, languages)
 
 
 def text_before(match: re.Match[str], chars: int = CONTEXT_CHARS) -> str:
-    """Return the text before a match, as far as a rule may look."""
+    """Return the last `chars` characters before a match."""
     return match.string[max(0, match.start() - chars) : match.start()]
 
 
 def text_after(match: re.Match[str], chars: int = CONTEXT_CHARS) -> str:
-    """Return the text after a match, as far as a rule may look."""
+    """Return the first `chars` characters after a match."""
     return match.string[match.end() : match.end() + chars]
 
 

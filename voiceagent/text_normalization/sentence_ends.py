@@ -1,4 +1,4 @@
-"""Full stops that end no sentence, or one that looks as if it went on. Pure."""
+"""Full stops that end no sentence, or that end one that seems to go on. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from voiceagent.text_normalization.languages import Language, both_cases, find_l
 from voiceagent.text_normalization.ordinals import goes_on_after_ordinal
 
 Verdict = Literal["ends", "goes on", "waits", "open"]
-"""A sentence ends, goes on, waits for the rest of the next word, or is not decided here."""
+"""Verdict on a full stop: it ends the sentence, does not end it, waits for the rest of the next word, or is
+left to other rules ("open").
+"""
 
 _ENGLISH = find_language("en")
 _AFTER_TIMES = frozenset(
@@ -42,13 +44,13 @@ GLUED = re.compile(
     r"|(?<=[^\W_])[!?]+(?=[^\W_]|[¿¡])"
     r"|(?<=[^\W_])[.!?]+[*_\"”»)]{1,3}(?=[A-ZÀ-Þ])"
 )
-"""The end of a sentence that has no blank after it, though another follows: "Great!Your", "booked.See"."""
+"""End of a sentence with no space before the next one: "Great!Your", "booked.See"."""
 
 
 def judge_full_stop(sentence: str, following: str, complete: bool, language: Language) -> Verdict:
-    """Judge whether a text that ends in a full stop is a sentence.
+    """Return a verdict on whether a text that ends in a full stop is a sentence.
 
-    following: the next word as far as it is known. complete: whether it is known to its end.
+    following: the next word, as far as it is known. complete: True if the word is known to its end.
     """
     last_word = sentence[-24:].rsplit(maxsplit=1)[-1].lstrip("\"'“‘«([{*_`~„")
     if last_word in _followed(language):
@@ -70,7 +72,7 @@ def judge_full_stop(sentence: str, following: str, complete: bool, language: Lan
 
 @cache
 def _followed(language: Language) -> frozenset[str]:
-    """Return the abbreviations after which a sentence goes on."""
+    """Return the abbreviations that do not end a sentence."""
     return frozenset(both_cases(language.before_more))
 
 
@@ -112,7 +114,7 @@ def _judge_english(sentence: str, following: str, complete: bool) -> Verdict:
 
 
 def ends_after_abbreviation(abbreviation: str, after: str, language: Language, before: str = "") -> bool:
-    """Whether the full stop of an abbreviation is its sentence's too. after: the text behind it."""
+    """Return True if the full stop of an abbreviation also ends its sentence. after: the text after it."""
     following = re.match(r"[\s\"'”’»)\]*_]*([^\W\d_]*)", after)
     if following is None or not after.strip():
         return True

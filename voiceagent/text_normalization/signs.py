@@ -17,7 +17,7 @@ def _read_colon(_: re.Match[str], language: Language) -> str | None:
 
 
 def _read_range(match: re.Match[str], language: Language) -> str | None:
-    """Read a dash between what may be the ends of a range; with "=" behind it, it subtracts."""
+    """Read a dash between possible ends of a range; before "=" it is a minus."""
     before = text_before(match, 12)
     spaced = before.endswith(" ")
     if spaced != match[0].endswith(" ") or not _RANGE_START.search(before):
@@ -65,7 +65,7 @@ RANGE_START = (
     r"(?:[\d%°$€£¥₹₩¢]|\d\.|\d(?:st|nd|rd|th)|\d\s?[apAP]\.?\s?[mM]\.?"
     r"|\d\s?(?:Uhr|uur|h|hs|[A-Z]{3}))\s?"
 )
-"""What ends the first half of a range, before its dash: "9 am", "$10"."""
+"""Matches the end of the first half of a range, before its dash: "9 am", "$10"."""
 _RANGE_START = re.compile(RANGE_START + "$")
 RULES: tuple[Rule, ...] = (
     rule(rf"[-–—][ ]?(?={_MONEY}?\d|[A-Z][a-zä]{{2,9}}\.?[ ]\d)", _read_range),
@@ -79,4 +79,4 @@ RULES: tuple[Rule, ...] = (
     rule(r"(?<=\w)/(?=\w) | [&@+=×÷±−°%§→≈≤≥] | [<>~\#](?=[ ]?\d) | [$€£¥₹₩¢]", _read_sign),
 )
 KEY_RULES: tuple[Rule, ...] = (rule(r"[*\#](?=\d{2,3}\b|[ ,.;!?]|$)", _read_key, "en", "de", "es"),)
-"""For what Markdown would take for its own."""
+"""Rules for signs that Markdown would otherwise consume."""

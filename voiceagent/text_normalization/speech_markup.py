@@ -1,4 +1,4 @@
-"""Markup for voices: SSML, stage directions, ellipses."""
+"""Speech markup: SSML, stage directions, ellipses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _read_starred(match: re.Match[str], language: Language) -> str | None:
 
 
 def _is_direction(words: str, language: Language) -> bool:
-    """Whether words that stand between marks say how something is said, or by what sound."""
+    """Return True if words between marks are a stage direction: a manner of speaking, or a sound."""
     first = _first_words(language).match(words)
     if first is None or len(words.split()) > 6:
         return False
@@ -72,11 +72,11 @@ RULES: tuple[Rule, ...] = (
     rule(rf"[(\[](?P<words>[^\W_][^()\[\]\n]{{0,{_MAX_DIRECTION}}})[)\]](?!\()", _read_bracketed),
 )  # fmt: skip
 ELLIPSIS = re.compile(r"(?:\.[ ]?){2,}\.|\.{2,}|…+")
-"""Marks of hesitation: without a pause of their own in some voices."""
+"""Ellipsis, which some voices do not read as a pause."""
 
 
 def pause_of_ellipsis(text: str, end: int) -> str:
-    """Return the mark that is spoken in place of an ellipsis that ends at `end`."""
+    """Return the mark to speak in place of an ellipsis that ends at `end`."""
     following = re.match(r"[\s\"'”’»)\]*_]*(.?)", text[end : end + 12])
     character = following[1] if following else ""
     if character in ".,!?;:" and character:

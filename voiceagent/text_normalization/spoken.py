@@ -15,10 +15,10 @@ _UNSPACED = re.compile(UNSPACED_LETTER)
 
 
 class Spoken:
-    """Takes the pieces of a text in order, each with its index `at`, as words to speak or as silence.
+    """Collector of a text's pieces in order, each with its index `at`, as words to speak or as silence.
 
-    A word of the text is what stands between white space; its first spoken piece begins its spoken words.
-    origin: the index that the alignment counts from.
+    Words of the text are separated by white space; the first spoken piece of a word begins its spoken words.
+    origin: the index from which the alignment counts.
     """
 
     def __init__(self, origin: int = 0) -> None:
@@ -98,7 +98,7 @@ class Spoken:
             self._paired = True
 
     def _add(self, spoken: str) -> None:
-        """Add to the spoken words; a list, as one growing string would be copied for each word."""
+        """Append to the spoken words. They are a list: one growing string would be copied for each word."""
         if spoken:
             self._pieces.append(spoken)
             self._length += len(spoken)

@@ -1,4 +1,4 @@
-"""House numbers and postal codes, as they are said in addresses."""
+"""House numbers and postal codes in addresses."""
 
 from __future__ import annotations
 

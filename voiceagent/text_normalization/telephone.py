@@ -1,4 +1,4 @@
-"""Telephone numbers, figures one by one in groups, and dotted versions."""
+"""Telephone numbers, in groups and figure by figure, and versions with dots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _read_telephone(match: re.Match[str], language: Language) -> str | None:
 
 
 def _read_version(match: re.Match[str], language: Language) -> str | None:
-    """Read numbers, or figures one by one in the four parts of an internet address."""
+    """Read a version as numbers, or the four parts of an IP address figure by figure."""
     parts = match[0].split(".")
     in_words = digit_words if len(parts) == 4 else number_words
     parts = [in_words(part, language) or "" for part in parts]

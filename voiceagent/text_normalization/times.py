@@ -11,14 +11,14 @@ from voiceagent.text_normalization.rules import Rule, rule, text_after, text_bef
 from voiceagent.text_normalization.sentence_ends import ends_after_abbreviation
 
 _MARKS = {"de": "Uhr|h", "nl": "uur|u", "fr": "h|heures", "es": "h|hs|hrs|horas", "pt": "h|horas", "it": "h"}
-"""What follows a time to say that it is one."""
+"""Marks after a number that make it a time."""
 _SHORT_MINUTES = {"es": "y ", "it": "e ", "pt": "e "}
-"""What is said before minutes below ten."""
+"""Words before minutes below ten."""
 _BEFORE_HOURS = {
     "de": r"\b(?:um|ab|bis|gegen|von|zwischen|nach|vor)", "es": r"\b(?:las?|hasta)|\d\s?(?:a|-|–|y)",
     "pt": r"\b(?:às?|as|até)|\d\s?(?:a|-|–|e)", "it": r"\b(?:alle|ore|dalle)",
 }  # fmt: skip
-"""What stands before an hour of the day: "a las 14 h", where "2 h" are two hours."""
+"""Words before an hour of the day: "a las 14 h"; without them "2 h" are two hours."""
 
 
 def _hour_words(hour: int, language: Language) -> str | None:
@@ -50,7 +50,7 @@ def _spanish_half(half: str | None, hour: int) -> str:
 
 
 def _with_full_stop(words: str, match: re.Match[str]) -> str:
-    """Return a time with the full stop of "p. m." where that ends the sentence too."""
+    """Return a time, with the full stop of "p. m." if that also ends the sentence."""
     return f"{words}." if match[0].endswith(".") and not text_after(match).strip() else words
 
 

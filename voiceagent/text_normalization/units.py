@@ -1,4 +1,4 @@
-"""Units of measure, and how a number of them is said."""
+"""Units of measure with their numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _read_unit(match: re.Match[str], language: Language) -> str | None:
 
 
 def _ends_sentence(match: re.Match[str], language: Language) -> bool:
-    """Whether the full stop of "10 min." is its sentence's too; a German noun may follow it."""
+    """Return True if the full stop of "10 min." also ends its sentence; a German noun may follow it."""
     if not match[0].endswith("."):
         return False
     following = "$" if language.code == "de" else "$|[A-ZÀ-Þ¿¡]"
@@ -45,7 +45,7 @@ def _read_hours_and_minutes(match: re.Match[str], language: Language) -> str:
 
 
 def unit_rules(language: Language) -> tuple[Rule, ...]:
-    """Return the rules for numbers with units; none where the units' names are not known."""
+    """Return the rules for numbers with units; none if the language has no names of units."""
     if not language.units:
         return ()
     amount = rf"(?P<amount>{number_pattern(language)})"

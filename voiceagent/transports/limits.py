@@ -63,7 +63,7 @@ class TransportLimits(EventLimits, OfferLimits):
     max_phone_idle_s: Duration = 30.0
     """The same on a phone line, on which sound always comes."""
     max_sidebands: int = Field(default=8, ge=0)
-    """Sidebands of one call at once; 0 allows none."""
+    """Maximum number of sidebands of one call at once; 0 allows none."""
     max_keys: int = Field(default=1_000, ge=1)
     """Keys that a caller on a phone line may press; one more ends the call."""
 

@@ -35,8 +35,8 @@ from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Send, Wanted
 from voiceagent.upstream.times import UpstreamTimes
 
 UPSTREAM_SILENCE_S = 10.0
-"""How much silence an upstream is sent behind the sound of a line that sends no more: the longest that
-`silence_duration_ms` may be, and more than OpenAI's `semantic_vad` waits for (8 s with low eagerness).
+"""Silence sent to an upstream after the sound of a line that stops sending. It is the maximum of
+`silence_duration_ms`, and more than OpenAI's `semantic_vad` waits for (8 s with low eagerness).
 """
 Step = tuple[Callable[[], ev.Event], Callable[[], list[Wanted]]]
 """An event as the log has it, and what the conversation makes of it."""
@@ -110,7 +110,7 @@ class UpstreamCall(BaseCall):
     def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
         limit_s = self._services.hearing.input_buffer_s
         if self._connection.waiting_s > limit_s:
-            if made:  # the upstream is not there: it misses some silence
+            if made:  # not connected yet: the upstream misses some silence
                 return
             raise InputOverflow(self._connection.waiting_s, limit_s)
         self._connection.hear(self._resampler.push(samples))
@@ -121,9 +121,7 @@ class UpstreamCall(BaseCall):
 
     @property
     def _awaits_silence(self) -> bool:
-        """The upstream finds the turns: where it has found a voice, it is sent as much silence as it may wait
-        for.
-        """
+        """True while the upstream, which detects the turns, has detected a voice and may wait for silence."""
         silent_s = self._heard_s - self._silent_from_s
         return self._conversation.caller_speaks and silent_s < UPSTREAM_SILENCE_S
 

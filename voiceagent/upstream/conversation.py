@@ -50,7 +50,7 @@ class UpstreamConversation:
 
     @property
     def caller_speaks(self) -> bool:
-        """Whether the upstream hears the caller speak, as far as it has said so."""
+        """True if the upstream has reported that the caller speaks."""
         return self._speaking
 
     @property
@@ -225,12 +225,12 @@ class UpstreamConversation:
                 self._speaking = True
                 detection = self.settings.turn_detection
                 yields = detection is None or detection.interrupt_response
-                start_s = event["audio_start_ms"] / 1000  # the padding is in it already
+                start_s = event["audio_start_ms"] / 1000  # includes the padding
                 began = notify.NotifySpeechStarted(event["item_id"], start_s, not_before_s=start_s)
                 return [began, *(self._cut(cancel=False) if yields else ())]
             case "input_audio_buffer.speech_stopped":
                 self._speaking = False
-                end_s = event["audio_end_ms"] / 1000  # the silence is in it already
+                end_s = event["audio_end_ms"] / 1000  # includes the silence
                 return [notify.NotifySpeechStopped(event["item_id"], end_s, sound_end_s=end_s)]
             case "input_audio_buffer.committed":
                 return [notify.NotifyInputCommitted(event["item_id"], event.get("previous_item_id"))]

@@ -29,9 +29,9 @@ def add(
     previous_id: str | None = None,
     sound: Samples | None = None,
 ) -> list[Wanted]:
-    """One more; an upstream that is not connected learns of it when it comes. Raises UnknownItem.
+    """Add an item. An upstream that is not connected gets it on connecting. Raises UnknownItem.
 
-    sound: as `ItemCreated` has it; the upstream understands it itself.
+    sound: see `ItemCreated`; the upstream recognizes it itself.
     """
     history.insert(item, previous_id)
     behind = history.previous_id(item.item_id)

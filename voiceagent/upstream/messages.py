@@ -77,7 +77,7 @@ def sound_appended(samples: Samples) -> Event:
 
 
 def item_created(item: Item, previous_id: str | None = None, sound: Samples | None = None) -> Event:
-    """Return the event that adds an item of ours there. sound: as `ItemCreated` has it, None for none."""
+    """Return the event that adds one of our items upstream. sound: see `ItemCreated`, None for none."""
     body = from_item(item)
     if isinstance(item, MessageItem):
         body["content"] = [{"type": _text_type(item), "text": item.text}]  # words, however they were said

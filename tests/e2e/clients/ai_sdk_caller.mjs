@@ -1,5 +1,5 @@
-// A call through Vercel's AI SDK, unmodified: node ai_sdk_caller.mjs ADDRESS SOUND, with SOUND 24 kHz PCM.
-// Prints what came as one line of JSON.
+// Call through Vercel's unmodified AI SDK: node ai_sdk_caller.mjs ADDRESS SOUND, with SOUND 24 kHz PCM.
+// Prints the results as one line of JSON.
 import { readFileSync } from "node:fs";
 import { createOpenAI } from "@ai-sdk/openai";
 import WebSocket from "ws";

@@ -1,7 +1,7 @@
-"""A call through LiveKit Agents' Realtime session, unmodified: livekit_caller.py ADDRESS SOUND, 24 kHz PCM.
+"""Call through LiveKit Agents' unmodified Realtime session: livekit_caller.py ADDRESS SOUND, 24 kHz PCM.
 
-A person speaks, a tool is called, its answer is cut by the same voice, truncated and cancelled as
-`AgentSession` does it, and the history is edited. Prints what came as a line of JSON.
+A person speaks, and a tool is called. The same voice interrupts the answer, which is truncated and cancelled
+as `AgentSession` does it. Then the history is edited. Prints the results as a line of JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def speak(session: llm.RealtimeSession, sound: bytes) -> None:
 
 
 async def main(address: str, sound: bytes) -> None:
-    """Call, and print what came."""
+    """Call, and print the results."""
     came = {"kinds": [], "errors": [], "tools": [], "truncated": 0}
     generations = asyncio.Queue[llm.GenerationCreatedEvent]()
     async with aiohttp.ClientSession() as http:

@@ -1,7 +1,7 @@
-"""A call through Pipecat's Realtime service, unmodified: pipecat_caller.py ADDRESS SOUND, 24 kHz PCM.
+"""Call through Pipecat's unmodified Realtime service: pipecat_caller.py ADDRESS SOUND, 24 kHz PCM.
 
-The service calls a tool, speaks of it, is cut by a voice, which makes it truncate, and answers that. Prints
-what came as a line of JSON.
+The service calls a tool and speaks about its result. A voice interrupts, so the service truncates and answers
+again. Prints the results as a line of JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FRAME = 960
 
 
 class Sink(FrameProcessor):
-    """Keeps what passes."""
+    """Recorder of the frames that pass."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Sink(FrameProcessor):
         self.sound = asyncio.Event()
 
     async def process_frame(self, frame, direction) -> None:
-        """Take a frame, and pass it on."""
+        """Record a frame and pass it on."""
         await super().process_frame(frame, direction)
         match frame:
             case ErrorFrame():
@@ -60,7 +60,7 @@ class Sink(FrameProcessor):
 
 
 async def main(address: str, sound: bytes) -> None:
-    """Call, and print what came."""
+    """Call, and print the results."""
     service = OpenAIRealtimeLLMService(api_key="none", base_url=f"ws://{address}/v1/realtime")
     sink = Sink()
 

@@ -1,6 +1,6 @@
-"""A call through Semantic Kernel, unmodified: semantic_kernel_caller.py ADDRESS websocket|webrtc.
+"""Call through unmodified Semantic Kernel: semantic_kernel_caller.py ADDRESS websocket|webrtc.
 
-A message is typed, a plugin's function is called, and its answer comes back. Prints what came as a line of
+A message is typed, a plugin's function is called, and the answer arrives. Prints the results as a line of
 JSON.
 """
 
@@ -24,7 +24,7 @@ from semantic_kernel.contents import TextContent
 from semantic_kernel.contents.realtime_events import RealtimeEvent, RealtimeTextEvent
 from semantic_kernel.functions import kernel_function
 
-# client and server are on one machine, which need not have a network
+# client and server are on one machine, which may have no network
 aioice.ice.get_host_addresses = lambda use_ipv4, use_ipv6: ["127.0.0.1"]
 
 
@@ -42,7 +42,7 @@ class Weather:
 
 
 async def main(address: str, kind: str) -> None:
-    """Call, and print what came."""
+    """Call, and print the results."""
     plugin, kernel = Weather(), Kernel()
     kernel.add_plugin(plugin, "weather")
     client = AsyncOpenAI(api_key="none", base_url=f"http://{address}/v1")

@@ -21,7 +21,7 @@ def test_the_plain_server_has_the_model_and_its_memory_and_nothing_of_our_schedu
 
 
 def test_the_plain_server_has_the_formats_of_the_model() -> None:
-    """Else figures of two KV caches are compared."""
+    """Otherwise the figures compare two KV cache formats."""
     told = " ".join(plain_command(load(CONFIGS / "gpu.toml").llm.options, 8000))
     assert "--quantization fp8 --kv-cache-dtype fp8" in told
 

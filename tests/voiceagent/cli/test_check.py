@@ -1,4 +1,4 @@
-"""`voiceagent check --start` says what the LLM's server refuses, a wrong key and a wrong model among it."""
+"""`voiceagent check --start` reports what the LLM server refuses, including a wrong key and a wrong model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BENCH = Path(__file__).parents[2] / "bench"
 
 @contextmanager
 def serving(server: TemplateServer) -> Iterator[str]:
-    """Serve in a thread, as the command has an event loop of its own; yields the base URL."""
+    """Serve in a thread, because the command has its own event loop; yields the base URL."""
     loop, ready, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
     address: list[str] = []
 
@@ -43,8 +43,8 @@ def serving(server: TemplateServer) -> Iterator[str]:
 
 
 def checked(folder: Path, server: TemplateServer, model: str = "tiny", key_env: str = "") -> int:
-    """Run the command with this server as the LLM; returns its exit status."""
-    module = f"engines_of_{folder.name}"  # of its own: modules of earlier tests stay imported
+    """Run the command with this server as the LLM. Return its exit status."""
+    module = f"engines_of_{folder.name}"  # a new name: modules of earlier tests stay imported
     shutil.copy(BENCH / "fixed_engines.py", folder / f"{module}.py")
     with serving(server) as base_url:
         text = (BENCH / "fixed.toml").read_text().replace("fixed_engines:", f"{module}:")

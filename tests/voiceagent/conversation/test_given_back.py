@@ -1,4 +1,4 @@
-"""What the LLM's server put with its words and calls is in the prompts that follow, as it was."""
+"""Data that the LLM server attached to its words and calls is returned unchanged in later prompts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def newest_prompt(world: CallWorld) -> tuple[Message, ...]:
 
 
 def called() -> CallWorld:
-    """A tool was called, and the model is asked about its result."""
+    """Return a call after a tool ran, with the model asked about its result."""
     world = CallWorld(call_settings(agent_tools=(BOOK,)))
     world.say("book a table please")
     response_id = world.response_id()

@@ -75,7 +75,7 @@ def test_what_a_client_changes_is_told_with_the_next_prompt_and_what_it_adds_is_
 
 
 def test_a_client_may_truncate_at_all_that_it_was_sent():
-    """The last frame of 20 ms is filled up with silence, which a client counts in."""
+    """The last frame of 20 ms is filled up with silence, which clients count too."""
     world = CallWorld()
     world.say("count")
     world.play_out(world.make("one two", seconds=6.223))

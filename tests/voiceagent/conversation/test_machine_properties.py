@@ -80,7 +80,7 @@ def test_no_item_is_blank_unless_it_was_cut(call: CallSettings, script):
 @settings(max_examples=300)
 @given(st.integers(1, 3), SCRIPTS)
 def test_the_requests_of_an_answer_are_bounded(rounds: int, script):
-    """Counted from one word of the caller, or response without calls, to the next."""
+    """The bound holds from one turn of the caller, or response without calls, to the next."""
     policy = replace(POLICY, max_tool_rounds=rounds)
     calling = [("tool", 1), ("generated", 0), ("sent", 0), ("heard", 0), ("tool_ends", 0), ("tool_ends", 0)]
     turn = [("speak", 0), ("pause", 0), ("answer_flush", 4), ("end", 0)]

@@ -1,5 +1,5 @@
-"""Whatever happens in a call, its prompts are rendered whole by every chat template: by small strict ones,
-and by those of real models that packages bring.
+"""After any events, a call's prompts are rendered completely by every chat template: small strict ones, and
+those of real models from packages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REAL_CALLS = 120
 
 
 class Reader:
-    """A model's way of reading a template: its prompts as text."""
+    """Renderer of prompts as text, with one template."""
 
     def __init__(self, source: str) -> None:
         self.template = ChatTemplate(source, TOKENS)
@@ -37,18 +37,18 @@ class Reader:
         return [0]
 
     def prompt(self, messages: tuple[Message, ...], with_tools: bool) -> str:
-        """Return the prompt. Raises LlmError where the template refuses it."""
+        """Return the prompt. Raises LlmError if the template refuses it."""
         self.chat.prompt(Request(messages, (TOOL,) if with_tools else ()))
         return self._latest
 
     def unfinished(self, messages: tuple[Message, ...]) -> str:
-        """Return the beginning of the prompt that ends in the user's last words."""
+        """Return the beginning of the prompt, up to the user's last words."""
         self.chat.unfinished(Request(messages))
         return self._latest
 
 
 def assert_whole(prompt: str, messages: tuple[Message, ...]) -> None:
-    """Assert that all words are there, in their order; the first system message may stand anywhere."""
+    """Assert that all texts are present and in order; the first system message may be anywhere."""
     end = 0
     for index, message in enumerate(messages):
         words = message.content.strip()

@@ -82,7 +82,7 @@ def test_a_call_of_the_clients_tool_goes_to_the_client_alone() -> None:
 
 
 def messages(start: do.StartResponse) -> list[tuple[str, str, list[str]]]:
-    """The prompt of a response: role, words and names of the calls of each message."""
+    """Return the prompt of a response: role, text and called tools of each message."""
     told = start.request.messages
     return [(one.role, one.content, [call.name for call in one.tool_calls]) for one in told]
 
@@ -452,7 +452,7 @@ def test_who_waits_for_a_tool_is_not_taken_for_idle() -> None:
 
 
 def in_circles(call: CallWorld, rounds: int) -> list[str]:
-    """The model calls a tool in each of so many responses; the choices that it was given."""
+    """Let the model call a tool in each of `rounds` responses. Return the tool choices it was given."""
     choices = []
     for number in range(rounds):
         response_id = call.response_id()

@@ -1,4 +1,4 @@
-"""Sessions that only transcribe: neither the LLM nor the voice is ever used."""
+"""Sessions that only transcribe use neither the LLM nor the voice."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ async def test_load_is_shed_level_by_level_until_calls_are_refused():
 
 
 class SlowWriter(ScriptedLlm):
-    """Writes two tokens, the second token_s later by the clock that it is given."""
+    """LLM that writes two tokens; the second comes `token_s` later on the given clock."""
 
     def __init__(self, clock: list[float]) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class SlowWriter(ScriptedLlm):
 
 @pytest.mark.parametrize(("token_s", "sheds"), [(0.04, False), (0.2, True)])
 async def test_load_is_shed_where_tokens_follow_each_other_too_slowly(token_s: float, sheds: bool) -> None:
-    """First tokens are in time all the while."""
+    """All first tokens are in time."""
     now_s = [0.0]
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()), clock=lambda: now_s[0])
     writer = SlowWriter(now_s)

@@ -1,4 +1,6 @@
-"""Paths that are not quite the server's: what is meant is served, else the answer says what there is."""
+"""Paths with slight mistakes are served if their meaning is clear; otherwise the error names the known
+paths.
+"""
 
 from __future__ import annotations
 

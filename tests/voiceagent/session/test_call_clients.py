@@ -1,4 +1,4 @@
-"""The clients of one call: its own, and sidebands."""
+"""The clients of one call: its own client and sidebands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FRAME = np.zeros(480, np.int16)
 
 
 class FakeSideband(FakeClient):
-    """broken: raises at each notification from now on."""
+    """broken: if True, each notification raises."""
 
     def __init__(self) -> None:
         super().__init__()

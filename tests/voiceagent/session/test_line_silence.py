@@ -1,4 +1,4 @@
-"""Silence that stands in for sound a line does not send."""
+"""Silence in place of sound that a line does not send."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FRAME_S = 0.02
 
 
 def after_a_second(frame_s: float = FRAME_S) -> LineSilence:
-    """A line that has sent sound in time for a second, and is being looked after."""
+    """Return a line that has sent sound in time for a second, with checks scheduled."""
     line = LineSilence()
     for number in range(1, round(1.0 / frame_s) + 1):
         line.took(frame_s, number * frame_s)
@@ -28,7 +28,7 @@ def after_a_second(frame_s: float = FRAME_S) -> LineSilence:
 
 
 def looked_after(line: LineSilence, from_s: float, until_s: float) -> float:
-    """The silence that is put in where the line is asked for it whenever it said so."""
+    """Return the silence inserted if each check runs at the time that the line asked for."""
     put_in_s, now_s = 0.0, line.next_s(from_s)
     while now_s <= until_s + 1e-9:
         put_in_s += line.missing_s(now_s)
@@ -64,7 +64,7 @@ def test_a_client_that_sends_second_by_second_is_waited_for_as_long_as_a_message
 def test_sound_ahead_of_real_time_is_spoken_in_real_time_before_silence_begins() -> None:
     line = LineSilence()
     for _ in range(150):
-        line.took(FRAME_S, 10.0)  # three seconds, at once
+        line.took(FRAME_S, 10.0)  # three seconds of sound at once
     assert looked_after(line, 10.0, 12.9) == 0.0
     assert looked_after(line, 12.9, 14.0) == pytest.approx(1.0, abs=2 * STEP_S)
 
@@ -121,7 +121,7 @@ def test_a_caller_who_was_mute_and_speaks_again_is_not_late() -> None:
 
 
 def test_a_gap_that_the_line_reports_counts_once() -> None:
-    """RTP's timestamps say behind a silence how long it was: most of it has been put in by then."""
+    """RTP timestamps give the length of a silence after it; most of it has been inserted by then."""
     line = after_a_second()
     put_in_s = looked_after(line, 1.0, 1.4)
     assert line.stands_in(0.38) == pytest.approx(max(0.0, 0.38 - put_in_s))
@@ -163,7 +163,7 @@ def test_a_line_that_was_left_alone_is_asked_again_without_being_late() -> None:
 
 @given(st.lists(st.tuples(st.floats(0.0, 2.0), st.sampled_from([0.01, 0.02, 0.25])), max_size=40))
 def test_sound_and_silence_never_run_ahead_of_the_clock_by_silence(gaps: list[tuple[float, float]]) -> None:
-    """All silence that is put in lies between two sounds: there is no more of it than the clock has run."""
+    """All inserted silence lies between two sounds, so its length is at most the time that has passed."""
     line, now_s = LineSilence(), 0.0
     for gap_s, frame_s in gaps:
         line.took(frame_s, now_s)

@@ -1,4 +1,4 @@
-"""Calls whose LLM is a server of chat completions that answers as it likes: what their callers hear."""
+"""Calls whose LLM is a chat completions server with scripted answers, and the words their callers hear."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ AGENT = AgentConfig(apology=APOLOGY, refusal=REFUSAL, filler="")
 
 
 class Tone(SilentSynthesizer):
-    """Speaks any text as a tenth of a second."""
+    """Synthesizer that speaks any text as a tone of 0.1 s."""
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         yield Speech(np.ones(2_400, np.int16))
 
 
 class Callers:
-    """Calls that share one LLM: the server's, with what leaves it alone while it keeps failing."""
+    """Calls that share one LLM, including its circuit breaker."""
 
     def __init__(self, llm: FallbackLlm) -> None:
         self.llm = llm
         self._sessions: list[Session] = []
 
     async def call(self) -> tuple[Session, FakeClient]:
-        """A call that has begun."""
+        """Return a call that has begun."""
         voice, client = Tone(), FakeClient()
         settings = call_settings(turn_detection=None, latency_events=True)
         services = await call_services(SilentRecognizer(), self.llm, voice, agent=AGENT, settings=settings)
@@ -80,7 +80,7 @@ async def callers(server: QuirkyServer) -> AsyncIterator[Callers]:
 
 
 async def heard(session: Session, client: FakeClient) -> str:
-    """What the caller hears to one turn."""
+    """Return the words that the caller hears in one turn."""
     ended, before = len(client.of(notify.NotifyResponseEnded)), len(client.of(notify.NotifyResponseText))
     session.hear(np.zeros(2_400, np.int16))
     session.handle(ev.InputCommitted(0.0))

@@ -1,4 +1,4 @@
-"""Silence is put in while it is wanted, and nothing runs while it is not."""
+"""Silence is inserted while it is wanted; no timer runs while it is not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from voiceagent.session.silence_filling import SilenceFilling
 
 
 class Line:
-    """A line that has sent one packet. filled: the silence that was put in since."""
+    """A line that has sent one packet. filled: silence inserted since then."""
 
     def __init__(self, wanted_s: float = 60.0) -> None:
         self.filled_s = 0.0
@@ -29,7 +29,7 @@ class Line:
 
 
 def timers() -> int:
-    """Timers that wait on the event loop."""
+    """Return the number of timers on the event loop."""
     return sum(not handle.cancelled() for handle in asyncio.get_running_loop()._scheduled)  # type: ignore[attr-defined]
 
 

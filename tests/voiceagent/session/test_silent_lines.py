@@ -1,4 +1,4 @@
-"""Lines that stop sending in the middle of a call, by the clock of their sound."""
+"""Lines that stop sending during a call."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ FRAME_S = 0.02
 SERVER_VAD = call_settings(input_format=AudioFormat.PCM_16K)
 SEMANTIC_VAD = call_settings(input_format=AudioFormat.PCM_16K, turn_detection=turn_detection("semantic_vad"))
 Sound = tuple[float, Samples]
-"""Sound, and when it comes, in seconds."""
+"""Time of arrival in seconds, and the sound."""
 
 
 @dataclass
 class Kept(KeepsNothing):
-    """What a call is told to keep: its events with the clock, and the caller's sound."""
+    """Recorder of a call's events with the clock, and of the caller's sound."""
 
     events: list[tuple[float, ev.Event]] = field(default_factory=list)
     sound: list[Sound] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Kept(KeepsNothing):
 def call(
     sound: Sequence[Sound], until_s: float, settings: CallSettings = SERVER_VAD
 ) -> tuple[Kept, FakeClient]:
-    """A whole call in which this sound comes."""
+    """Run a whole call in which this sound arrives."""
 
     async def run() -> tuple[Kept, FakeClient]:
         loop, kept, client = asyncio.get_running_loop(), Kept(), FakeClient()
@@ -81,7 +81,7 @@ def call(
 
 
 def frames(sound: Samples, frame_s: float = FRAME_S, from_s: float = 0.0) -> list[Sound]:
-    """Sound in real time: each piece when its last sample was spoken."""
+    """Return sound in real time: each piece arrives when its last sample was spoken."""
     length = round(frame_s * HZ)
     pieces = [sound[begin : begin + length] for begin in range(0, len(sound), length)]
     return [(from_s + (number + 1) * frame_s, piece) for number, piece in enumerate(pieces)]
@@ -89,7 +89,7 @@ def frames(sound: Samples, frame_s: float = FRAME_S, from_s: float = 0.0) -> lis
 
 @pytest.fixture(name="voice", scope="module")
 def a_voice() -> Samples:
-    """Half a second of silence and a sentence, to its last voiced sample."""
+    """Return half a second of silence and a sentence, up to its last voiced sample."""
     spoken = asyncio.run(said("Go forward ten meters."))
     voice = np.pad(spoken, (HZ // 2, 0))
     return voice[: round(voice_end_s(voice, HZ) * HZ)]
@@ -109,7 +109,7 @@ def test_a_turn_whose_line_stops_is_answered_as_after_silence(
     whole, _ = call(frames(np.append(voice, silence(3.0)), frame_s), 8.0, settings)
     ((ended_s, ended),) = stopped.of(ev.TurnEnded)
     ((wanted_s, wanted),) = whole.of(ev.TurnEnded)
-    # silence that is put in comes in pieces of 20 ms, that of the line as long as its frames are
+    # inserted silence comes in pieces of 20 ms, silence of the line in its own frames
     assert wanted_s - frame_s - 0.05 < ended_s < wanted_s + 0.05
     assert ended.at_s == pytest.approx(wanted.at_s, abs=0.05)
     assert stopped.of(ev.ResponseGenerated)
@@ -124,7 +124,7 @@ def test_no_silence_is_put_into_the_words_of_a_client_that_sends_in_long_pieces(
 
 
 def test_packets_now_and_then_in_a_silence_do_not_delay_the_turns_end(voice: Samples) -> None:
-    """As Opus sends them with discontinuous transmission, 0.4 s apart; the line reports the gaps."""
+    """Opus sends such packets, 0.4 s apart, with discontinuous transmission; the line reports the gaps."""
     speaks_s = len(voice) / HZ
     now_and_then = [(speaks_s + 0.4 * number, silence(FRAME_S)) for number in range(1, 8)]
     kept, _ = call([*frames(voice), *now_and_then], 8.0)
@@ -134,7 +134,7 @@ def test_packets_now_and_then_in_a_silence_do_not_delay_the_turns_end(voice: Sam
 
 
 def test_late_sound_is_neither_cut_nor_taken_twice_and_resumes_the_turn(voice: Samples) -> None:
-    """The network stands still for 0.8 s within a sentence, and then brings all of it at once."""
+    """The network stalls for 0.8 s within a sentence, and then delivers everything at once."""
     cut_s, back_s = 1.2, 2.0
     sound = [(back_s if cut_s < at_s < back_s else at_s, piece) for at_s, piece in frames(voice)]
     kept, client = call(sound, 8.0)
@@ -177,7 +177,7 @@ def test_nothing_is_put_into_turns_that_the_client_takes_by_hand(voice: Samples)
 
 
 def test_silence_is_kept_where_the_clock_has_it(voice: Samples) -> None:
-    """A recording that places sound by the clock comes out as long as the call."""
+    """A recording that places sound by the clock is as long as the call."""
     kept, _ = call(frames(voice), 8.0)
     put_in = kept.sound[len(frames(voice)) :]
     until_s = len(voice) / HZ

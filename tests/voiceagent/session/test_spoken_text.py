@@ -1,4 +1,4 @@
-"""What the synthesizer of a running call is asked to say for what the LLM streams, token by token."""
+"""The text that the synthesizer of a running call gets while the LLM streams tokens."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from voiceagent.conversation.config import AgentConfig
 from voiceagent.session.session import Session
 
 _TOKEN = re.compile(r"\s?[^\W\d_]{1,6}|\s?\d{1,3}|\s?\W|\s?_")
-"""Pieces as tokenizers make them: a blank goes with what follows, numbers are cut after three figures."""
+"""Pieces as tokenizers make them: a space belongs to the text after it, and numbers are cut after three
+figures.
+"""
 
 
 class Mouth(Deaf):
-    """Keeps what it is asked to say."""
+    """Synthesizer that records its texts."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -41,7 +43,7 @@ async def test_a_call_speaks_what_is_written_as_people_say_it(language: str) -> 
 
 
 async def spoken_in_a_call(rows: list[Labelled], language: str) -> list[str]:
-    """The texts of a call's responses as the synthesizer gets them."""
+    """Return the texts of a call's responses as the synthesizer gets them."""
     mouth, client = Mouth(), FakeClient()
     llm = ScriptedLlm(*([*_TOKEN.findall(row.text)] for row in rows))
     agent = AgentConfig(language=language, filler="")

@@ -1,4 +1,4 @@
-"""Turns with tools in a call with sound: when the model is asked, and what is heard when."""
+"""Turns with tools in a call with sound: times of the model's requests, and order of playback."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Clerk(Agent):
 
 
 class Voice(Deaf):
-    """Makes half a second of sound of each fragment, once it may."""
+    """Synthesizer of half a second of sound for each fragment, once it may speak."""
 
     def __init__(self) -> None:
         self.may_speak = asyncio.Event()
@@ -45,7 +45,7 @@ class Voice(Deaf):
 
 
 class Call:
-    """One call to the clerk, who is asked for something at once."""
+    """A call to the clerk, with a first question."""
 
     def __init__(self, *scripts: list[object], max_tool_rounds: int = 8) -> None:
         self.llm, self.client, self.voice = ScriptedLlm(*scripts), FakeClient(), Voice()
@@ -53,7 +53,7 @@ class Call:
 
     async def __aenter__(self) -> Call:
         silent = Voice()
-        silent.may_speak.set()  # the apology is made before the call
+        silent.may_speak.set()  # the apology is synthesised before the call
         services = await call_services(Deaf(), self.llm, silent, agent=self._agent)
         silent.may_speak = self.voice.may_speak
         settings = call_settings(turn_detection=None, latency_events=True)
@@ -68,7 +68,7 @@ class Call:
         await self.session.close("tested")
 
     async def asked(self, times: int) -> None:
-        """Wait until the model has been asked so often."""
+        """Wait until the model has had this many requests."""
         async with asyncio.timeout(20):
             while len(self.llm.requests) < times:  # noqa: ASYNC110 - no notification tells of it
                 await asyncio.sleep(0.001)

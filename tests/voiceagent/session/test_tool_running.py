@@ -56,7 +56,7 @@ async def test_only_what_may_be_cancelled_ends_with_the_call(cancellable: bool, 
 
 
 def named(name: str, told: str, server: str = "") -> OfferedTool:
-    """A tool that tells whose it is."""
+    """Return a tool whose result is `told`."""
 
     async def run(arguments: str) -> ToolResult:
         return ToolResult(told)

@@ -23,7 +23,7 @@ def ended(ago_s: float, probability: float = 0.99, energies: tuple[float, ...] =
 
 
 class Detector(TurnDetector):
-    """Of a call in which words that are known at once ask for 0.2 s of silence in each pause."""
+    """Turn detector of a call with immediate transcripts that require 0.2 s of silence in each pause."""
 
     def __init__(self) -> None:
         turn = TurnConfig(detection="semantic_vad")
@@ -157,7 +157,7 @@ def test_a_turn_begins_and_ends_whatever_threshold_and_silence_a_client_asks_for
     ]
 
 
-# ---- server_vad: the silence is counted by the model of speech, in its windows
+# ---- server_vad: the speech model counts the silence, in its windows
 
 
 def by_server_vad(silence_s: float = 0.2) -> TurnDetector:
@@ -166,7 +166,7 @@ def by_server_vad(silence_s: float = 0.2) -> TurnDetector:
 
 
 def test_with_server_vad_a_dip_in_loudness_that_the_model_of_speech_bridges_is_no_silence() -> None:
-    """A sentence whose verb comes behind 0.16 s of near silence: the model hears 0.1 s of it at most."""
+    """A sentence with 0.16 s of near silence before its verb; the model detects at most 0.1 s of it."""
     dip = [*lingers(2), *[QUIET] * 3]
     events = told(*[SPOKEN] * 10, *dip, *[SPOKEN] * 10, by=by_server_vad())
     assert TurnEnded not in kinds(events)
@@ -174,7 +174,7 @@ def test_with_server_vad_a_dip_in_loudness_that_the_model_of_speech_bridges_is_n
 
 
 def test_with_server_vad_silence_counts_from_the_first_window_that_is_no_voice() -> None:
-    """As Silero's own `VADIterator` does, and OpenAI's recordings: eight windows for 0.2 s, 17 for 0.5."""
+    """As in Silero's `VADIterator` and OpenAI's recordings: eight windows for 0.2 s, 17 for 0.5 s."""
     for silence_s, windows in ((0.2, 8), (0.5, 17)):
         events = told(*[SPOKEN] * 10, *lingers(3), *[QUIET] * 20, by=by_server_vad(silence_s))
         told_s, ended_turn = events[-1]
@@ -208,7 +208,7 @@ def test_positions_behind_sound_that_was_not_judged_are_those_of_the_call() -> N
     assert ended_turn.silent_to_s == pytest.approx(23 * WINDOW_S)
 
 
-# ---- when silence would change anything
+# ---- times at which silence would change anything
 
 
 def test_silence_is_awaited_from_a_voice_that_is_noticed_to_the_turns_end() -> None:

@@ -183,7 +183,7 @@ def test_a_response_after_one_that_was_heard_begins_with_the_call(stamps, clock)
 
 
 def about(response_id: str) -> do.StartResponse:
-    """A preemptive response about what tools gave, while the words beside their call are played."""
+    """Return a preemptive response about tool results, while the words of the calling response are played."""
     return do.StartResponse(response_id, Request(()), "audio", preemptive=True)
 
 
@@ -195,7 +195,7 @@ def test_an_answer_made_while_the_words_before_it_were_played_kept_nobody_waitin
     clock.now_s = 102.71
     stamps.milestone("about", "first_token")
     stamps.milestone("about", "first_sound")
-    clock.now_s = 105.0  # the words are over
+    clock.now_s = 105.0  # playback of the words has ended
     stamps.command(do.ReleaseResponse("about"))
     stamps.command(notify.NotifyResponseStarted("about", "audio"))
     stamps.first_frame("about", clock.now_s)

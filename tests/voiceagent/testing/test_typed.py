@@ -323,7 +323,7 @@ async def test_each_agent_that_had_the_call_is_notified_of_its_end_once_and_in_o
             self.call.hand_over(Second(self))
 
         async def on_call_ended(self, transcript: Sequence[Said]) -> None:
-            await asyncio.sleep(0)  # one that waits does not change the order
+            await asyncio.sleep(0)  # a task that waits does not change the order
             ended.append(f"first: {transcript[-1].text}")
             raise RuntimeError("a hook that raises harms nobody")
 

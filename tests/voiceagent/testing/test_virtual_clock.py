@@ -1,4 +1,4 @@
-"""Typed calls by a clock that waits for nothing: what passes at once, in which order, and what does not."""
+"""Typed calls on a virtual clock: waits that pass at once, their order, and waits that stay real."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voiceagent.testing.virtual_clock import VirtualClock
 
 
 class Slow(Agent):
-    """Its tools take their time."""
+    """Agent with slow tools."""
 
     def __init__(self) -> None:
         self.at_s: list[tuple[str, float]] = []
@@ -88,7 +88,7 @@ async def test_time_stands_still_while_there_is_something_to_do_and_goes_on_afte
     loop = asyncio.get_running_loop()
     with VirtualClock() as clock:
         began_s = loop.time()
-        await asyncio.to_thread(time.sleep, 0.01)  # real time passes with it
+        await asyncio.to_thread(time.sleep, 0.01)  # real time advances the clock too
         after_s = clock.time()
         assert began_s < after_s < began_s + 5
         await asyncio.sleep(0)

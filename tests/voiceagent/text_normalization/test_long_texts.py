@@ -1,4 +1,4 @@
-"""The time for a text grows with its length, and not with its square: it is spent on the event loop."""
+"""Run time grows linearly with the length of a text, not with its square: it is spent on the event loop."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SHAPES = (
     "+1 ", "1x1", "-1", "\n- ", "\n", "'", "No. 1", "U.S.", "½", "<say-as interpret-as='digits'>1",
     "*laughs ", "1.1.", "01.02.", "9 am - ", "Mon - ", "a", "1", ".", "A.", "…",
 )  # fmt: skip
-"""What texts are made of that a pattern might search again and again."""
+"""Parts of texts that a pattern might search repeatedly."""
 SHORT, LONG = 500, 3_000
 MAX_RATIO = 3 * LONG / SHORT
-"""Three times what a linear pattern takes, and less than half of what a quadratic one does."""
+"""Three times the ratio of a linear pattern, and less than half that of a quadratic one."""
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """The processor's time for some work, the better of two."""
+    """Return the CPU time of some work, the better of two runs."""
     times = []
     for _ in range(2):
         start = time.process_time()
@@ -36,7 +36,7 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def ratio(work: Callable[[str], object], shape: str) -> float:
-    """How much longer a long text of a shape takes; a short one counts as half a millisecond or more."""
+    """Return the time for a long text of a shape, divided by that for a short one (at least 0.5 ms)."""
     short, long = ((shape * length)[:length] for length in (SHORT, LONG))
     return seconds(lambda: work(long)) / max(5e-4, seconds(lambda: work(short)))
 
@@ -48,6 +48,6 @@ def test_text_is_normalized_in_linear_time(language: str) -> None:
 
 
 def test_text_is_cut_in_linear_time() -> None:
-    """A fragment has a largest length, within which each character may look at all others."""
+    """Within a fragment of maximum length, each character may look at all others."""
     ratios = {shape: ratio(lambda text: Fragmenter("de", max_chars=40).push(text), shape) for shape in SHAPES}
     assert {shape: each for shape, each in ratios.items() if each > MAX_RATIO} == {}

@@ -1,9 +1,9 @@
-"""What agents write, as a person reads it aloud: two labelled lists, through the fragments that are spoken.
+"""Texts of agents and their spoken form: two labelled lists, tested through the spoken fragments.
 
-`spoken_kinds.tsv` has the kinds that once went wrong, each with its siblings; all of them are right to the
-comma. `spoken.tsv` has 300 sentences of agents, 100 a language, labelled before any code ran on them. In each
-language the odd rows were looked at while the rules were made. The even ones were held out: 145 of 150 were
-right before anybody had seen which ones failed; those five kinds were mended afterwards.
+`spoken_kinds.tsv` has the kinds that once failed, each with related ones; all are right, commas included.
+`spoken.tsv` has 300 sentences of agents, 100 a language, labelled before any code ran on them. In each
+language the odd rows were read while the rules were written. The even rows were held out: 145 of 150 were
+right before the failures were inspected; those five kinds were fixed afterwards.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def test_nearly_all_sentences_of_agents_are_read_as_labelled(language: str) -> N
 
 @st.composite
 def cut_texts(draw: st.DrawFn) -> tuple[str, str, tuple[int, ...]]:
-    """One or more texts of a language joined, and where the stream is cut."""
+    """Draw one or more joined texts of a language, and the indexes at which the stream is cut."""
     language = draw(st.sampled_from(LANGUAGES))
     rows = [row for row in KINDS + SENTENCES if row.language == language]
     chosen = draw(st.lists(st.sampled_from(rows), min_size=1, max_size=3))
@@ -89,7 +89,7 @@ def test_played_text_grows_word_by_word(
 
 
 def begins_word(text: str, at: int, language: str) -> bool:
-    """Whether a fragment begins here without a blank before it, as in "Great!Your"."""
+    """Return True if a fragment begins here with no space before it, as in "Great!Your"."""
     position, starts = 0, set()
     for fragment in fragments_of(text, language):
         starts.add(position)

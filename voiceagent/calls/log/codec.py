@@ -267,8 +267,8 @@ _FIELDS: dict[type[Any], dict[str, tuple[Any, Field[Any]]]] = {}
 
 
 def _fields(kind: type[Any]) -> dict[str, tuple[Any, Field[Any]]]:
-    """The fields of a dataclass, each with its type, but for those marked as not to be logged: secrets. Some
-    are marked as logged only where they are set, as nearly all values have none ("if_set").
+    """Return the fields of a dataclass with their types. Fields marked as secret are left out. Fields marked
+    "if_set" are logged only if set, because nearly all values have none.
     """
     if kind not in _FIELDS:
         hints = get_type_hints(kind)

@@ -30,7 +30,7 @@ REQUESTS = {
     "ItemDeleted": "conversation.item.delete",
     "ItemTruncated": "conversation.item.truncate",
 }
-"""Events of a log that change a call for a client, by the names that they have in the protocol."""
+"""Logged events by which a client changes a call, and their names in the protocol."""
 
 
 class Timeline:
@@ -162,10 +162,10 @@ class Timeline:
                 self._parts.event(event, moment)
 
     def _request(self, event: Json, clock_s: float) -> None:
-        """Note what a client asked for. Logs from before there were sidebands name none."""
+        """Record a client's request. Logs older than sidebands name no sideband."""
         self._started = self._started or event["type"] == "CallStarted"
         name, sideband = REQUESTS.get(event["type"]), event.get("sideband", 0)
-        # before that, the transport of the call's own client prepares it
+        # before the start, requests come from the transport of the call's own client
         if name is not None and (self._started or sideband):
             self._requests.append((clock_s, {"request": name, "sideband": sideband}))
 

@@ -43,8 +43,8 @@ class Prompts:
         unfinished: CallerTurn | None = None,
         planned: PlannedWords | None = None,
     ) -> Generation:
-        """Return what the LLM is to generate for a response. unfinished: the turn that a preemptive one
-        answers. planned: words that count as played.
+        """Return the LLM request for a response. unfinished: the turn that a preemptive response answers.
+        planned: words that count as played.
         """
         if unfinished is not None:
             items = self._told_to(unfinished, unfinished.text)

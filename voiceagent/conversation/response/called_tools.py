@@ -24,8 +24,8 @@ class CalledTools:
         self._running = running
 
     def take(self, response: Response, calls: Sequence[ToolCall], settings: CallSettings) -> list[Command]:
-        """Take in what a response called, in this order. Calls of a response that may make none are dropped:
-        no prompt could tell what became of them.
+        """Process the calls of a response, in order. Calls of a response that must make none are dropped,
+        because no prompt could report their results.
         """
         commands: list[Command] = []
         if response.wanted.in_conversation and self._running.rounds_are_spent(response.response_id):

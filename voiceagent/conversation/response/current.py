@@ -1,4 +1,4 @@
-"""The responses of a conversation: the one that its client knows of, and one that is preemptive."""
+"""The responses of a conversation: the active one and a preemptive one."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ REMEMBERED_SOUNDS = 16
 
 
 class CurrentResponse:
-    """Owns the responses in progress. What it does returns the commands that follow.
+    """Owner of the responses in progress. Its methods return the commands that follow.
 
-    active: the response that the client knows of. preemptive: one that no client knows of yet, made in a
-    pause of the caller, or about results of tools while the active one is played. rate_hz: rate of the
-    synthesizer's sound. sounds: what is known of the sound of spoken items, by id. What comes late from a
-    dead response is ignored. tools: those that the agent has called.
+    active: the response that the client knows. preemptive: a response unknown to the client, started in a
+    pause of the caller, or about tool results while the active one is played. rate_hz: of the synthesizer's
+    audio. sounds: playback state of spoken items, by id. tools: calls of the agent. Late output of a
+    cancelled response is ignored.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class CurrentResponse:
 
     @property
     def none(self) -> bool:
-        """Whether there is no response, not even a preemptive one."""
+        """True if there is no response, not even a preemptive one."""
         return self.active is None and self.preemptive is None
 
     @property
     def planned_words(self) -> PlannedWords | None:
-        """The words of the active response as the history will have them if it is not cut; None where they
-        are not known yet, or it is being cut.
+        """The words of the active response as the history will hold them if playback is not cut. None if they
+        are not known yet, or if the response is being cut.
         """
         response = self.active
         text = None if response is None else response.whole_text
@@ -111,7 +111,7 @@ class CurrentResponse:
         return [do.HurryResponse(response.response_id)] if response is not None and awaited else []
 
     def release(self, settings: CallSettings) -> list[Command]:
-        """What the preemptive response was made for has come true: it is the response now."""
+        """Make the preemptive response the active one: its assumption came true."""
         response = self.preemptive
         if response is None or not isinstance(response.phase, Preemptive):
             return []
@@ -123,7 +123,7 @@ class CurrentResponse:
         return commands
 
     def cancel_preemptive(self) -> list[Command]:
-        """Drop the preemptive response, if there is one: no client knows of it."""
+        """Drop the preemptive response, if any, without notification: no client knows it."""
         response, self.preemptive = self.preemptive, None
         return [] if response is None else [do.CancelResponse(response.response_id)]
 
@@ -161,7 +161,7 @@ class CurrentResponse:
             return []
         if false_end:
             response.played.disregard()
-        # one about results was made as if all words of this one were played
+        # a response about results assumed that all words of this one are played
         cancel = [*self.cancel_preemptive(), do.CancelResponse(response.response_id)]
         stopping = Stopping(response.phase.result, reason, played_s, response.end_notified)
         if not response.spoken:
@@ -215,7 +215,7 @@ class CurrentResponse:
         response_id = response.response_id
         match event:
             case ev.FragmentReady(fragment=fragment) if self._is_blank_start(response, fragment):
-                pass  # models write a line break before a call: that is no message
+                pass  # models write a line break before a call; it is no message
             case ev.FragmentReady(fragment=fragment):
                 previous = self._join_history(response)
                 response.played.begin(fragment)
@@ -242,7 +242,7 @@ class CurrentResponse:
             # not earlier: a response that is cut before its first words leaves no empty message
             response.joined = True
             item = MessageItem(response.item_id, "assistant", "", response.spoken, "in_progress")
-            # words and calls of one response are one message of the chat, its words first
+            # words and calls of one response are one chat message, words first
             before_id = "" if self._history.as_logged else response.first_call_id
             self._history.insert_before(item, before_id)
         return self._history.previous_id(response.item_id) if response.item_id in self._history else None
@@ -319,7 +319,7 @@ def _ended(response: Response, result: Result, cut: Stopping | None = None) -> n
     status: notify.ResponseStatus = "completed"
     reason = ""
     if result.refused:
-        status, reason = "incomplete", "content_filter"  # OpenAI's words for it
+        status, reason = "incomplete", "content_filter"  # OpenAI's terms for it
     elif result.failure:
         status, reason = "failed", result.failure
     elif cut is not None:

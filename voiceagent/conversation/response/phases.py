@@ -32,8 +32,8 @@ MadeEvent = (
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How the making went. finish_reason: None while it goes on; failure: what broke, "" for nothing;
-    refused: a filter did. opaque: what goes back to the LLM's server with the words.
+    """Outcome of the generation. finish_reason: None while it runs. failure: the stage that failed, "" for
+    none. refused: a filter refused the answer. opaque: data of the LLM server to return with its words.
     """
 
     finish_reason: FinishReason | None = None
@@ -105,10 +105,10 @@ Phase = Preemptive | Generating | Playing | Sent | Stopping | Over
 class Response:
     """One response, from its request until it is played or cut.
 
-    `CurrentResponse` changes it. start: how it was begun. wanted: by what request. joined: it has become an
-    item of the history. called_tools: it called tools. first_call_id: the item of its first call, before
-    which its words stand; "" for none. refused_calls: it called tools though it may not, and the calls were
-    dropped. written: all its words, once the LLM has written them; None before.
+    `CurrentResponse` changes it. start: the command that started it. wanted: the request for it. joined: it
+    is an item of the history. called_tools: it called tools. first_call_id: the item of its first call, which
+    its words precede; "" for none. refused_calls: it made calls although it must make none, and they were
+    dropped. written: its full text once the LLM has finished it, None before.
     """
 
     start: StartResponse
@@ -139,7 +139,7 @@ class Response:
 
     @property
     def whole_text(self) -> str | None:
-        """All words that it says if it is not cut; None while the LLM may add to them."""
+        """The full text that is spoken if the response is not cut; None while the LLM may add to it."""
         match self.phase:
             case Playing() | Sent():
                 return self.played.text

@@ -46,7 +46,7 @@ class Caller:
         self.last: CallerTurn | None = None
         self.dictation: tuple[int, ...] | None = None
         self.levels = Levels()
-        self._committed_to_s = 0.0  # where the sound of the newest item ends
+        self._committed_to_s = 0.0  # end of the newest item's sound
 
     @property
     def silent(self) -> bool:
@@ -62,12 +62,12 @@ class Caller:
     def start(
         self, at_s: float, padding_s: float, respond: bool, resumes: CallerTurn | None
     ) -> tuple[CallerTurn, Command]:
-        """A turn begins; it is recognized from the start, whether or not it comes to anything. padding_s: how
-        much of the sound before it is recognized too.
+        """Start a turn and its recognition, even if it may turn out to be none. padding_s: length of the
+        sound before the turn that is recognized too.
         """
         # the half of a number that came first has used it up
         dictation = self.dictation if resumes is None else resumes.dictation
-        # no two items may share a sample: a word would be recognized twice, or half of it as another
+        # items must not share samples: a word would be recognized twice, or in part
         taken_to_s = max([self._committed_to_s, *(ended.sound_end_s for ended in self.awaiting)])
         turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes, dictation)
         if taken_to_s > at_s - padding_s:
@@ -100,8 +100,8 @@ class Caller:
         level_db: float | None = None,
         sound_end_s: float | None = None,
     ) -> list[Command]:
-        """The turn is over; its words may still be on their way. level_db: of its voice, if known.
-        sound_end_s: as `Ended` has it.
+        """End the turn; its transcript may still be pending. level_db: level of its voice, if known.
+        sound_end_s: see `Ended`.
         """
         turn.level_db = level_db
         # the pause before the end has asked for the words already
@@ -135,7 +135,7 @@ class Caller:
         ]
 
     def await_words(self, item: MessageItem, seconds: float) -> None:
-        """Take so much sound of an item that the client created for a turn that waits for its words."""
+        """Create a turn for an item of the client, with this much sound, that waits for its transcript."""
         ended = CallerTurn(item.item_id, 0.0, respond=False, phase=Ended(seconds))
         ended.typed = item.text
         ended.standing, ended.recognized = Standing.COMMITTED, Recognized(flushes=1)

@@ -27,8 +27,8 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The turn is over; at_s: the last voiced sample. sound_end_s: where the sound of its item ends, the
-    silence that ended the turn included; None where that silence is not part of it.
+    """The end of a turn. at_s: last voiced sample. sound_end_s: end of the item's sound, including the
+    silence that ended the turn; None if that silence is not part of it.
     """
 
     at_s: float
@@ -81,15 +81,15 @@ class Recognized:
 
 @dataclass(slots=True)
 class CallerTurn:
-    """One turn of the caller, from its first voiced sample until its words are settled. `Caller` changes it.
+    """One turn of the caller, from its first voiced sample until its final transcript. `Caller` changes it.
 
-    respond: a response is wanted when it is over. resumes: the turn that it goes on with, which was answered
-    too early. dictation: how many digits a number may have that is dictated, empty for a name or the like,
-    None where nothing is. not_before_s: as `StartRecognition` has it. typed: the text before the sound, of an
-    item that the client created. notified: the stable words that the client knows. own_pauses_s: the pauses
-    after which the caller went on, in seconds. length, nearness: over the agent, what the voice is by its
-    length, and whose it is by its loudness. level_db: decibels of full scale, of the voice as a whole once it
-    is over; before that, over the agent, of its loudest window; None where not known.
+    respond: its end requests a response. resumes: the earlier turn that it continues, which was answered too
+    early. dictation: digits that a dictated number may have, empty for a name or the like, None without
+    dictation. not_before_s: see `StartRecognition`. typed: text before the sound, of an item that the client
+    created. notified: stable words sent to the client. own_pauses_s: pauses after which the caller went on,
+    in seconds. length, nearness: for a voice over the agent, its kind by length and its speaker by loudness.
+    level_db: level in dBFS, None if unknown: of the whole voice once the turn is over; before that, over the
+    agent, of its loudest window.
     """
 
     item_id: str
@@ -159,7 +159,7 @@ class CallerTurn:
 
     @property
     def sound_end_s(self) -> float:
-        """Where the sound of its item ends; while it goes on, when it began."""
+        """The end of its item's sound; while the turn goes on, its beginning."""
         if isinstance(self.phase, Ended) and self.phase.sound_end_s is not None:
             return self.phase.sound_end_s
         return self.end_s

@@ -60,8 +60,8 @@ def with_arguments(tool: ListedTool, given: Mapping[str, Any], fixed: Mapping[st
 
 
 def as_text(content: Sequence[Mapping[str, Any]], structured: Any, max_characters: int) -> str:
-    """Return a result as the model reads it: its text, then its structured content where the text does not
-    hold it. content: MCP's content blocks, as JSON has them.
+    """Return a result as text for the model: its text, then its structured content if the text does not hold
+    it. content: MCP's content blocks, as JSON.
     """
     parts = [part for part in map(_part, content) if part]
     if structured is not None and not _holds(parts, structured):
@@ -70,8 +70,8 @@ def as_text(content: Sequence[Mapping[str, Any]], structured: Any, max_character
 
 
 def _holds(parts: Sequence[str], structured: Any) -> bool:
-    """Whether texts say what the structured content does: one of them or all together as JSON, or as SDKs
-    write what is no object, whose structured content is `{"result": ...}`.
+    """Return True if the texts, one of them or all together, hold the structured content as JSON. SDKs wrap
+    values that are no object as `{"result": ...}`.
     """
     told = [_value(part) for part in parts]
     wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
@@ -80,7 +80,7 @@ def _holds(parts: Sequence[str], structured: Any) -> bool:
 
 
 def _value(text: str) -> Any:
-    """Return what a text says as JSON, or the text itself where it is none."""
+    """Return a text parsed as JSON, or the text itself if it is none."""
     try:
         return from_json(text)
     except ValueError:

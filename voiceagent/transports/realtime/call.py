@@ -19,11 +19,11 @@ from voiceagent.transports.realtime.protocol.session_settings import merge_given
 
 
 class RealtimeCall:
-    """One call in the protocol: the `Handler` of its connection.
+    """One call in the Realtime protocol: the `Handler` of its connection.
 
-    session: fields of the session that it begins with. sound_apart: sound has a path of its own, in formats
-    of its own, and does not come in events. limits: what one event may be. defaults: what null sets a field
-    back to, where that is not what the call has now.
+    session: fields of the session that it begins with. sound_apart: sound is transported outside the events,
+    in its own formats. limits: of one event. defaults: values that null restores, if other than the call's
+    present settings.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class RealtimeCall:
         self._greet = True
 
     def prepare(self) -> None:
-        """Put in force what the session that was given beforehand changes; a second call does nothing."""
+        """Apply the session that was given in advance. A second call does nothing."""
         session, self._session = self._session, {}
         if session:
             try:
@@ -74,8 +74,8 @@ class RealtimeCall:
             self._drop(overflow)
 
     def hear(self, samples: Samples, made: bool = False) -> None:
-        """Take sound that came apart from the events, int16 mono at the rate of the input format. made: as
-        `Call.hear` has it.
+        """Push sound that came outside the events, int16 mono at the rate of the input format. made: see
+        `Call.hear`.
         """
         try:
             self._call.hear(samples, made)

@@ -83,15 +83,15 @@ def to_object(text: str | bytes, name: str, limits: EventLimits) -> dict[str, An
 
 
 def under_realtime(routes: list[Route], admission: Admission) -> Mount:
-    """Return what is served under `/v1/realtime/`. Pages of other sites may ask where they may call."""
+    """Return the routes under `/v1/realtime/`. Pages of other sites may use them if they may make calls."""
     app = Router(routes, default=unknown_path(routes))
     return Mount(_PATH, app, middleware=[_cross_origin(admission)])
 
 
 def under_v1(routes: list[Route], admission: Admission) -> Mount:
-    """Return what answers for all other paths under `/v1`: OpenAI's API has more than this server.
+    """Return the app for all other paths under `/v1`: OpenAI's API has more paths than this server.
 
-    routes: those of `under_realtime`.
+    routes: the routes of `under_realtime`.
     """
     return Mount("/v1", unknown_path(routes), middleware=[_cross_origin(admission)])
 
@@ -108,7 +108,7 @@ def _cross_origin(admission: Admission) -> Middleware:
 
 
 def unknown_path(routes: list[Route]) -> ASGIApp:
-    """Return an application that refuses what it is asked for, and says what there is."""
+    """Return an app that answers unknown paths with an error that names the known ones."""
     there = ", ".join(f"{method} {_PATH}{route.path}" for route in routes for method in route.methods or ())
 
     async def refuse(scope: Scope, receive: Receive, send: Send) -> None:
@@ -131,10 +131,10 @@ def _is_offer(scope: Scope) -> bool:
 
 
 class SingleSlashes:
-    """Middleware: paths of the API mean the same with several slashes as with one.
+    """Middleware: treats repeated slashes in the API's paths as one.
 
-    Clients join a base URL that ends in a slash and a path that begins with one. Other paths stay as they
-    are: phone providers sign the URL that they ask for.
+    Some clients join a base URL that ends in a slash with a path that begins with one. Other paths are not
+    changed, because phone providers sign the requested URL.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -151,8 +151,8 @@ class SingleSlashes:
 
 
 def wants_transcription(query: Mapping[str, str], session: Mapping[str, Any]) -> bool:
-    """Return whether a call is to be one that only transcribes, by the query of its request or by the session
-    that it begins with. Raises RequestError.
+    """Return True if a call is to transcribe only, by its request's query or by its first session. Raises
+    RequestError.
     """
     intent = query.get("intent", "conversation")
     if intent not in ("conversation", "transcription"):
@@ -164,7 +164,7 @@ def wants_transcription(query: Mapping[str, str], session: Mapping[str, Any]) ->
 async def deny(
     websocket: WebSocket, status: int, code: str, message: str, headers: dict[str, str] | None = None
 ) -> None:
-    """Refuse a handshake, in the words of the protocol."""
+    """Refuse a handshake with an error of the protocol."""
     refusal = _refusal(status, code, message)
     refusal.headers.update(headers or {})
     await websocket.send_denial_response(refusal)

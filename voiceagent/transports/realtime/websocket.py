@@ -1,9 +1,9 @@
 """`/v1/realtime`: a call over a WebSocket, in the OpenAI Realtime protocol.
 
-Query: `model`; `intent=transcription` for a call that only transcribes; `call_id` for a sideband of a call
-that goes on (see `sidebands/`). A key comes as `Authorization: Bearer` or as subprotocol
-`openai-insecure-api-key.<key>`; the subprotocol `realtime` is answered where it is offered. A message that is
-too long never comes here: uvicorn closes with code 1009 (`ws_max_size`).
+Query: `model`; `intent=transcription` for a call that only transcribes; `call_id` for a sideband of a running
+call (see `sidebands/`). The key is in `Authorization: Bearer` or in the subprotocol
+`openai-insecure-api-key.<key>`. The subprotocol `realtime` is accepted if offered. Messages that are too long
+never arrive here: uvicorn closes with code 1009 (`ws_max_size`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ BETA_CLOSE_CODE = 4000
 
 
 class WebSocketClient:
-    """The remote of a call as the session sees it: encodes and queues.
+    """A call's remote for the session: encodes and queues.
 
-    max_call_s: how long the call may be.
+    max_call_s: maximum length of the call.
     """
 
     def __init__(self, call_id: str, max_call_s: float) -> None:
@@ -65,7 +65,9 @@ class WebSocketClient:
 
 
 class RealtimeEndpoint:
-    """Serves calls. limits: what each may take. sidebands: serves connections to calls that go on."""
+    """Endpoint of calls over WebSockets. limits: of each call. sidebands: serves connections to running
+    calls.
+    """
 
     def __init__(
         self,
@@ -118,13 +120,15 @@ class RealtimeEndpoint:
 
 
 def asks_for_beta(websocket: WebSocket) -> bool:
-    """Return whether the handshake asks for the beta, by header or by subprotocol."""
+    """Return True if the handshake asks for the beta API, by header or by subprotocol."""
     asked = websocket.headers.get("openai-beta", "").split(",")
     return BETA_HEADER in map(str.strip, asked) or BETA_SUBPROTOCOL in websocket.scope["subprotocols"]
 
 
 async def refuse_beta(websocket: WebSocket) -> None:
-    """Send an `error` event and close the connection, as OpenAI does: browsers show no refused handshake."""
+    """Send an `error` event and close the connection, as OpenAI does. (Browsers do not show refused
+    handshakes.)
+    """
     offered = websocket.scope["subprotocols"]
     await websocket.accept("realtime" if "realtime" in offered else None)
     message = (

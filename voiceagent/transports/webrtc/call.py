@@ -136,7 +136,7 @@ class WebRtcCall:
 
     async def run(self) -> None:
         """Carry the call to its end, and end it."""
-        # before the caller is connected: a sideband may change the session until then
+        # before the caller connects: until then a sideband may change the session
         self._realtime.prepare()
         try:
             await self._connection.run(self._realtime, self._follow_reports())

@@ -20,10 +20,10 @@ _FRAME_S = 0.02
 
 
 class WebRtcClient:
-    """The remote of a call as the session sees it: events to the data channel, sound to the line.
+    """A call's remote for the session: sends events to the data channel and sound to the line.
 
-    max_call_s: how long the call may be. played: called once a response with the seconds of it that are
-    played by now; set when the call is there.
+    max_call_s: maximum length of the call. played: called once a response with the seconds of it that have
+    been played; set as soon as the call exists.
     """
 
     def __init__(self, call_id: str, max_call_s: float) -> None:

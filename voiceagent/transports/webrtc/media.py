@@ -60,11 +60,11 @@ class AgentVoice:
 
 
 class CallerAudio:
-    """The caller's sound: from packets as they come to samples in order, at `CALLER_HZ`. hear_gap: takes what
-    stands for packets that did not come; by default `hear` does.
+    """The caller's sound: converts packets as they arrive to samples in order, at `CALLER_HZ`. hear_gap:
+    receives filler for lost packets; `hear` by default.
 
-    It does the work of aiortc's jitter buffer and decoder: that buffer stalls for 280 ms at a lost packet and
-    keeps the delay, and the decoder knows one rate, and not how to conceal a gap.
+    Replaces aiortc's jitter buffer and decoder. That buffer stalls for 280 ms at a lost packet and keeps the
+    delay; the decoder has one rate and cannot conceal a gap.
     """
 
     def __init__(

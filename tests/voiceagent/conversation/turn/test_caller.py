@@ -118,7 +118,7 @@ UNANSWERED = call_settings(turn_detection=turn_detection(create_response=False))
 
 
 def limits_of(commands: list[do.Command]) -> tuple[float, float]:
-    """How far back the padding of a turn may go: for the recognizer, and as the client is notified."""
+    """Return the limits of a turn's padding: for the recognizer, and in the client's notification."""
     (recognize,) = of(do.StartRecognition, commands)
     (started,) = of(notify.NotifySpeechStarted, commands)
     return recognize.not_before_s, started.not_before_s

@@ -1,4 +1,4 @@
-"""Sidebands over a real WebSocket, of calls that are scripted."""
+"""Sidebands over a real WebSocket, with scripted calls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ APPEND = {"type": "input_audio_buffer.append", "audio": "AAAAAAAA"}
 
 @asynccontextmanager
 async def with_sideband() -> AsyncIterator[tuple[RealtimeServer, ClientConnection, ClientConnection]]:
-    """A server, the call's own client and a sideband, both in a session."""
+    """Yield a server, the call's own client and a sideband, both with a session."""
     async with serving() as server, connect(server.url) as own:
         await own.recv()
         async with connect(f"{server.url}?call_id={server.call.call_id}") as sideband:

@@ -148,7 +148,7 @@ async def test_a_call_transcribes_by_its_intent_or_by_its_secret(given: str) -> 
         headers = {"authorization": f"Bearer {key}"}
         async with connect(f"{server.url}{query}", additional_headers=headers) as websocket:
             session = json.loads(await websocket.recv())["session"]
-            if given == "secret":  # the session of the secret is put in force before the call begins
+            if given == "secret":  # the secret's session is applied before the call begins
                 session = json.loads(await websocket.recv())["session"]
         assert session["type"] == "transcription"
 

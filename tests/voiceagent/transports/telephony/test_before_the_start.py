@@ -1,4 +1,4 @@
-"""What a provider sends before it says which call it is: it does not end the connection."""
+"""Messages that a provider sends before it identifies the call do not end the connection."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ async def test_what_is_lost_is_concealed_so_that_no_time_is_missing() -> None:
 
 
 async def test_what_stands_for_a_gap_is_told_from_what_came() -> None:
-    """The call may have put silence in for it already."""
+    """The call may have inserted silence for the gap already."""
     heard: list[Samples] = []
     gaps: list[Samples] = []
     audio = CallerAudio(heard.append, Clock(), gaps.append)

@@ -146,7 +146,7 @@ class CallTrace:
         if command.beside:
             self._begins_beside(command)
             return
-        if not command.preemptive:  # one of those may be made while another response is played
+        if not command.preemptive:  # a preemptive response may start while another one is played
             self._end_late_responses()
         turn = self._turn_of(command.response_id, command.turn_id)
         request = None if command.say else command.request
@@ -243,7 +243,7 @@ class CallTrace:
             self._turn_spans.add_turn(response.turn)
 
     def _end_late_responses(self, besides: str = "") -> None:
-        """End all of the conversation, except one: only one can be played."""
+        """End all responses of the conversation except one: only one can be played."""
         late = [key for key, one in self._responses.items() if not one.beside and key != besides]
         for response_id in late:
             self._end_late_response(response_id)

@@ -230,7 +230,7 @@ def _event_model(document: dict[str, Any], settings: CallSettings) -> type[wire.
 
 
 def _check_image(item: WireItem, param: str, settings: CallSettings) -> None:
-    """Raise RequestError for a picture where the LLM sees none."""
+    """Raise RequestError for a picture if the LLM sees none."""
     index = first_image(item)
     if index is not None and not settings.sees_images:
         place = f"{param}.content[{index}]"
@@ -242,8 +242,8 @@ def _check_image(item: WireItem, param: str, settings: CallSettings) -> None:
 
 
 def _item_sound(item: WireItem, settings: CallSettings) -> Samples:
-    """Return the sound of a created item that is to be recognized, [n] at 16 kHz. Raises RequestError."""
-    # sound that does not come in events has a rate of its own, which the API does not know
+    """Return the sound of a created item for recognition, [n] at 16 kHz. Raises RequestError."""
+    # sound outside the events has its own rate, which the API does not know
     audio_format = FORMATS[show_format(settings.input_format)["type"]]
     pieces = [
         _sound(audio, f"item.content[{index}].audio", audio_format)
@@ -264,7 +264,7 @@ def _append(audio: object, settings: CallSettings) -> AudioAppended:
 
 
 def _sound(audio: str, param: str, audio_format: AudioFormat) -> Samples:
-    """Return the samples of base64 text. Raises RequestError."""
+    """Return the samples of a base64 text. Raises RequestError."""
     try:
         return decode_sound(from_base64(audio), audio_format)
     except Base64Error as error:

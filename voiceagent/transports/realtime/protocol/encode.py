@@ -35,10 +35,10 @@ _UNKNOWN = CallSettings(instructions="", temperature=0.0, turn_detection=None)
 
 @dataclass(slots=True)
 class Encoder:
-    """Encodes the events of one call. Pure: the same notifications give the same events.
+    """Encoder of the events of one call. Pure: the same notifications give the same events.
 
-    settings: those that the client was last notified of, from `session.created` on. expires_at: when the call
-    ends at the latest, Unix seconds.
+    settings: the last ones sent to the client, from `session.created` on. expires_at: latest end of the call,
+    in Unix seconds.
     """
 
     session_id: str

@@ -89,9 +89,9 @@ def shorten(value: object) -> str:
 
 
 PAYLOADS = frozenset({"audio", "image_url"})
-"""Fields with sound or a picture, which no error repeats."""
+"""Fields with sound or a picture. Errors do not repeat their values."""
 _SHOWN = 20
-"""Values of a list or an object that are looked at: no error shows more."""
+"""Maximum number of values that an error shows of a list or an object."""
 
 
 def _without_payload(value: object) -> object:

@@ -46,7 +46,7 @@ class OutputText(_TextPart):
 
 
 class _SoundPart(Wire):
-    """Sound that was said elsewhere."""
+    """Sound that was spoken outside this call."""
 
     audio: str | None = None
     transcript: str | None = None
@@ -77,12 +77,12 @@ class InputImage(Wire):
 
     @property
     def words(self) -> str:
-        """Nothing: it has none."""
+        """The words of a picture: none."""
         return ""
 
 
 class OutputAudio(_SoundPart):
-    """Words that the assistant spoke. The agent's sound is not recognized: its words must come with it."""
+    """Words that the assistant spoke. A transcript is required: the agent's sound is not recognized."""
 
     type: Literal["output_audio"]
 
@@ -192,18 +192,18 @@ def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
 
 
 def is_without_words(part: object) -> bool:
-    """Return whether a part of a message is a picture, or sound without words."""
+    """Return True if a part of a message is a picture, or sound without a transcript."""
     return isinstance(part, InputImage) or (isinstance(part, InputAudio) and part.transcript is None)
 
 
 def first_image(wire: WireItem) -> int | None:
-    """Return the index of the first part of a message that is a picture, None where none is."""
+    """Return the index of a message's first picture, None if it has none."""
     parts = enumerate(wire.content) if isinstance(wire, UserMessage) else ()
     return next((index for index, part in parts if isinstance(part, InputImage)), None)
 
 
 def unrecognized_sound(wire: WireItem) -> Iterator[tuple[int, str]]:
-    """Yield the sound of a message that came without words, base64, with the index of its part."""
+    """Yield each sound of a message that has no transcript, in base64, with the index of its part."""
     if isinstance(wire, UserMessage):
         for index, part in enumerate(wire.content):
             if isinstance(part, InputAudio) and part.audio and part.transcript is None:
@@ -223,7 +223,7 @@ def from_item(item: Item) -> dict[str, Any]:
                 "arguments": call.arguments,
             }
         case ToolOutputItem(call_id=call_id, output=output):
-            # as OpenAI sends it: an output has no status
+            # as at OpenAI: an output has no status
             return {
                 "id": item.item_id,
                 "type": "function_call_output",
@@ -236,7 +236,7 @@ def from_item(item: Item) -> dict[str, Any]:
 
 
 def _mcp_body(item: McpItem) -> dict[str, Any]:
-    """Return the fields of an MCP item; the protocol gives these no status."""
+    """Return the fields of an MCP item. The protocol gives it no status."""
     match item:
         case McpListItem(server=server):
             return {
@@ -272,7 +272,7 @@ def _error(error: McpError) -> dict[str, Any]:
 
 
 def _content(item: MessageItem) -> list[dict[str, Any]]:
-    """Return the parts of a message. Neither sound nor pictures are sent back."""
+    """Return the parts of a message. Sound and pictures are not sent back."""
     images: list[dict[str, Any]] = [{"type": "input_image", "detail": "auto"} for _ in item.images]
     return images if images and not item.text and not item.spoken else [_part(item), *images]
 

@@ -12,7 +12,7 @@ from voiceagent.transports.realtime.protocol.errors import PAYLOADS, RequestErro
 
 APPEND = "input_audio_buffer.append"
 _FEW_COMMAS = 16
-"""More than stand in an append or in an item with sound, which, in base64, has none."""
+"""More commas than an append or an item with sound has; base64 has none."""
 
 
 def check_length(text: str | bytes, limits: EventLimits) -> None:
@@ -35,7 +35,7 @@ def check_size(text: str | bytes, name: str, limits: EventLimits) -> None:
 def check_event(document: dict[str, Any], text: str | bytes, limits: EventLimits) -> None:
     """Refuse an event, read from `text`, that is too much. Raises RequestError."""
     if document.get("type") != APPEND:
-        # sound and pictures have no other limit than the length of a message
+        # only the length of the message limits sound and pictures
         longest = limits.max_event_bytes
         if len(text) > longest and len(text) - sum(map(len, _payloads(document))) > longest:
             check_size(text, "the event", limits)

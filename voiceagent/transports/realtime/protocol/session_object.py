@@ -127,7 +127,7 @@ class AudioInput(Wire):
 
 
 class AudioOutput(Wire):
-    """`audio.output`. The voice is the server's: its name is only shown. speed: 1.0 is the voice's own."""
+    """`audio.output`. The server decides the voice; the name is only shown. speed: 1.0 is the voice's own."""
 
     format: Format | None = None
     voice: Voice = None

@@ -1,9 +1,9 @@
-"""The session object: a client's partial update of the settings, and the settings as the server shows them.
+"""The session object: a client's partial update of the settings, and the settings as shown to the client.
 
-A field that is left out keeps its value; null sets it back to what the server began the call with, except
-where the protocol gives null a meaning of its own (`turn_detection`, `transcription`, `noise_reduction`).
-Hints that change nothing here (the transcription's model, noise reduction, tracing, truncation, reasoning)
-are accepted and shown as they were sent, as clients compare what they asked for with what is shown.
+A missing field keeps its value. Null restores the value that the call began with, unless null has its own
+meaning in the protocol (`turn_detection`, `transcription`, `noise_reduction`). Hints without effect here (the
+transcription's model, noise reduction, tracing, truncation, reasoning) are accepted and shown as sent,
+because clients compare the session with their request.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ FORMATS = {
 TRANSCRIPTION, NOISE_REDUCTION = "audio.input.transcription", "audio.input.noise_reduction"
 VOICE = "audio.output.voice"
 SHOWN_IF_SENT = ("parallel_tool_calls", "reasoning")
-"""Fields of the session that OpenAI's server leaves out where a client has not set them."""
+"""Session fields that OpenAI's server omits unless the client has set them."""
 ECHOED = (TRANSCRIPTION, NOISE_REDUCTION, VOICE, "tracing", "truncation", *SHOWN_IF_SENT)
-"""Fields of the session that are shown as they were sent."""
+"""Session fields that are shown as they were sent."""
 _FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()} | {
     AudioFormat.PCM_16K: "audio/pcm"  # of sound that does not come in events; the API knows no such rate
 }
@@ -209,12 +209,12 @@ def _merge_detection(
 
 
 def voice_name(voice: str | dict[str, str] | None) -> str | None:
-    """Return the name of a voice that is given by name or as an object with its id."""
+    """Return the name of a voice, which is given by name or as an object with its id."""
     return voice["id"] if isinstance(voice, dict) else voice
 
 
 def echo(update: AnySession, echoed: dict[str, str]) -> dict[str, str]:
-    """Return `echoed` with what `update` sets that is only shown; what it sets to null is left out."""
+    """Return `echoed`, updated with the fields of `update` that are only shown. Null removes a field."""
     sent = update.model_dump(mode="json", exclude_unset=True)
     changed = dict(echoed)
     for path in ECHOED:
@@ -239,7 +239,7 @@ def _or(value: _Value | None, default: _Value) -> _Value:
 def show_session(session_id: str, settings: CallSettings, expires_at: int | None = None) -> dict[str, Any]:
     """Return the session object of `session.created` and `session.updated`.
 
-    expires_at: when the call ends at the latest, Unix seconds; 0 for a session that has not begun.
+    expires_at: latest end of the call, in Unix seconds; 0 for a session that has not begun.
     """
     echoed = {path: json.loads(value) for path, value in settings.echoed.items()}
     audio_input = {
@@ -283,16 +283,16 @@ def show_session(session_id: str, settings: CallSettings, expires_at: int | None
 
 
 def show_voice(settings: CallSettings) -> str | dict[str, str]:
-    """Return the voice as the client named it: by its name, or as an object with its id."""
+    """Return the voice as the client named it: by name, or as an object with its id."""
     sent = json.loads(settings.echoed.get(VOICE, "null"))
-    # an agent that took the call over may have brought a voice of its own
+    # an agent that took over the call may have its own voice
     return sent if voice_name(sent) == settings.voice else settings.voice
 
 
 def _show_transcription(settings: CallSettings, echoed: dict[str, Any]) -> dict[str, Any] | None:
     if not settings.transcribe:
         return None
-    # clients of other projects want a name: the server's recognizer transcribes, whatever model is named
+    # some clients require a name; the server's recognizer transcribes, whatever model is named
     unset = {"model": "voiceagent", "language": None, "prompt": None}
     return unset | {name: value for name, value in echoed.get(TRANSCRIPTION, {}).items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""Transcription sessions: their `session` object, the events they take, and what they show. Pure.
+"""Transcription sessions: their `session` object, the accepted events, and the fields shown. Pure.
 
 https://developers.openai.com/api/docs/guides/realtime-transcription
 """
@@ -13,7 +13,7 @@ from voiceagent.transports.realtime.protocol.errors import Wire
 from voiceagent.transports.realtime.protocol.session_object import AudioInput, Include, SessionObject
 
 LOGPROBS = "item.input_audio_transcription.logprobs"
-"""The value of `include` that asks for log probabilities."""
+"""Value of `include` that requests log probabilities."""
 EVENTS = (
     "session.update",
     "input_audio_buffer.append",
@@ -22,7 +22,7 @@ EVENTS = (
     "conversation.item.delete",
     "conversation.item.retrieve",
 )
-"""Client events of transcription sessions; all others need an LLM or a voice."""
+"""Client events accepted in transcription sessions; all others need an LLM or a voice."""
 _DETECTION = {
     "server_vad": ("type", "threshold", "prefix_padding_ms", "silence_duration_ms"),
     "semantic_vad": ("type", "eagerness"),
@@ -36,7 +36,7 @@ class TranscriptionAudio(Wire):
 
 
 class TranscriptionSession(Wire):
-    """`session` of a `session.update` that makes the session one that only transcribes."""
+    """`session` of a `session.update` that changes to a session that only transcribes."""
 
     type: Literal["transcription"]
     audio: TranscriptionAudio | None = None
@@ -49,7 +49,7 @@ AnySession = Annotated[SessionObject | TranscriptionSession, Field(discriminator
 def show_transcription(session_id: str, audio_input: dict[str, Any], logprobs: bool) -> dict[str, Any]:
     """Return the session object of `session.created` and `session.updated`.
 
-    audio_input: as a session with responses shows it.
+    audio_input: as shown in a session with responses.
     """
     detection = audio_input["turn_detection"]
     if detection is not None:
@@ -64,10 +64,10 @@ def show_transcription(session_id: str, audio_input: dict[str, Any], logprobs: b
 
 
 def logprobs_of(text: str, logprob: float | None) -> list[dict[str, Any]] | None:
-    """Return `logprobs` of a transcript, None where the recognizer has no probabilities.
+    """Return `logprobs` of a transcript, None if the recognizer has no probabilities.
 
-    logprob: the mean of the tokens' log probabilities. Recognizers tell no more than that, so that the
-    transcript stands as one token.
+    logprob: mean log probability of the tokens. Recognizers give no other, so the transcript is shown as one
+    token.
     """
     if logprob is None or not text:
         return None

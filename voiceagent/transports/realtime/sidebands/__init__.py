@@ -1,1 +1,1 @@
-"""Sidebands: second connections to calls that go on, for events without sound."""
+"""Sidebands: second connections to running calls, for events without sound."""

@@ -1,4 +1,4 @@
-"""`/v1/realtime?call_id=`: attaches a WebSocket to a call that goes on, whichever process has it."""
+"""`/v1/realtime?call_id=`: attaches a WebSocket to a running call of any process."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ log = structlog.get_logger()
 
 
 class Sidebands:
-    """Serves the sidebands of one process.
+    """Server side of the sidebands of one process.
 
-    find: returns a call of this process. elsewhere: attaches to a call of another one. limits: what each
-    sideband may take, and how many a call may have.
+    find: returns a call of this process. elsewhere: attaches to a call of another process. limits: of each
+    sideband, and the number of sidebands of a call.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class Sidebands:
         self._limits = limits
 
     def has(self, asked: CallAsked) -> bool:
-        """Return whether a call goes on here and the caller may control it."""
+        """Return True if a call runs here and the caller may control it."""
         found = self._find(asked.call_id) is not None
         return found and self._admission.may_control(asked)
 
     async def serve(self, websocket: WebSocket, caller: Admitted) -> None:
-        """One connection of an admitted caller, from its handshake to its end."""
+        """Serve one connection of an authenticated caller, from its handshake to its end."""
         asked = CallAsked(websocket.query_params["call_id"], caller.secret)
         wire = WebSocketWire(websocket, "realtime" if "realtime" in websocket.scope["subprotocols"] else None)
         if self._find(asked.call_id) is None:
@@ -69,7 +69,7 @@ class Sidebands:
     async def serve_stream(
         self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
-        """One sideband that another process has the connection of."""
+        """Serve one sideband whose connection is in another process."""
         attached = self._attach(asked)
         if isinstance(attached, Refused):
             yield attached
@@ -102,7 +102,7 @@ class Sidebands:
         return Sideband(asked.call_id, opened)
 
     async def _carry(self, wire: Wire[str], sideband: Sideband) -> None:
-        # a sideband may listen alone for as long as its call lasts: pings find out whether it is there
+        # a sideband may only listen until the call ends; pings detect whether it is connected
         idle_s = self._limits.max_call_s
         connection = Connection(wire, sideband.events.outbox, sideband, limits=self._limits, idle_s=idle_s)
         sideband.events.on_failure = connection.fail
@@ -117,7 +117,7 @@ class Sidebands:
         await connection.run(handler)
 
     async def _relay(self, websocket: WebSocket, wire: WebSocketWire, asked: CallAsked) -> None:
-        """Pass the messages of a connection on to the process that has the call, and its events back."""
+        """Relay a connection's messages to the process that has the call, and the events back."""
         accepted = asyncio.Event()
 
         async def messages() -> AsyncIterator[str | bytes]:

@@ -1,6 +1,6 @@
-"""Messages between the process that a sideband connects to and the process that has its call.
+"""Messages between a sideband's connection and its call in another process.
 
-Pure: they are pickled from one process to the other.
+Pure. The messages are pickled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Accepted(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The sideband is not attached. status: of HTTP. location: URL to connect to instead, "" for none."""
+    """The sideband is not attached. status: of HTTP. location: the URL to connect to instead, "" for none."""
 
     status: int
     code: str
@@ -27,7 +27,7 @@ class Refused(NamedTuple):
 
 
 class Closed(NamedTuple):
-    """The connection ends, with a WebSocket's close code."""
+    """The connection ends, with this WebSocket close code."""
 
     code: int
     reason: str
@@ -37,12 +37,12 @@ Relayed = Accepted | Refused | Closed | str
 """Values of a relayed sideband: first `Accepted` or `Refused`, then events, last `Closed`."""
 
 Relay = Callable[[CallAsked, AsyncIterator[str | bytes]], AsyncGenerator[Relayed, None]]
-"""Attaches to a call of another process; the iterator gives the client's messages."""
+"""Function that attaches to a call of another process; the iterator yields the client's messages."""
 
 
 def at_another_gateway(call_id: str, url: str) -> Refused:
-    """Return the refusal for a call that another gateway has: a redirect, which many clients follow, where
-    that gateway has a URL of its own.
+    """Return the refusal for a call of another gateway: a redirect, which many clients follow, if that
+    gateway has its own URL.
     """
     if not url:
         message = "another gateway has this call, and no URL of its own (cluster.gateway_url_env)"
@@ -52,7 +52,7 @@ def at_another_gateway(call_id: str, url: str) -> Refused:
 
 
 def not_found(call_id: str) -> Refused:
-    """Return the refusal for a call that does not exist, and for one that the caller may not control: a
-    caller must not learn which of the two it is.
+    """Return the refusal for an unknown call, or one that the caller may not control. Both look the same, so
+    that callers cannot learn which calls exist.
     """
     return Refused(404, "call_not_found", f"there is no call {shorten(call_id)}")

@@ -1,4 +1,4 @@
-"""One sideband: a call as its connection controls it, and its events on the way to it."""
+"""One sideband: its control of the call, and the events sent to it."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from voiceagent.transports.realtime.protocol.response import ServerEvent
 log = structlog.get_logger()
 
 LOGGED_PER_S = 10
-"""Requests of one sideband that are logged in the long run; four seconds' worth at once."""
+"""Logged requests of one sideband per second in the long run; bursts of up to four seconds' worth."""
 
 
 class SidebandEvents:
-    """Encodes the events of a call for one sideband, and queues them: a `SidebandClient`.
+    """Encoder and queue of a call's events for one sideband: a `SidebandClient`.
 
-    on_failure: ends the connection for the exception that is being handled.
+    on_failure: ends the connection because of the exception that is being handled.
     """
 
     def __init__(self, call_id: str) -> None:
@@ -44,9 +44,9 @@ class SidebandEvents:
         self._created = False
 
     def notify(self, notification: notify.Notification) -> None:
-        """Notify the client."""
+        """Send a notification to the client."""
         if isinstance(notification, notify.NotifySettings) and notification.created:
-            # attached before the call began: the client knows the session already
+            # attached before the call began: the client has the session already
             if self._created and notification.settings == self._encoder.settings:
                 return
             notification = replace(notification, created=not self._created)
@@ -55,7 +55,7 @@ class SidebandEvents:
             self._put(event)
 
     def report(self, turn: TurnReport) -> None:
-        """Report the stages of a turn."""
+        """Send the stages of a turn."""
         self._put(self._encoder.encode_report(turn))
 
     def sound_changed(self, change: SoundChange, response_id: str) -> None:
@@ -63,7 +63,7 @@ class SidebandEvents:
         self._put(self._encoder.encode_output_buffer(change, response_id))
 
     def fail(self) -> None:
-        """End the connection for the exception that is being handled."""
+        """End the connection because of the exception that is being handled."""
         self.on_failure()
 
     def _put(self, event: ServerEvent) -> None:
@@ -71,7 +71,7 @@ class SidebandEvents:
 
 
 class Sideband:
-    """A call as one sideband controls it: a `ControlledCall`. It is attached from the beginning.
+    """A call as one sideband controls it: a `ControlledCall`, attached on construction.
 
     defaults: the settings that the call was opened with.
     """
@@ -88,7 +88,7 @@ class Sideband:
 
     @property
     def settings(self) -> CallSettings:
-        """The settings now in force."""
+        """The settings in force."""
         return self._call.settings
 
     @property
@@ -97,14 +97,14 @@ class Sideband:
         return self._call.items
 
     def begin(self, greet: bool = True) -> None:
-        """The call begins, or has begun, with its own client."""
+        """Do nothing: the call begins with its own client."""
 
     def hear(self, samples: Samples, made: bool = False) -> None:
-        """Fail: the sound of the call comes from its own client."""
+        """Raise AssertionError: the sound of the call comes from its own client."""
         raise AssertionError("a sideband has no sound")
 
     def handle(self, request: ev.ClientRequest) -> None:
-        """Take a request. A response that is asked for before the caller is there waits for the caller."""
+        """Handle a request. A response requested before the caller connects is queued until then."""
         request = replace(request, sideband=self._number)
         if not isinstance(request, ev.ResponseRequested) or self._clients.begun:
             self._carry_out(request)
@@ -117,11 +117,11 @@ class Sideband:
             )
 
     def mcp_refusal(self, server: McpServer) -> str | None:
-        """Why the client may not name this MCP server; None where it may."""
+        """Return the reason why the client may not name this MCP server; None if it may."""
         return self._call.mcp_refusal(server)
 
     async def ended(self) -> str:
-        """Wait until the call has ended; returns what its sidebands are closed with."""
+        """Wait until the call has ended. Return the reason to close its sidebands with."""
         await self._call.ended()
         return "the call has ended"
 
@@ -133,7 +133,7 @@ class Sideband:
             self._log.info("sideband_detached", reason=reason)
 
     def _carry_out(self, request: ev.ClientRequest) -> None:
-        if not self._attached:  # it waited for the call to begin
+        if not self._attached:  # detached while the request was queued
             return
         if self._logged.spend(1, time.monotonic):
             name = type(request).__name__

@@ -1,4 +1,4 @@
-"""A stream between two processes as the wire of a sideband's connection."""
+"""A stream between two processes in the role of a sideband's WebSocket."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from voiceagent.transports.connection import Disconnected
 from voiceagent.transports.realtime.sidebands.messages import Closed, Relayed
 
 MAX_QUEUED = 16
-"""Events that wait for the stream; those behind them wait in the outbox, which is bounded."""
+"""Maximum number of events queued for the stream; more wait in the outbox, which is bounded."""
 
 
 class StreamWire:
-    """A `Wire`. messages: of the client, who has gone when they end."""
+    """A `Wire`. messages: from the client; their end means that the client has disconnected."""
 
     paces = True
 
@@ -22,34 +22,34 @@ class StreamWire:
         self._sent: asyncio.Queue[Relayed | None] = asyncio.Queue(MAX_QUEUED)
 
     async def sent(self) -> AsyncGenerator[Relayed, None]:
-        """Yield what is sent, until `end`."""
+        """Yield the sent values, until `end`."""
         while (value := await self._sent.get()) is not None:
             yield value
 
     async def end(self) -> None:
-        """Let `sent` end."""
+        """End `sent`."""
         await self._sent.put(None)
 
     async def open(self) -> None:
-        """It is open."""
+        """Do nothing: the stream is open."""
 
     async def receive(self) -> str | bytes:
-        """The client's next message."""
+        """Return the client's next message."""
         async for message in self._messages:
             return message
         raise Disconnected("the client left")
 
     async def send(self, message: str) -> None:
-        """Send an event; waits while the other process has too much that is not sent on."""
+        """Send an event. Waits while the queue to the other process is full."""
         await self._sent.put(message)
 
     def open_fast_path(self, take: Callable[[str | bytes], None]) -> Callable[[str], bool] | None:
-        """There is none."""
+        """Return None: there is no fast path."""
         return None
 
     def close_fast_path(self) -> None:
-        """There is none."""
+        """Do nothing: there is no fast path."""
 
     async def close(self, code: int, reason: str) -> None:
-        """Have the other process close the connection."""
+        """Make the other process close the connection."""
         await self._sent.put(Closed(code, reason))

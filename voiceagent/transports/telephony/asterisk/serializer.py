@@ -69,7 +69,7 @@ class AsteriskSerializer:
         self._json = False
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """What Asterisk says; nothing of what comes before MEDIA_START. Raises ProtocolError."""
+        """Return the event in a message, None for messages before MEDIA_START. Raises ProtocolError."""
         if isinstance(message, bytes):
             return None if self._format is None else Media(message)
         in_json = message.lstrip().startswith("{")

@@ -35,7 +35,7 @@ class AudioSocketSerializer:
         self._started = False
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """What Asterisk says; nothing of what comes before the call's UUID. Raises ProtocolError."""
+        """Return the event in a message, None for messages before the call's UUID. Raises ProtocolError."""
         assert isinstance(message, bytes)  # TCP has no text
         kind, body = message[0], message[HEAD_BYTES:]
         if kind == IDENTITY:

@@ -1,4 +1,4 @@
-"""The caller's sound as it arrives: put in order, its bytes in order. Pure."""
+"""Reorders the caller's incoming sound, packets and bytes. Pure."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class ConnectedMessage(TypedDict):
 
 
 _BEFORE_START = frozenset({"start", "stop", "error"})
-"""What means something before `start`; the rest is dropped, as providers' parts do not start in step."""
+"""Messages with a meaning before `start`. Others are dropped: providers' components do not start in step."""
 
 
 class JsonStream(ABC):
@@ -123,7 +123,7 @@ class JsonStream(ABC):
         self._media_head = ""  # a message with sound, up to the sound
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """What the provider says; nothing of what comes before `start` but its end. Raises ProtocolError."""
+        """Return the event in a message; None before `start`, except for an end. Raises ProtocolError."""
         said = read_text(self.messages, message)
         if isinstance(said, Unknown):
             return said
@@ -176,6 +176,6 @@ class JsonStream(ABC):
         return Media(sound, media.get("chunk"))
 
     def _of_stream(self, said: Mapping[str, object]) -> None:
-        """Raises ProtocolError where a message is not the stream's."""
+        """Raise ProtocolError if a message belongs to another stream."""
         if said.get(self.id_field) != self._stream_id:
             raise wrong(self.id_field, said.get(self.id_field), f"the stream's own, {self._stream_id}")

@@ -87,7 +87,9 @@ class VonageSerializer:
         self._format: AudioFormat | None = None
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """What Vonage says; nothing of what comes before its first message. Raises ProtocolError."""
+        """Return the event in a message, None for messages before Vonage's first one. Raises
+        ProtocolError.
+        """
         if isinstance(message, bytes):
             return None if self._format is None else Media(message)
         said = read_text(_MESSAGES, message)

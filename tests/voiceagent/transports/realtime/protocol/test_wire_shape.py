@@ -1,4 +1,4 @@
-"""The description of the wire that the tests hold events to is strict itself."""
+"""The description of wire shapes, which other tests check events against, is strict."""
 
 from __future__ import annotations
 
