@@ -38,7 +38,7 @@ class FaultyLlm:
     async def _stream(self, mode: Mode) -> AsyncGenerator[str, None]:
         for number, words in enumerate(WORDS):
             if number == 2 and mode == "half a stream":
-                return
+                raise ConnectionAbortedError("the stream breaks off")
             if number == 2 and mode == "stall":
                 await asyncio.sleep(3_600)
             if number == 2 and mode == "garbage":

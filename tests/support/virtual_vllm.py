@@ -213,7 +213,8 @@ class VirtualVllmLlm(VllmLlm):
         tokenizer = get_tokenizer(self.model)
         chat = _chat_tokens(tokenizer, config.model_config.max_model_len)
         running = RunningVllm(engine, chat, frozenset(tokenizer.all_special_tokens), CollectorRegistry())
-        self.process = SimpleNamespace(current=running)  # type: ignore[assignment]
+        process = SimpleNamespace(current=running, note_output=lambda: None)
+        self.process = process  # type: ignore[assignment]
         return engine
 
 

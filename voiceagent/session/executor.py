@@ -116,9 +116,7 @@ class CommandExecutor:
                 self.log_renamed(settings)
                 self._warn_of_speed(settings.speed)
             case do.Apologise(response_id, refused):
-                speaking = self._speaking
-                self._say(response_id, (refused and speaking.refusal) or speaking.apology)
-                self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
+                self._apologise(response_id, refused)
             case do.Fill(response_id):
                 if self._speaking.filler is not None:
                     self._say(response_id, self._speaking.filler)
@@ -133,6 +131,11 @@ class CommandExecutor:
                 self._execute_for_agent(command)
             case _:
                 self._notify(command)
+
+    def _apologise(self, response_id: str, refused: bool) -> None:
+        speaking = self._speaking
+        self._say(response_id, (refused and speaking.refusal) or speaking.apology)
+        self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
 
     def _warn_of_speed(self, speed: float) -> None:
         """Warn, once a call, that the voices have one speed."""

@@ -49,7 +49,7 @@ async def test_a_server_without_a_phone_line_is_told(tmp_path: Path) -> None:
     config = write_config(tmp_path)
     config.write_text(config.read_text().replace("[telephony.twilio]", "[telephony.plivo]"))
     async with served(config) as address:
-        with pytest.raises(CommandFailed, match=r"403.*it needs \[telephony\.twilio\]"):
+        with pytest.raises(CommandFailed, match=r"404.*it needs \[telephony\.twilio\]"):
             async with phone_call(f"http://{address}", ""):
                 pass
 

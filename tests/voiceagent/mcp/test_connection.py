@@ -197,7 +197,9 @@ async def test_a_programs_line_that_is_no_message_is_told_in_one(caplog: pytest.
 async def test_a_program_that_hangs_is_ended_and_started_again() -> None:
     async with connected(STDIO) as connection:
         assert await connection.call("order", {"what": "tea"}) == "1 ordered: tea"
-        (program,) = psutil.Process().children()
+        (program,) = [
+            child for child in psutil.Process().children() if "mcp_servers" in " ".join(child.cmdline())
+        ]
         program.suspend()
         connection._config = CONFIG.model_copy(update={"connect_s": 0.5})
         with pytest.raises(TimeoutError):

@@ -45,8 +45,8 @@ FORMATS = {
     "audio/pcma": AudioFormat.PCMA,
 }
 """What sound may be on the wire, by the API's names."""
-TRANSCRIPTION, NOISE_REDUCTION = "audio.input.transcription", "audio.input.noise_reduction"
-VOICE = "audio.output.voice"
+TRANSCRIPTION, NOISE_REDUCTION = "audio/input/transcription", "audio/input/noise_reduction"
+VOICE = "audio/output/voice"
 SHOWN_IF_SENT = ("parallel_tool_calls", "reasoning")
 """Session fields that OpenAI's server omits unless the client has set them."""
 ECHOED = (TRANSCRIPTION, NOISE_REDUCTION, VOICE, "tracing", "truncation", *SHOWN_IF_SENT)
@@ -219,7 +219,7 @@ def echo(update: AnySession, echoed: dict[str, str]) -> dict[str, str]:
     changed = dict(echoed)
     for path in ECHOED:
         place: Any = sent
-        *within, name = path.split(".")
+        *within, name = path.split("/")
         for part in within:
             place = place.get(part) or {}
         if name in place:
