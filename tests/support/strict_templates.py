@@ -84,7 +84,8 @@ ONE_CALL = f"""
 CALLS_WITHOUT_CONTENT = f"""{_HEADER}
 {{%- for m in messages %}}
 {{%- if m.role == "assistant" and m.content is none %}}
-{{%- for call in m.tool_calls %}}{{{{ "<call>" + call.function.name + " " + call.function.arguments + "</call>" }}}}{{% endfor %}}
+{{%- for call in m.tool_calls %}}{{{{ "<call>" + call.function.name + " " }}}}
+{{{{- call.function.arguments + "</call>" }}}}{{% endfor %}}
 {{%- else %}}<{{{{ m.role }}}}>{{{{ m.content }}}}</{{{{ m.role }}}}>{{% endif %}}
 {{%- endfor %}}{_OPENED}"""
 
