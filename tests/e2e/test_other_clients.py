@@ -9,22 +9,32 @@ import asyncio
 import json
 import os
 import re
+import secrets
 import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from attacked_server import free_port
 from recordings import recorded
+from sdk_caller import calling
 from served import served
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = Path(__file__).parent / "clients"
 BUILD = ROOT / "build/clients"
 PATIENCE_S = 110
+WEATHER = {
+    "type": "function",
+    "name": "weather",
+    "description": "Tells the weather.",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+}
 AI_SDK = ("ai@7.0.173", "@ai-sdk/openai@4.0.118", "ws@8.23.0")
 
 long = pytest.mark.skipif(
@@ -46,6 +56,35 @@ async def serving_tools(folder: Path) -> AsyncIterator[str]:
     )
     async with served(config) as address:
         yield address
+
+
+@asynccontextmanager
+async def litellm_in_front(python: Path, address: str, folder: Path, key: str) -> AsyncIterator[str]:
+    """The address of LiteLLM's proxy, which passes calls on to this server."""
+    config = folder / "litellm.yaml"
+    model = {"model": "openai/gpt-realtime", "api_base": f"http://{address}/v1", "api_key": "none"}
+    config.write_text(json.dumps({"model_list": [{"model_name": "gpt-realtime", "litellm_params": model}]}))
+    port = str(free_port())
+    process = await asyncio.create_subprocess_exec(
+        *(python.with_name("litellm"), "--config", config, "--host", "127.0.0.1", "--port", port),
+        env=os.environ | {"LITELLM_MASTER_KEY": key, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        cwd=folder,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    proxy = f"127.0.0.1:{port}"
+    try:
+        async with asyncio.timeout(PATIENCE_S), httpx.AsyncClient(trust_env=False) as http:
+            while process.returncode is None:
+                with suppress(httpx.TransportError):
+                    await http.get(f"http://{proxy}/health/liveliness")
+                    break
+                await asyncio.sleep(0.2)
+        yield proxy
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.wait()
 
 
 def npm_folder(*packages: str) -> Path:
@@ -143,3 +182,23 @@ async def test_pipecats_service_calls_a_tool_and_is_interrupted(tmp_path: Path) 
     assert came["tools"] >= 1
     assert came["interruptions"] >= 1
     assert "sunny" in came["said"]
+
+
+@long
+async def test_litellms_proxy_passes_a_spoken_turn_and_a_tool_on(tmp_path: Path) -> None:
+    python = python_of("litellm[proxy]==1.108.7")
+    key = f"sk-{secrets.token_hex(16)}"
+    headers = {"Authorization": f"Bearer {key}"}
+    async with (
+        serving_tools(tmp_path) as address,
+        litellm_in_front(python, address, tmp_path, key) as proxy,
+        calling(proxy, headers, tools=[WEATHER]) as caller,
+    ):
+        await caller.speak(recorded("goforward.wav", 24_000))
+        call = await caller.until("response.function_call_arguments.done")
+        output: Any = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
+        await caller.connection.conversation.item.create(item=output)
+        await caller.connection.response.create()
+        done = await caller.until("response.done", 2)
+        assert done["response"]["output"][0]["content"][0]["transcript"] == "It says sunny."
+        assert not caller.of("error")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -158,11 +160,42 @@ async def test_a_sideband_attaches_before_the_caller_is_connected(address: str) 
                 kinds = [json.loads(await attached.recv()) for _ in range(2)]
                 assert [event["type"] for event in kinds] == ["session.created", "session.updated"]
                 assert kinds[1]["session"]["instructions"] == "Hi."
+                assert kinds[0]["session"]["expires_at"] > time.time(), "as the call's own client is shown it"
                 await caller.accept(answer.text)
                 created = await caller.until("session.created")
                 assert created["session"]["instructions"] == "Hi."
                 assert json.loads(await attached.recv())["type"] == "response.created"
                 await caller.until("response.done")
+        finally:
+            await caller.peer.close()
+
+
+async def test_a_text_is_written_before_the_caller_is_connected(address: str) -> None:
+    async with httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as http:
+        caller = RtcCaller(http)
+        try:
+            answer = await http.post(
+                "/v1/realtime/calls",
+                content=await caller.offer(),
+                headers=owner(**{"content-type": "application/sdp"}),
+            )
+            call_id = call_id_of(answer.headers["location"])
+            async with sideband(address, call_id, KEY) as server:
+                await server.connection.session.update(
+                    session={"type": "realtime", "output_modalities": ["text"]}
+                )
+                item: Any = {
+                    "type": "message",
+                    "role": "user",
+                    "content": [{"type": "input_text", "text": "hi"}],
+                }
+                await server.connection.conversation.item.create(item=item)
+                await server.connection.response.create()
+                done = await server.until("response.done")
+                assert done["response"]["output"][0]["content"] == [
+                    {"type": "output_text", "text": "It says hi."}
+                ]
+            await http.post(f"/v1/realtime/calls/{call_id}/hangup", headers=owner())
         finally:
             await caller.peer.close()
 

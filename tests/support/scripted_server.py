@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -41,7 +42,7 @@ class ScriptedServer:
         clients = CallClients(client)
         call = ScriptedCall(call_id, clients, model, **self._prepare())
         self.calls.append(call)
-        self._opened[call_id] = OpenedCall(call, clients, call.settings)
+        self._opened[call_id] = OpenedCall(call, clients, call.settings, time.time())
         return call
 
     def open_transcription(self, call_id: str, client: Client, model: str) -> ScriptedCall:

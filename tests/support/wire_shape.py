@@ -21,6 +21,8 @@ FORMATS = (
     {"type": "audio/pcma"},
 )
 _ANSWERS = {"create_response": bool, "interrupt_response": bool}
+EAGERNESS = ("low", "medium", "high", "auto")
+LOGPROBS = "item.input_audio_transcription.logprobs"
 DETECTIONS = (
     None,
     {
@@ -31,7 +33,7 @@ DETECTIONS = (
         "idle_timeout_ms": NULL_OR_NUMBER,
         **_ANSWERS,
     },
-    {"type": "semantic_vad", "eagerness": ("low", "medium", "high", "auto"), **_ANSWERS},
+    {"type": "semantic_vad", "eagerness": EAGERNESS, **_ANSWERS},
 )
 TRANSCRIPTION = {
     "model": str,
@@ -76,13 +78,30 @@ SESSION = {
         },
         "output": {"format": FORMATS, "voice": VOICE, "speed": float},
     },
-    "include": (None, [str]),
+    "include": (None, [LOGPROBS]),
     # omitted unless the client has set them
     "parallel_tool_calls?": bool,
     "reasoning?": ANY,
     "temperature?": float,
     "voiceagent?": {"latency": True},
 }
+_VAD = {"type": "server_vad", "threshold": float, "prefix_padding_ms": int, "silence_duration_ms": int}
+TRANSCRIPTION_SESSION = {
+    "type": "transcription",
+    "object": "realtime.transcription_session",
+    "id": str,
+    "audio": {
+        "input": {
+            "format": FORMATS,
+            "transcription": (None, TRANSCRIPTION),
+            "noise_reduction": ANY,
+            "turn_detection": (None, _VAD, {"type": "semantic_vad", "eagerness": EAGERNESS}),
+        }
+    },
+    "include": (None, [LOGPROBS]),
+}
+"""Not recorded. From the guide to transcription and the package's types, which lack `semantic_vad` here."""
+SESSIONS = (SESSION, TRANSCRIPTION_SESSION)
 
 PARTS = (
     {"type": "input_text", "text": str},
@@ -160,12 +179,14 @@ _CALL = {"response_id": str, "item_id": str, "output_index": int}
 _HEARD = {"item_id": str, "content_index": int}
 _PART = ({"type": "audio", "transcript": str}, {"type": "text", "text": str})
 _ERROR = {"type": str, "code": str, "message": str, "param": NULL_OR_TEXT, "event_id": NULL_OR_TEXT}
+# null or absent where the recognizer has none, or the session did not ask for them
+_LOGPROBS = (None, [{"token": str, "bytes": [int], "logprob": float}])
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 _ARGUMENTS = "response.function_call_arguments"
 
 EVENTS: dict[str, dict[str, Spec]] = {
-    "session.created": {"session": SESSION},
-    "session.updated": {"session": SESSION},
+    "session.created": {"session": SESSIONS},
+    "session.updated": {"session": SESSIONS},
     "error": {"error": _ERROR},
     "input_audio_buffer.speech_started": {"item_id": str, "audio_start_ms": int},
     "input_audio_buffer.speech_stopped": {"item_id": str, "audio_end_ms": int},
@@ -179,12 +200,12 @@ EVENTS: dict[str, dict[str, Spec]] = {
     "conversation.item.retrieved": {"item": ITEMS},
     "conversation.item.deleted": {"item_id": str},
     "conversation.item.truncated": {**_HEARD, "audio_end_ms": int},
-    f"{_TRANSCRIPTION}.delta": {**_HEARD, "delta": str, "logprobs?": ANY},
+    f"{_TRANSCRIPTION}.delta": {**_HEARD, "delta": str, "logprobs?": _LOGPROBS},
     f"{_TRANSCRIPTION}.completed": {
         **_HEARD,
         "transcript": str,
         "usage": {"type": "duration", "seconds": int},
-        "logprobs?": ANY,
+        "logprobs?": _LOGPROBS,
     },
     f"{_TRANSCRIPTION}.failed": {**_HEARD, "error": {"type": str, "code": str, "message": str}},
     "response.created": {"response": RESPONSE | {"status": "in_progress", "output": [], "usage": None}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
@@ -30,11 +31,12 @@ CLOSE_S = 5.0
 
 
 class OpenedCall(NamedTuple):
-    """A running call. defaults: the settings that it was opened with."""
+    """A running call. defaults: the settings that it was opened with. opened_at: Unix seconds."""
 
     call: Call
     clients: CallClients
     defaults: CallSettings
+    opened_at: float
 
 
 class Calls:
@@ -109,7 +111,7 @@ class Calls:
         except BaseException:
             self._slots.release()
             raise
-        self._calls[call_id] = OpenedCall(call, clients, call.settings)
+        self._calls[call_id] = OpenedCall(call, clients, call.settings, time.time())
         self._count(len(self._calls))
         monitoring = asyncio.create_task(self._monitor(call_id, call), name=f"call {call_id}")
         self._monitoring.add(monitoring)

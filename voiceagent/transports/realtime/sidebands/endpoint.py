@@ -99,7 +99,7 @@ class Sidebands:
         if len(opened.clients) >= allowed:
             message = f"the call has {allowed} sidebands; allowed: at most {allowed} (limits.max_sidebands)"
             return Refused(429, "too_many_sidebands", message)
-        return Sideband(asked.call_id, opened)
+        return Sideband(asked.call_id, opened, self._limits.max_call_s)
 
     async def _carry(self, wire: Wire[str], sideband: Sideband) -> None:
         # a sideband may only listen until the call ends; pings detect whether it is connected

@@ -34,13 +34,14 @@ LOGGED_PER_S = 10
 class SidebandEvents:
     """Encoder and queue of a call's events for one sideband: a `SidebandClient`.
 
-    on_failure: ends the connection because of the exception that is being handled.
+    expires_at: when the call ends at the latest, Unix seconds. on_failure: ends the connection because of
+    the exception that is being handled.
     """
 
-    def __init__(self, call_id: str) -> None:
+    def __init__(self, call_id: str, expires_at: int) -> None:
         self.outbox: Outbox[str] = Outbox()
         self.on_failure: Callable[[], None] = lambda: None
-        self._encoder = Encoder(call_id, conversation_id(call_id))
+        self._encoder = Encoder(call_id, conversation_id(call_id), expires_at)
         self._created = False
 
     def notify(self, notification: notify.Notification) -> None:
@@ -73,11 +74,11 @@ class SidebandEvents:
 class Sideband:
     """A call as one sideband controls it: a `ControlledCall`, attached on construction.
 
-    defaults: the settings that the call was opened with.
+    defaults: the settings that the call was opened with. max_call_s: how long the call may be.
     """
 
-    def __init__(self, call_id: str, opened: OpenedCall) -> None:
-        self.events = SidebandEvents(call_id)
+    def __init__(self, call_id: str, opened: OpenedCall, max_call_s: float) -> None:
+        self.events = SidebandEvents(call_id, round(opened.opened_at + max_call_s))
         self.defaults = opened.defaults
         self._call, self._clients = opened.call, opened.clients
         self._attached = True
@@ -104,17 +105,14 @@ class Sideband:
         raise AssertionError("a sideband has no sound")
 
     def handle(self, request: ev.ClientRequest) -> None:
-        """Handle a request. A response requested before the caller connects is queued until then."""
+        """Handle a request. Before the caller connects, a spoken response is queued until then; one of text
+        is not, as at OpenAI.
+        """
         request = replace(request, sideband=self._number)
-        if not isinstance(request, ev.ResponseRequested) or self._clients.begun:
+        if isinstance(request, ev.ResponseRequested) and self._waits_for_caller(request):
+            self._hold(request)
+        else:
             self._carry_out(request)
-        elif not self._clients.hold(partial(self._carry_out, request)):
-            message = f"the caller is not connected yet, and {MAX_HELD} responses wait for that already"
-            self.events.notify(
-                notify.NotifyError(
-                    notify.RESPONSE_IN_PROGRESS, message, client_event_id=request.client_event_id
-                )
-            )
 
     def mcp_refusal(self, server: McpServer) -> str | None:
         """Return the reason why the client may not name this MCP server; None if it may."""
@@ -131,6 +129,21 @@ class Sideband:
             self._attached = False
             self._clients.detach(self._number)
             self._log.info("sideband_detached", reason=reason)
+
+    def _waits_for_caller(self, request: ev.ResponseRequested) -> bool:
+        """Return whether the response is to be spoken, and the caller is not connected yet."""
+        modality = request.modality or self._call.settings.output_modality
+        return modality == "audio" and not self._clients.begun
+
+    def _hold(self, request: ev.ResponseRequested) -> None:
+        """Keep a request until the caller is connected, or refuse it where too many wait."""
+        if not self._clients.hold(partial(self._carry_out, request)):
+            message = f"the caller is not connected yet, and {MAX_HELD} responses wait for that already"
+            self.events.notify(
+                notify.NotifyError(
+                    notify.RESPONSE_IN_PROGRESS, message, client_event_id=request.client_event_id
+                )
+            )
 
     def _carry_out(self, request: ev.ClientRequest) -> None:
         if not self._attached:  # detached while the request was queued
