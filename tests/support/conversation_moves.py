@@ -152,8 +152,12 @@ class Caller:
                 return
 
     def _sound(self, number: int) -> None:
-        if any(self.sounding.get(response_id) for response_id in self.world.working):
-            self._of_response(lambda response_id: ev.SpeechReady(response_id, speech(0.1 * number)))
+        for response_id in sorted(set(self.world.working) - self.generated):
+            if self.sounding.get(response_id) and self.world.working[response_id].modality == "audio":
+                event = ev.SpeechReady(response_id, speech(0.1 * number))
+                self.made.append(event)
+                self.world.feed(event)
+                return
 
     def _spoken(self, number: int) -> None:
         for response_id in self.world.working:

@@ -143,7 +143,8 @@ def test_a_preemptive_response_is_silent_until_the_turn_has_ended(call: CallSett
             case notify.NotifyInputCommitted(item_id):
                 ended.add(item_id)
             case do.ReleaseResponse(response_id):
-                assert turn_of[response_id] in ended
+                # one made from a tool's results may answer a client's request, which has no turn
+                assert turn_of[response_id] in ended | {None}
                 preemptive.discard(response_id)
             case (
                 do.Play(response_id)
