@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from voiceagent.agents.load import Agents
 from voiceagent.agents.running import running_agent
-from voiceagent.calls.kept_calls import KeptCalls
 from voiceagent.config.tables import Config
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.server.followed_call import FollowedCall, Following
@@ -19,6 +19,9 @@ from voiceagent.session.session import Session
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.connection import Upstream
 from voiceagent.webhooks.sender import WebhookSender
+
+if TYPE_CHECKING:
+    from voiceagent.calls.kept_calls import KeptCalls  # brings the extra `calls`
 
 
 @dataclass(frozen=True, slots=True)
