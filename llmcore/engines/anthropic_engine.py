@@ -24,16 +24,8 @@ from llmcore.engines.anthropic_messages import (
     shared_part,
     usage_of,
 )
-from llmcore.engines.hosted_engine import (
-    BUSY_STATUSES,
-    AttemptFailed,
-    EventStream,
-    HostedLlm,
-    HostedSettings,
-    error_in_stream,
-    retry_after_s,
-    trace_headers,
-)
+from llmcore.engines.hosted_engine import EventStream, HostedLlm, HostedSettings, trace_headers
+from llmcore.engines.hosted_failures import BUSY_STATUSES, AttemptFailed, error_in_stream, retry_after_s
 from llmcore.policies.prefix_warmth import PrefixWarmth
 from llmcore.serving.patience import Patience
 

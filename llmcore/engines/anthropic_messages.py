@@ -15,7 +15,7 @@ from anthropic.types import MessageDeltaUsage, RawMessageStreamEvent
 from anthropic.types import Usage as ReportedUsage
 
 from llmcore.engine import Delta, Message, Request, ToolCall, Usage
-from llmcore.engines.hosted_engine import BrokenStream
+from llmcore.engines.hosted_failures import BrokenStream
 from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import GO_ON, OPENING, Shapes
 from llmcore.text.reshaping import as_sent

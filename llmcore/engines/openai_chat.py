@@ -14,7 +14,7 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
 from llmcore.engine import Delta, Message, Request, ServerError, ToolCall, Usage
 from llmcore.engines.growing_calls import GrowingCall, GrowingCalls, merge
-from llmcore.engines.hosted_engine import AttemptFailed, BrokenStream, error_in_stream
+from llmcore.engines.hosted_failures import AttemptFailed, BrokenStream, error_in_stream
 from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import ANY, Shapes
 from llmcore.text.reshaping import as_sent, sent_tools

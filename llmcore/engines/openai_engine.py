@@ -16,16 +16,8 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
 from llmcore.engine import Request, SetupError, Usage
-from llmcore.engines.hosted_engine import (
-    START_S,
-    AttemptFailed,
-    BrokenStream,
-    EventStream,
-    HostedLlm,
-    HostedSettings,
-    retry_after_s,
-    trace_headers,
-)
+from llmcore.engines.hosted_engine import START_S, EventStream, HostedLlm, HostedSettings, trace_headers
+from llmcore.engines.hosted_failures import AttemptFailed, BrokenStream, retry_after_s
 from llmcore.engines.openai_chat import ChunkReader, request_body, stream_error
 from llmcore.engines.openai_servers import (
     Server,

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Usage
-from llmcore.engines.hosted_engine import retry_after_s
+from llmcore.engines.hosted_failures import retry_after_s
 from llmcore.engines.openai_chat import request_body
 from llmcore.engines.openai_engine import OpenAILlm
 
