@@ -12,6 +12,7 @@ PATIENCE_S = 300
 """What ends a command that hangs; on a busy machine an import takes most of a minute."""
 READMES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
     *sorted(each for name in FOLDERS for each in (ROOT / name).rglob("README.md")),
 ]
 
@@ -24,6 +25,7 @@ NOT_RUN = {
     r"voiceagent (bench|soak|gate)": "takes minutes; tests/voiceagent/bench has the parts",
     r"make ": "installs or serves: it is asked what it would do",
     r"pip (install|wheel) ": "installs: it is checked that the extra is there",
+    r"python -m voiceagent.config.reference": "writes a page; test_reference.py compares it",
     r"python tests/": "takes minutes: it is checked that the script is there",
     r"python -m pytest": "is what runs this",
     r"voiceagent adapt": "trains for minutes; tests/audio/adaptation has the parts",

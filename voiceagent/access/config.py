@@ -22,15 +22,17 @@ class AccessLimits(Section):
     """What callers may take together, in all workers."""
 
     max_calls_per_address: int = Field(default=10, ge=1)
-    """Calls of one IP address at once; phone lines and this machine's own are not held to it."""
+    """Concurrent calls of one IP address. Phone lines and loopback addresses are exempt."""
     max_calls_per_key: int = Field(default=0, ge=0)
-    """Calls with one API key at once; 0: as many as there may be."""
+    """Concurrent calls of one API key. 0 sets no limit."""
     max_calls_per_secret: int = Field(default=4, ge=1)
-    """Calls with one client secret at once."""
+    """Concurrent calls of one client secret."""
     max_wrong_keys: int = Field(default=20, ge=1)
-    """Wrong keys of one address in a minute, after which none of its keys are looked at in that minute."""
+    """Failed authentications of one address per minute. Then all keys of that address are rejected until the
+    minute is over.
+    """
     max_client_secrets: int = Field(default=1_000, ge=1)
-    """Client secrets at once; beyond that the oldest ends early."""
+    """Client secrets that are valid at the same time. One more expires the oldest."""
 
 
 class AccessConfig(Section):
@@ -39,16 +41,19 @@ class AccessConfig(Section):
     host: str = "127.0.0.1"
     """Address to listen on."""
     api_keys_env: str | None = None
-    """Name of the environment variable with the accepted API keys, separated by commas or spaces."""
+    """Environment variable that holds the accepted API keys, separated by commas or spaces."""
     open: bool = False
-    """Let everyone in who reaches the port. Without it, and without keys, only a loopback host is allowed."""
+    """Accept everyone who can reach the port. Without keys and without this, only a loopback host is allowed.
+    """
 
     trusted_proxies: tuple[Annotated[str, AfterValidator(_networks)], ...] = ()
-    """Addresses and networks of proxies whose X-Forwarded-For tells who asks. Without keys nothing is taken
-    through any other; what these pass on is let in, as they are to ask for keys themselves."""
+    """Addresses and networks of proxies whose X-Forwarded-For header is trusted. A server without keys
+    accepts requests through these proxies only, which must authenticate clients themselves.
+    """
     allowed_origins: tuple[Annotated[str, Field(pattern=r"^https?://[^/\s]+$")], ...] | None = None
-    """Pages that may call beside this server's own, as "https://shop.example"; left out, those of any site
-    where keys are asked for, and no others where none are."""
+    """Origins of web pages that may call, besides the server's own, such as "https://shop.example". Left out:
+    any origin if keys are required, otherwise only the server's own.
+    """
 
     @model_validator(mode="after")
     def _closed_to_strangers(self) -> Self:

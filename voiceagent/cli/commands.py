@@ -39,6 +39,14 @@ def add_init(init: argparse.ArgumentParser) -> None:
     init.set_defaults(command=_init)
 
 
+def add_config_reference(config: argparse.ArgumentParser) -> None:
+    """`voiceagent config [TABLE]`."""
+    config.add_argument(
+        "table", nargs="?", help="a table such as turn or telephony.twilio; left out, lists all tables"
+    )
+    config.set_defaults(command=_config_reference)
+
+
 def add_check(check: argparse.ArgumentParser) -> None:
     """`voiceagent check`."""
     add_config(check, positional=True)
@@ -151,6 +159,16 @@ def _serve(options: argparse.Namespace) -> None:
         return
     given = {key: getattr(options, key) for key in ("host", "port", "max_calls", "workers")}
     serve(load(options.config, **given))
+
+
+def _config_reference(options: argparse.Namespace) -> None:
+    from voiceagent.config.reference import find_tables, tables, to_text
+
+    if options.table:
+        print("\n\n".join(to_text(table) for table in find_tables(options.table.strip("[]"))))
+        return
+    for table in tables():
+        print(f"{table.heading:<24} {table.meaning}")
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from voiceagent.cli.commands import (
     add_adapt,
     add_calibrate,
     add_check,
+    add_config_reference,
     add_engines,
     add_init,
     add_llm,
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 
     add_serve(add_command(commands, "serve", "take calls until SIGTERM"))
     add_init(add_command(commands, "init", "write a configuration to begin with"))
+    add_config_reference(add_command(commands, "config", "print the tables and keys of a configuration"))
     add_check(add_command(commands, "check", "what a configuration misses on this machine"))
     add_talk(add_command(commands, "talk", "call the agent, from recordings, a text or in writing"))
     add_transcribe(add_command(commands, "transcribe", "what the recognizer makes of recordings"))

@@ -13,24 +13,26 @@ from voiceagent.validation.section import Section
 
 
 class ClusterConfig(Section):
-    """`[cluster]`: where this server is one of several gateways.
-
-    They share client secrets, limits of callers and which gateway has which call, in a Redis. A lost Redis
-    ends no call: until it is back each gateway knows its own callers only.
+    """`[cluster]`: state that several servers share in a Redis: client secrets, callers' limits and call
+    locations. If Redis is lost, no call ends and each server uses its own state.
     """
 
     redis_url: str | None = Field(default=None, pattern=r"^(redis|rediss|unix)://")
-    """The Redis, one and not a Redis Cluster (redis://host:6379/0); left out, the server is alone."""
+    """Redis (not Redis Cluster) that the servers share, such as "redis://host:6379/0". Left out, the server
+    is alone.
+    """
     redis_password_env: str | None = None
-    """Name of the environment variable with its password; left out, it asks for none."""
+    """Environment variable that holds its password."""
 
     gateway_url_env: str | None = None
-    """Name of the environment variable with the URL at which phone providers reach this gateway alone
-    ("https://one.agent.example"), so that a call that came to it may be sent on to another, and others' to
-    it; left out, a call stays where the load balancer sent it."""
+    """Environment variable that holds the URL at which phone providers reach this server alone, such as
+    "https://one.agent.example". Calls are then forwarded to the least loaded server. Left out, a call stays
+    where the load balancer sent it.
+    """
     reserve_calls: int = Field(default=10, ge=0)
-    """For how many calls beside those that go on there is to be room: `voiceagent_gateways_wanted` includes
-    them."""
+    """Free call slots that the cluster keeps in reserve. The metric `voiceagent_gateways_wanted` includes
+    them.
+    """
 
     def redis_password(self, environment: Mapping[str, str], source: Path) -> str | None:
         """The password. Raises ConfigError."""

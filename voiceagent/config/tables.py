@@ -45,27 +45,29 @@ from voiceagent.webhooks.config import WebhooksConfig
 
 
 class ServerConfig(AccessConfig):
-    """`[server]`: where calls arrive, who may call, and how many at once: for the composition root alone."""
+    """`[server]`: address, access and capacity of the server."""
 
     port: int = Field(default=8080, ge=0, le=65_535)
-    """Port of HTTP and WebSocket; 0 takes a free one."""
+    """Port of HTTP and WebSocket. 0 takes a free port."""
     max_calls: int = Field(default=20, ge=1)
-    """Calls at once; one more is refused with HTTP 503."""
+    """Concurrent calls. Further calls are refused with HTTP 503."""
     workers: int = Field(default=1, ge=1)
-    """Processes that take calls, about one a core; beside more than one, another holds the engines."""
+    """Processes that handle calls, about one per core. With more than one, a further process runs the
+    engines.
+    """
     worker_load_threshold: float = Field(default=0.5, ge=0, le=1)
-    """Part of a core that a worker may compute; up to there it takes all calls, and only then does the next
-    one get any. 0 spreads them evenly."""
+    """Share of a core up to which one worker takes all calls before the next one gets any. 0 spreads calls
+    evenly.
+    """
     max_loop_lag_ms: float = Field(default=100.0, gt=0)
-    """How late a process may be with what is due; beyond it new calls are refused with HTTP 503."""
+    """Largest lag of a process's event loop. Above it, new calls are refused with HTTP 503."""
     drain_s: Seconds = 3600.0
-    """After SIGTERM, how long running calls may go on before they are closed, and tools behind calls that are
-    over; it ends when none is left.
+    """Time that open calls and running tools have to finish after SIGTERM. A second signal ends them at once.
     """
     input_buffer_s: float = Field(default=10.0, gt=0)
-    """How far ahead of real time a client may send the caller's sound; what comes earlier is refused."""
+    """Audio that a client may send ahead of real time. Audio further ahead is rejected."""
     max_message_bytes: int = Field(default=1_048_576, ge=4_096)
-    """Longest WebSocket message; a longer one closes the call with code 1009."""
+    """Largest WebSocket message. A larger one closes the call with code 1009."""
 
     @property
     def max_loop_lag_s(self) -> float:
@@ -74,17 +76,14 @@ class ServerConfig(AccessConfig):
 
 
 class LimitsConfig(AccessLimits, ConversationLimits, PromptLimits, TransportLimits):
-    """`[limits]`: what one client may take of the server; a refusal names the limit.
-
-    Each part stands beside what is held to it.
-    """
+    """`[limits]`: what one client may use. A refusal names the limit."""
 
 
 class AgentTable(AgentConfig):
-    """`[agent]` with the servers whose tools it has."""
+    """`[agent]`: the agent: its instructions or class, its phrases, its language."""
 
     mcp: tuple[McpServerConfig, ...] = ()
-    """MCP servers."""
+    """MCP servers whose tools the agent has in every call."""
 
 
 class Config(LlmTables):
@@ -95,14 +94,19 @@ class Config(LlmTables):
     agent: AgentTable = AgentTable()
     mcp: McpConfig = McpConfig()
     recognizer: EngineConfig
+    """Speech-to-text engine."""
     recognizer_fallback: EngineConfig | None = None
-    """A recognizer that hears where that of `[recognizer]` cannot; left out, the caller hears the apology."""
+    """Recognizer that takes over when `[recognizer]` fails. Left out, the caller hears the apology."""
     synthesizer: EngineConfig
+    """Text-to-speech engine."""
     synthesizer_fallback: EngineConfig | None = None
-    """A synthesizer that speaks where that of `[synthesizer]` cannot; left out, the apology is heard."""
+    """Synthesizer that takes over when `[synthesizer]` fails."""
     history: HistoryConfig = HistoryConfig()
+    """Length of the conversation in prompts."""
     context: ContextConfig | None = None
-    """What a retriever finds for each turn; left out, nothing is asked."""
+    """Retrieval for each turn. Results go before the newest turn, so that the prefix cache still matches.
+    Left out, none.
+    """
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
     webrtc: WebRtcConfig = WebRtcConfig()

@@ -33,49 +33,56 @@ class AgentConfig(Section):
     """`[agent]`: who the agent is. A client may set its own instructions a call."""
 
     instructions: str = ""
-    """The system prompt."""
+    """System prompt."""
     instructions_from: str | None = None
-    """Where the system prompt is read from instead: a text file (`./prompt.md`), or `package.module:name` of
-    a text or of a function that gives one."""
+    """Source of the system prompt, instead of `instructions`: a text file ("./prompt.md"), or
+    `package.module:name` of a string or of a function that returns one.
+    """
     python: str | None = None
-    """An agent in code instead, `module:Class`: its instructions, greeting, voice, tools and hooks. Modules
-    beside the configuration are found too."""
+    """Agent class, `module:Class`, with instructions, greeting, voice, tools and hooks. Modules in the
+    configuration's folder are found too.
+    """
     others: dict[str, str] = Field(default_factory=dict)
-    """More agents in code, by name: a client gives it as `model`, a phone line as the end of its URL's path,
-    or as `agent` in the query or among the call's parameters. All other calls are this table's."""
+    """Further agent classes by name. A client selects one as `model`, a phone line by the last part of its
+    URL path, or by `agent` in the query or in the call's parameters.
+    """
     chosen_by: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Which of these takes a phone call, by what is known of it: a parameter's name (the called number's, a
-    SIP header's), and for its values the agent's name."""
+    """Rules that select the agent of a phone call: the name of a call parameter or SIP header, and an agent
+    name for each of its values.
+    """
     about: str = ""
-    """What the page tells whoever opens it: who answers, and what to ask; "" for nothing of that."""
+    """Text on the web page: who answers, and what visitors can ask. "" shows none."""
     greeting: str = ""
-    """What the agent says first; "" waits for the caller."""
+    """First words of the agent. "" waits for the caller to speak."""
     language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
-    """ISO 639 code of the language that is spoken: how sentences are split and numbers read, what is
-    said where no model writes it, and what engines are to hear and speak."""
+    """ISO 639 code of the spoken language. It selects sentence splitting, number reading, the default
+    phrases, and the language of the engines.
+    """
     apology: str = Field(default_factory=_said(attrgetter("apology")))
-    """What the caller hears when a stage fails in mid-turn. The default of this and the other set phrases is
-    the language's, if there is one (`SET_PHRASES`)."""
+    """Phrase for a turn that failed. The default of this and the other phrases depends on `language`
+    (English, German, Spanish).
+    """
     refusal: str = Field(default_factory=_said(attrgetter("refusal")))
-    """Phrase for the caller if a filter or moderation of the LLM server refused the answer."""
+    """Phrase for an answer that a filter or moderation of the LLM's server refused."""
     filler: str = Field(default_factory=_said(attrgetter("filler")))
-    """What the caller hears when the answer takes long."""
+    """Phrase for an answer that takes longer than `filler_after_s`. "" disables it."""
     filler_after_s: float = Field(default=1.5, gt=0)
-    """How long after the turn's end the caller hears it; with `filler = ""` he never does."""
+    """Time from the end of the turn to the filler."""
     idle_prompts: tuple[str, ...] = Field(default_factory=_said(attrgetter("idle_prompts")))
-    """What a silent caller is asked, one after the other, at each `turn.idle_timeout_s`."""
+    """Phrases for a silent caller, one after each `turn.idle_timeout_s`."""
     goodbye: str = Field(default_factory=_said(attrgetter("goodbye")))
-    """What a caller who stays silent hears before the agent hangs up."""
+    """Phrase before the agent hangs up on a caller who stays silent."""
     max_output_tokens: int = Field(default=200, ge=1)
-    """Cap on one response, unless the client sets its own."""
+    """Longest response, unless the client sets its own limit."""
     stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), max_length=4)
-    """Texts that end a spoken response where the model writes them, such as the blank line before a list. At
-    most four: hosted APIs take no more."""
+    """Stop sequences of a spoken response, such as the blank line before a list. At most four, as hosted APIs
+    accept no more.
+    """
     temperature: float = Field(default=0.0, ge=0, le=2)
-    """Sampling temperature, unless the client sets its own; 0 is greedy."""
+    """Sampling temperature, unless the client sets its own. 0 is greedy decoding."""
     max_tool_rounds: int = Field(default=8, ge=1)
-    """Maximum number of responses with tool calls within one answer. The next response may call none; if it
-    has no words either, the caller hears the apology.
+    """Responses with tool calls within one answer. The next response may call none; if it is empty, the
+    caller hears the apology.
     """
 
     @model_validator(mode="after")
@@ -92,20 +99,23 @@ class HistoryConfig(Section):
     """`[history]`: what becomes of old turns and of long tool outputs in prompts."""
 
     max_tokens: int = Field(default=2000, ge=0)
-    """Tokens that the conversation may take in a prompt, beside system prompt and tools; beyond that the
-    oldest turns are replaced by a summary. 0 for no limit: the engine drops turns where its context ends."""
+    """Conversation tokens in a prompt, without system prompt and tools. Beyond it, a summary replaces the
+    oldest turns. 0 sets no limit; the engine then drops turns at the end of its context.
+    """
     kept_tokens: int = Field(default=600, ge=0)
-    """Tokens of the newest turns, which then stay word for word."""
+    """Tokens of the newest turns that stay verbatim when a summary is made."""
     summary_tokens: int = Field(default=200, ge=20)
     """Longest summary."""
     summaries: Literal["model", "extract"] = "model"
-    """Who makes summaries: "model" is the LLM, when nobody waits for it; "extract" takes the sentences with
-    names, numbers and dates, for models that cannot summarise."""
+    """Source of summaries: "model" uses the LLM while no caller waits for it; "extract" takes the sentences
+    with names, numbers and dates, for models that cannot summarise.
+    """
     attempts: int = Field(default=2, ge=1)
-    """Summaries of the model in a row that may come to nothing (invented facts, no time), before the
-    sentences are taken instead."""
+    """Failed summaries in a row (invented facts, no time) after which sentences are extracted instead."""
     tool_output_tokens: int = Field(default=600, ge=0)
-    """Longest output of a tool; a longer one is cut to what the caller's last turn is about. 0: no limit."""
+    """Longest tool output in a prompt. A longer one is reduced to the parts that concern the caller's last
+    turn. 0 sets no limit.
+    """
 
     @model_validator(mode="after")
     def _room_is_made(self) -> Self:
@@ -126,13 +136,13 @@ class ConversationLimits(Section):
     """What a client may put into a conversation; what is said in the call itself is not held to it."""
 
     max_items: int = Field(default=2_000, ge=1)
-    """Items of a conversation beyond which a client may create none."""
+    """Conversation items. Clients cannot create more."""
     max_item_characters: int = Field(default=100_000, ge=1)
-    """Longest item that a client creates."""
+    """Longest item that a client may create."""
     max_conversation_characters: int = Field(default=500_000, ge=1)
-    """Characters of all items beyond which a client may create none."""
+    """Characters of all items together. Clients cannot add more."""
     max_images: int = Field(default=16, ge=0)
-    """Maximum number of pictures in a conversation. Clients cannot add more."""
+    """Images in a conversation. Clients cannot add more."""
 
     def to_history_limits(self) -> HistoryLimits:
         """The same for the conversation."""
@@ -148,13 +158,13 @@ class LlmEndConfig(Section):
     """`[turn.llm_end]`: the LLM's word on the end of a turn. `voiceagent calibrate` finds the numbers."""
 
     model: str
-    """The model of `[llm]` that they were found for: another means something else by its probabilities."""
+    """Model of `[llm]` that the numbers were calibrated for."""
     scale: float = Field(gt=0)
-    """Factor on its log odds."""
+    """Factor on the model's log-odds that the turn is complete."""
     offset: float
-    """Added to its log odds, in nats."""
+    """Constant added to the log-odds, in nats."""
     weight: float = Field(default=1.0, gt=0, le=1)
-    """How much the result counts beside the other witnesses, which know part of it."""
+    """Weight of the result among the other end-of-turn features, with which it overlaps."""
 
     def to_llm_end(self) -> LlmEnd:
         """The same for the conversation."""
@@ -162,52 +172,65 @@ class LlmEndConfig(Section):
 
 
 class TurnConfig(Section):
-    """`[turn]`: how turns are taken; a client may set threshold, padding, silence and time-out itself."""
+    """`[turn]`: turn detection and barge-in. A client may set threshold, padding, silence and idle time-out
+    for its session.
+    """
 
     threshold: float = Field(default=0.5, gt=0, lt=1)
-    """Speech probability from which a chunk of sound is voiced."""
+    """Voice activity probability from which audio counts as speech."""
     prefix_padding_s: Seconds = 0.3
-    """Sound before the first voiced sample that the recognizer hears too."""
+    """Audio before the first voiced sample that the recognizer also receives."""
     min_speech_s: Duration = 0.064
-    """Voiced time from which it is speech: shorter is a click."""
+    """Shortest voiced time that counts as speech. Shorter sounds are clicks."""
     pause_s: Duration = 0.032
-    """Silence that is a pause: the recognizer is asked for its best guess, and a preemptive response
-    begins."""
+    """Silence that counts as a pause. The transcript is requested and a preemptive response starts."""
     detection: Literal["server_vad", "semantic_vad"] = "semantic_vad"
-    """"server_vad" ends a turn after `silence_s`; "semantic_vad" weighs silence, words and the turn model."""
+    """Rule that ends turns: "server_vad" after `silence_s`, "semantic_vad" by silence, transcript and turn
+    model together.
+    """
     eagerness: Eagerness = "auto"
-    """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
+    """How early "semantic_vad" ends a turn. "auto" is "medium"."""
     silence_s: Duration = 0.2
-    """Silence that ends a turn with "server_vad", counted from where the voice model ends speech."""
+    """Silence that ends a turn with "server_vad", from the end of speech as the voice activity model sees it.
+    """
     interruption_candidate_s: Duration = 0.096
-    """Voiced time over the agent's speech that silences it, ready to go on."""
+    """Speech over the agent after which playout is held. It resumes if the speech turns out to be no
+    interruption.
+    """
     interruption_confirmed_s: Duration = 0.9
-    """Voiced time over the agent's speech that interrupts it for good, whatever is said."""
+    """Speech over the agent that always interrupts it."""
     min_interruption_words: int = Field(default=2, ge=1)
-    """Words over the agent's speech, beside backchannels, that interrupt it; one, where it is "stop" or the
-    like. Fewer are answered when the agent has finished."""
+    """Words over the agent, without backchannels, that interrupt it. One word such as "stop" is enough. Fewer
+    words are answered after the response.
+    """
     resume_s: Seconds = 1.5
-    """A caller who speaks again within such a time of a turn's end had not finished: the response is taken
-    back, and the turn is answered as a whole; 0 takes it for an interruption."""
+    """Time after the end of a turn within which further speech resumes that turn: the response is withdrawn
+    and the turn answered as a whole. 0 treats such speech as an interruption.
+    """
     distant_voice_db: float = Field(default=12.0, ge=0)
-    """A voice over the agent's that is so many decibels lower than this caller's turns so far, and stays so
-    when the agent is silent for it, comes from across the room, and does not interrupt; 0 where all callers
-    of a telephone may."""
+    """Level below the caller's own recent turns from which a voice over the agent counts as distant, and does
+    not interrupt. 0 disables the rule.
+    """
     backchannels: tuple[str, ...] | None = None
-    """What a listener says without wanting the turn ("uh huh"); left out, a list for the language."""
+    """Words of a listener that do not claim the turn, such as "uh huh". Left out, a list for the language."""
     idle_timeout_s: float | None = Field(default=None, gt=0)
-    """Silence of the caller after which the agent asks again; left out, it never does."""
+    """Silence of the caller before each idle prompt, and before the goodbye. Left out, the agent waits
+    forever.
+    """
     preemptive_attempts: int = Field(default=5, ge=0)
-    """Responses that may be begun at pauses, before the turn is surely over; 0 waits for its end."""
+    """Preemptive responses per turn. 0 disables them."""
     preemptive_tokens: int = Field(default=24, ge=1)
-    """Tokens that such a response may cost before the turn is over."""
+    """Tokens that a preemptive response may generate before the turn has ended."""
     prefill_while_speaking: bool = True
-    """Let the LLM read the history and the words that are certain while the caller still speaks."""
+    """Let the LLM prefill the history and the final part of the transcript while the caller still speaks."""
     llm_end: LlmEndConfig | None = None
-    """How the LLM's word on the end of a turn is taken in "semantic_vad"; left out, it is not asked."""
+    """End-of-turn probability from the LLM, as a feature of "semantic_vad". `voiceagent calibrate` prints
+    these keys. Left out, the LLM is not asked.
+    """
     model: str = ""
-    """Smart Turn, which hears whether a turn is complete: "installed" finds the one in the pipecat-ai wheel,
-    anything else is the path to its ONNX file; "" for none. Moonshine hears as much without it."""
+    """Smart Turn model, which judges from audio whether a turn is complete: "installed" (`make smart-turn`),
+    or the path of its ONNX file. "" uses none; with Moonshine none is needed.
+    """
 
     @model_validator(mode="after")
     def _pause_before_end(self) -> Self:
@@ -271,26 +294,30 @@ class TurnConfig(Section):
 
 
 class BudgetConfig(Section):
-    """`[budget]`: how long each stage of a turn may take, in milliseconds, and the whole."""
+    """`[budget]`: time budget of each stage of a turn, and of the whole. Stages over budget are logged and
+    counted.
+    """
 
     endpointing_ms: Milliseconds = 230
-    """Last voiced sample to turn decided."""
+    """From the last voiced sample to the end of the turn."""
     recognition_ms: Milliseconds = 60
-    """Turn decided to final transcript."""
+    """From the end of the turn to the final transcript."""
     request_ms: Milliseconds = 10
-    """Final transcript to LLM request."""
+    """From the final transcript to the LLM request."""
     llm_ttft_ms: Milliseconds = 100
-    """LLM request to first token."""
+    """From the LLM request to the first token."""
     fragmenting_ms: Milliseconds = 60
-    """First token to first speakable fragment."""
+    """From the first token to the first speakable fragment."""
     synthesis_ms: Milliseconds = 60
-    """First fragment to its first sound."""
+    """From the first fragment to its first audio."""
     playout_ms: Milliseconds = 20
-    """First sound to first frame sent."""
+    """From the first audio to the first frame sent."""
     network_ms: Milliseconds = 60
-    """First frame sent to heard."""
+    """From the first frame sent to its playout at the caller, where the transport reports it."""
     total_ms: Milliseconds = 600
-    """Last voiced sample to first frame sent, or to heard where the transport tells when."""
+    """From the last voiced sample to the first frame played, or sent where the transport does not report
+    playout.
+    """
 
     def to_budget(self) -> LatencyBudget:
         """The same for the latency ledger."""

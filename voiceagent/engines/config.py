@@ -10,14 +10,14 @@ from voiceagent.validation.section import Section
 
 
 class EngineConfig(Section):
-    """`[recognizer]`, `[llm]`, `[synthesizer]`, their fallbacks, `[small_llm]`: an engine and, in every other
-    key, its keyword arguments.
-    """
+    """Table that selects an engine. All keys except `engine` are the engine's keyword arguments."""
 
     model_config = ConfigDict(extra="allow")
 
     engine: str
-    """A short name (see `voiceagent engines`) or `package.module:Class`; modules beside the file count."""
+    """Short name of an engine (`voiceagent engines` lists them) or `package.module:Class`. Modules in the
+    configuration's folder are found too. All other keys of the table are the engine's own.
+    """
 
     @property
     def options(self) -> dict[str, Any]:

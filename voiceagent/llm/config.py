@@ -41,13 +41,15 @@ def _read_learned(name: str, source: Path) -> LearnedRouter:
 
 
 class LlmEngineConfig(EngineConfig):
-    """`[llm]`, `[fallback]`, `[small_llm]`: an engine, its keyword arguments, and where it has replicas."""
+    """`[llm]`, `[fallback]`, `[small_llm]`: an LLM engine, its own keys, and its replicas."""
 
     replicas: tuple[Annotated[str, Field(pattern=r"^https?://")], ...] = ()
-    """Base URLs of servers that all have the model, in place of `base_url`: a call stays at one of them."""
+    """Base URLs of servers that serve the same model, used instead of `base_url`. A call stays at one replica
+    and moves to another if that one fails.
+    """
 
     images: bool | None = None
-    """True if the model sees pictures; None leaves it to the engine."""
+    """Set whether the model accepts images. Left out, the engine decides."""
 
     @property
     def sees_images(self) -> bool:
@@ -68,22 +70,24 @@ class LlmEngineConfig(EngineConfig):
 
 
 class ResilienceConfig(Section):
-    """`[resilience]`: when an engine with a fallback counts as failed, and how long it is left alone then."""
+    """`[resilience]`: when an engine counts as failed, and when it is tried again."""
 
     first_token_timeout_s: Seconds = 5.0
-    """Longest wait for the first piece of a response, on top of the time in which its prompt may be read: its
-    new tokens by a quarter of the measured rate. After that the fallback is asked."""
+    """Longest wait for the first token before the fallback is asked. The estimated prefill time of the prompt
+    is added to it.
+    """
     stall_timeout_s: Seconds = 5.0
-    """Longest silence between two pieces; after that the caller hears the apology."""
+    """Longest gap between two tokens. After it, the caller hears the apology."""
     speech_timeout_s: Seconds = 2.0
-    """Longest wait for the recognizer's settled words, or the synthesizer's first sound, where it has a
-    fallback; after that this is asked."""
+    """Longest wait for the final transcript, or for the first audio of the synthesizer, before the fallback
+    engine is asked. Without a fallback it has no effect.
+    """
     failures: int = Field(default=3, ge=1)
-    """Failures in a row after which requests go straight to the fallback."""
+    """Consecutive failures after which requests go straight to the fallback."""
     retry_s: Seconds = 1.0
-    """How long, at least, before one request tries the LLM again."""
+    """Shortest time before the failed engine is tried again."""
     max_retry_s: Seconds = 30.0
-    """How long at most: the wait doubles with each try that fails."""
+    """Longest time before the failed engine is tried again. The wait doubles with each failed try."""
 
     def to_breaker(self) -> CircuitBreaker:
         """A new circuit breaker, closed."""
@@ -94,45 +98,49 @@ class PromptLimits(Section):
     """What the LLM is given to read for one caller."""
 
     max_prompt_characters: int = Field(default=131_072, ge=1_000)
-    """Longest prompt, beside its tools: some 32,000 tokens of English; a longer one never comes to the
-    engine."""
+    """Longest prompt without its tools, about 32,000 tokens of English. A longer prompt is not sent to the
+    engine.
+    """
 
 
 class PriorityConfig(Section):
-    """`[priority]`: in which order the LLM reads prompts, and how many calls it can serve."""
+    """`[priority]`: order of LLM requests, and admission control of calls."""
 
     max_running: int = Field(default=16, ge=1)
-    """Requests that the engine computes at once: `max_running` of ctranslate2, `max_num_seqs` of vllm."""
+    """Requests that the engine computes concurrently: `max_running` of ctranslate2, `max_num_seqs` of vllm.
+    """
     long_tokens: int = Field(default=1500, ge=1)
-    """New tokens, beside what is cached, from which a prompt is long: it comes after the others."""
+    """Uncached prompt tokens from which a prompt counts as long. Long prompts are computed after short ones.
+    """
     max_long: int = Field(default=1, ge=1)
-    """Long prompts that are read at once."""
+    """Long prompts that are computed concurrently."""
     max_utilization: float = Field(default=0.8, gt=0, le=1)
-    """Part of `max_running` that may be taken in the mean; a call that would bring it within a tenth of that,
-    or beyond, is refused."""
+    """Largest mean share of `max_running` in use. A call that would bring it within a tenth of that is
+    refused.
+    """
     max_ttft_ms: float = Field(default=1000, gt=0)
-    """Longest predicted time to first token; a new call is taken up to nine tenths of it."""
+    """Longest predicted time to first token. New calls are refused from nine tenths of it."""
 
 
 class SpeculationConfig(Section):
-    """`[speculation]`: for which responses a draft proposes tokens, where the engine has one.
-
-    vLLM can be told for each response with `scheduling_policy = "priority"`; otherwise it proposes for all.
+    """`[speculation]`: when a draft model or n-gram proposes tokens, if the engine has one. vLLM can decide
+    per response only with `scheduling_policy = "priority"`; otherwise it always drafts.
     """
 
     min_acceptance: float = Field(default=0.5, ge=0, le=1)
-    """Part of the proposed tokens that must be right; a draft under it is left out, and so is one with which
-    responses were measured to end no sooner."""
+    """Lowest share of draft tokens that must be accepted. Below it, or if responses finish no sooner with the
+    draft, drafting is disabled.
+    """
     window: int = Field(default=200, ge=1)
-    """Proposals that are judged together; a draft that is clearly bad is given up sooner."""
+    """Draft tokens that are judged together. A clearly bad draft is disabled sooner."""
     max_streams: int = Field(default=20, ge=0)
-    """Responses written at once, up to which it pays; 0 leaves the draft out always."""
+    """Largest number of concurrent responses for which drafting pays. 0 disables drafting."""
     min_tokens: int = Field(default=50, ge=0)
-    """Mean length of the responses from which it pays, tokens."""
+    """Mean response length from which drafting pays."""
     retry_s: Seconds = 60.0
-    """How long a bad draft is left out at least, before it is tried again."""
+    """Shortest time for which a bad draft stays disabled."""
     max_retry_s: Seconds = 960.0
-    """How long at most: the wait doubles with each trial that fails."""
+    """Longest time for which a bad draft stays disabled. The time doubles with each failed trial."""
 
     def to_limits(self) -> SpeculationLimits:
         """The same for the policy."""
@@ -149,12 +157,16 @@ class CacheableConfig(Section):
     """`[[semantic_cache.cacheable]]`: one kind of question that may be answered from the cache."""
 
     patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = Field(min_length=1)
-    """Regular expressions, case ignored: turns in which one is found are of this kind; the first counts."""
+    """Regular expressions, case-insensitive. A turn that matches one is of this kind; the first matching kind
+    counts.
+    """
     ttl_s: Seconds = 3600.0
-    """How long an answer is kept."""
+    """Lifetime of an answer."""
     self_contained: bool = False
-    """Whether such a question is understood without what was said before; else it is answered from the cache
-    only where nothing was. Turns that point back ("is it ...", "and ...") are never understood alone."""
+    """Set if such a question can be understood without the conversation before it. Otherwise it is answered
+    from the cache only as the first turn of a call. Turns that refer back ("is it ...", "and ...") are never
+    cached.
+    """
 
 
 class SemanticCacheConfig(Section):
@@ -166,25 +178,31 @@ class SemanticCacheConfig(Section):
     """
 
     cacheable: tuple[CacheableConfig, ...] = Field(min_length=1)
-    """The kinds of questions that may be cached; no others are."""
+    """Kinds of questions that may be cached. No others are."""
     threshold: float = Field(default=0.9, ge=0.85, le=1)
-    """Least likeness (cosine) of two questions with one answer; those whose numbers, dates, names or
-    negations differ never have one."""
+    """Lowest cosine similarity at which two questions share an answer. Questions whose numbers, dates, names
+    or negations differ never do.
+    """
     capacity: int = Field(default=10_000, ge=1)
-    """Entries at most; beyond that the oldest goes."""
+    """Maximum number of entries. The oldest is removed first."""
     url: str | None = Field(default=None, pattern=r"^(redis|rediss|unix)://")
-    """A Redis for the entries, which servers share (redis://host:6379/0); left out, they are in memory."""
+    """Redis that servers share for the entries, such as "redis://host:6379/0". Left out, the entries stay in
+    memory.
+    """
     audit: float = Field(default=0.05, ge=0, le=1)
-    """Part of the hits that the LLM answers as well, with nothing else to do, and compares."""
+    """Share of hits that the LLM also answers, at the lowest priority, to compare the answers."""
     floor: float = Field(default=0.8, gt=0, le=1)
-    """Least part of the latest 20 audits that must agree; below it the cache is emptied and off a while."""
+    """Lowest share of the last 20 audits that must agree. Below it, the cache is emptied and disabled for
+    `off_s`.
+    """
     min_hits: float = Field(default=0.1, ge=0, le=1)
-    """Least part of the latest 200 look-ups that must be answered; below it the cache is off a while."""
+    """Lowest share of the last 200 look-ups that must hit. Below it, the cache costs more than it saves and
+    is disabled for `off_s`.
+    """
     off_s: Seconds = 300.0
-    """How long that is."""
+    """Time for which the cache stays disabled."""
     embedding: str = ""
-    """Folder of the model that tells what questions mean, of MiniLM's shape; "" is the English one that is
-    installed."""
+    """Folder of an embedding model of MiniLM's architecture. "" uses the installed English model."""
 
     def to_rules(self, model: str) -> CacheRules:
         """The same for the cache in front of `model`."""
@@ -204,20 +222,22 @@ class SemanticCacheConfig(Section):
 
 
 class RoutingConfig(Section):
-    """`[routing]`: which turns the small LLM answers, where there is a `[small_llm]`."""
+    """`[routing]`: turns that the small LLM answers, if there is a `[small_llm]`."""
 
     patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = ()
-    """Regular expressions, case ignored: turns in which one is found are simple. Without any, and with
-    nothing learned, the small LLM answers only while there is too much to do."""
+    """Regular expressions, case-insensitive. A turn that matches one goes to the small LLM. Without patterns
+    and `learned`, the small LLM answers only under overload.
+    """
     learned: str = ""
-    """File that `voiceagent bench routing --learn` wrote: turns like those that the small LLM answered
-    rightly are simple too."""
+    """File written by `voiceagent bench routing --learn`. Turns similar to those that the small LLM answered
+    correctly go to it.
+    """
     max_characters: int = Field(default=120, ge=1)
-    """Longest turn that it answers."""
+    """Longest turn that the small LLM answers."""
     max_context_characters: int = Field(default=8000, ge=1)
-    """Longest prompt that it answers, system prompt and history included."""
+    """Longest prompt that the small LLM answers, with system prompt and history."""
     tools: bool = False
-    """Whether it answers where tools are offered."""
+    """Let the small LLM answer when tools are offered."""
 
     def to_rules(self, source: Path) -> Rules:
         """The same for the router. source: the file that this is from. Raises ConfigError."""
@@ -230,13 +250,16 @@ class LlmTables(Section):
     """The tables of the file that the LLM of a server is made from."""
 
     llm: LlmEngineConfig
+    """LLM engine, its own keys, and its replicas."""
     fallback: LlmEngineConfig | None = None
-    """An LLM that answers when that of `[llm]` cannot; left out, the caller hears the apology."""
+    """LLM that answers when `[llm]` fails. Left out, the caller hears the apology."""
     resilience: ResilienceConfig = ResilienceConfig()
     small_llm: LlmEngineConfig | None = None
-    """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
+    """Smaller LLM for short, simple turns (`[routing]`), and for all short turns under overload."""
     routing: RoutingConfig = RoutingConfig()
     semantic_cache: SemanticCacheConfig | None = None
-    """Answers that were given before; left out, the LLM answers everything."""
+    """Cache of answers by meaning of the question (English only). Turns with tools or personal data are never
+    cached. Left out, the LLM answers everything.
+    """
     priority: PriorityConfig = PriorityConfig()
     speculation: SpeculationConfig = SpeculationConfig()

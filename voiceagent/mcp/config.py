@@ -36,25 +36,26 @@ class McpServerConfig(Section):
     """`[[agent.mcp]]`: a server whose tools the agent has in every call. It may be anywhere."""
 
     label: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
-    """Its name, in logs and metrics."""
+    """Name of the server in logs and metrics."""
     url: Url | None = None
-    """Where it is, for streamable HTTP."""
+    """URL of an MCP server with streamable HTTP."""
     command: str | None = None
-    """Or the program that is started, once a process that takes calls, and spoken to by stdin and stdout."""
+    """Program of an MCP server over stdio, instead of `url`. Each process that handles calls starts it once.
+    """
     args: tuple[str, ...] = ()
-    """Its arguments."""
+    """Arguments of the program."""
     env: tuple[Variable, ...] = ()
-    """Variables of the environment that it is given, beside PATH, HOME and the like."""
+    """Environment variables passed to the program, in addition to PATH, HOME and the like."""
     headers_env: dict[str, Variable] = Field(default_factory=dict)
-    """HTTP headers, each with the variable that has its value."""
+    """HTTP headers by name, each with the environment variable that holds its value."""
     allowed_tools: tuple[str, ...] | None = None
-    """Which of its tools the agent has; left out, all."""
+    """Tools of the server that the agent may use. Left out, all."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of all tools that have them, which are always these: the model does not see them."""
+    """Fixed values for tool arguments of these names. The model does not see these arguments."""
     timeout_s: Duration = 30.0
-    """How long one of its tools may take."""
+    """Longest duration of one tool call."""
     filler: str = ""
-    """What the caller hears while one is slow; "" for nothing."""
+    """Phrase for a tool call that takes long. "" disables it."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -68,29 +69,33 @@ class McpServerConfig(Section):
 
 
 class McpConfig(Section):
-    """`[mcp]`: the MCP servers that clients may name, and what any server may take."""
+    """`[mcp]`: MCP servers that clients may name, and limits of all MCP servers."""
 
     allowed_urls: tuple[Url, ...] = ()
-    """Servers that clients of the Realtime API may name in their tools; each stands for what begins with it,
-    path by path. None: a client that names one is refused."""
+    """URL prefixes of MCP servers that clients of the Realtime API may name in their tools. With none, such a
+    tool is refused.
+    """
     private_networks: tuple[Network, ...] = ()
-    """Private networks in which these servers may be; others are refused, unless a URL has the address."""
+    """Private networks in which these servers may be. Other private addresses are refused unless
+    `allowed_urls` contains them.
+    """
     timeout_s: Duration = 30.0
-    """How long a tool of such a server may take."""
+    """Longest duration of one tool call."""
     connect_s: Duration = 10.0
-    """How long connecting may take, and listing the tools."""
+    """Longest duration of connecting and listing the tools."""
     list_ttl_s: Duration = 300.0
-    """How long a list of tools is taken for true; then, after a call that failed, or when the server says
-    that it has changed, it is asked for again, behind the scenes."""
+    """Lifetime of a cached tool list. It is refreshed in the background when it expires, after a failed call,
+    and when the server announces a change.
+    """
     idle_s: Duration = 300.0
-    """After how long without use a connection is closed."""
+    """Idle time after which a connection is closed."""
     max_connections: int = Field(default=32, ge=1)
-    """Connections of a process; one more closes the one that is unused for longest."""
+    """Connections of a process. One more closes the connection that has been idle for longest."""
     max_tools: int = Field(default=64, ge=1)
-    """Tools of one server; with more than these, or more bytes, none are offered: `allowed_tools` chooses."""
+    """Tools of one server. A server with more offers none, unless `allowed_tools` selects fewer."""
     max_tools_bytes: int = Field(default=65_536, ge=1_024)
-    """Bytes of those tools together, as JSON: each prompt has them."""
+    """Size of these tools together, as JSON."""
     max_response_bytes: int = Field(default=1_048_576, ge=4_096)
-    """Longest answer of a server; a longer one fails."""
+    """Largest response of a server. A larger one fails."""
     max_result_characters: int = Field(default=8_000, ge=100)
-    """Longest result of a tool; a longer one is cut, and says so."""
+    """Longest tool result. A longer one is truncated, with a note for the model."""

@@ -13,23 +13,25 @@ from voiceagent.validation.section import Duration, Section
 
 
 class SupervisionConfig(Section):
-    """`[supervision]`: when an engine's process or a worker counts as hung, and how it is started again."""
+    """`[supervision]`: when an engine process or a call worker counts as hung, and how it is restarted."""
 
     heartbeat_s: Duration = 0.5
-    """Each process is asked so often whether it is there."""
+    """Interval of heartbeats."""
     late_s: Duration = 1.0
-    """One that has not answered for so long gets no new calls and no new requests while another is there."""
+    """Time without an answer after which a process gets no new calls and requests while another is available.
+    """
     engine_hang_s: Duration = 5.0
-    """An engine's process that has not answered for so long is killed and started again: more than one piece
-    of its work may take."""
+    """Time without an answer after which an engine process is killed and restarted. It must exceed one piece
+    of the engine's work.
+    """
     worker_hang_s: Duration = 10.0
-    """The same for a worker of `--workers`, whose calls end with it."""
+    """Time without an answer after which a call worker is killed and restarted. Its calls end."""
     start_s: Duration = 120.0
-    """How long a process that is started again may take; the first start may take any time."""
+    """Longest restart of a process. The first start has no limit."""
     restart_s: Duration = 0.5
-    """How long is waited, at most, before the second restart in a row; the first is at once."""
+    """Longest wait before the second restart in a row. The first restart is immediate."""
     max_restart_s: Duration = 30.0
-    """The wait doubles with each restart, up to that; it is never given up."""
+    """Longest wait before a restart. The wait doubles with each restart in a row."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

@@ -14,39 +14,35 @@ SILENCE_TOLD_S = 3.0
 
 
 class DeadlinesConfig(Section):
-    """`[deadlines]`: how long a stage of a turn may take; after that the caller hears the apology.
-
-    For an LLM that is asked and silent, `[resilience]` comes first: it asks the fallback. These hold whatever
-    it is that hangs, and for as long as a request waits in line.
+    """`[deadlines]`: longest duration of a stage of a turn. After it, the caller hears the apology.
+    `[resilience]` has the shorter time-outs after which a fallback is asked.
     """
 
     transcript_s: Duration = 4.5
-    """From a pause to the settled words of the recognizer."""
+    """From a pause to the final transcript."""
     first_token_s: Duration = 12.0
-    """Maximum time from the LLM request to the first words or thoughts. It includes queueing and the attempt
-    with the fallback.
-    """
+    """From the LLM request to the first token, including queueing and the fallback's attempt."""
     token_s: Duration = 6.0
-    """Between two pieces of what the LLM writes."""
+    """Between two tokens of the LLM."""
     first_sound_s: Duration = 4.0
-    """From a fragment of text to its first sound."""
+    """From a text fragment to its first audio."""
     sound_s: Duration = 4.0
-    """Between two pieces of a fragment's sound."""
+    """Between two chunks of a fragment's audio."""
     turn_model_s: Duration = 1.0
-    """For the turn model's judgement; without it the silence alone ends the turn."""
+    """For the turn model. Without its result, silence alone ends the turn."""
 
 
 class ContextSourceConfig(Section):
     """`[[context.sources]]`: what is asked about each turn: a function, or a resource of an MCP server."""
 
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
-    """Its name, in logs and metrics."""
+    """Name of the source in logs and metrics."""
     python: str | None = None
-    """An `async` function, module:name, that is given the caller's words so far and gives texts."""
+    """Async function, `module:name`, that takes the caller's transcript so far and returns texts."""
     mcp: str | None = None
-    """Or the label of a server of `[[agent.mcp]]`, which has the resource `uri`."""
+    """Label of a server in `[[agent.mcp]]` that has the resource `uri`, instead of `python`."""
     uri: str = ""
-    """Its URI, in which {words} stands for the caller's words."""
+    """URI of the resource. {words} stands for the caller's transcript."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -65,30 +61,32 @@ class ContextConfig(Section):
     """
 
     sources: tuple[ContextSourceConfig, ...] = ()
-    """What is asked, beside the agent."""
+    """Sources that are asked in each turn, in addition to an agent's `find_context`."""
     min_relevance: float = Field(default=0.3, ge=0, le=1)
-    """Least likeness (cosine) of a passage to the caller's words; others are left out. 0 keeps all, and needs
-    no embedding."""
+    """Lowest cosine similarity between a passage and the caller's turn. 0 keeps all passages and needs no
+    embedding model.
+    """
     embedding: str = ""
-    """Folder of the model that tells what texts mean, of MiniLM's shape, as the multilingual one; "" is the
-    English one that is installed."""
+    """Folder of an embedding model of MiniLM's architecture. "" uses the installed English model."""
     max_tokens: int = Field(default=400, ge=1)
-    """Tokens of all passages of a turn together, about."""
+    """Approximate tokens of all passages of a turn together."""
     deadline_s: float = Field(default=0.3, gt=0)
-    """How long a source may take; what comes later is left out, and the turn goes on."""
+    """Longest wait for a source. Later results are ignored."""
 
 
 class PlayoutConfig(Section):
-    """`[playout]`: how the agent's sound is paced."""
+    """`[playout]`: pacing of the agent's audio."""
 
     lead_s: float = Field(default=0.06, ge=0.02, le=2)
-    """How far ahead of real time sound is sent: more rides out a slow network, less is cut more cleanly."""
+    """Audio sent ahead of real time. More tolerates network jitter, less makes interruptions more precise.
+    Twilio, Telnyx and Plivo get 0.02 s more.
+    """
 
 
 class EchoConfig(Section):
-    """`[echo]`: cleaning the caller's sound, for lines whose remote does not (needs the extra `echo`)."""
+    """`[echo]`: echo cancellation and noise suppression, for lines without them (needs the extra `echo`)."""
 
     cancel: bool = False
-    """Take the agent's own voice out, so that it does not interrupt itself on a speakerphone."""
+    """Cancel the agent's own voice in the caller's audio, for speakerphones."""
     suppress_noise: bool = False
-    """Take steady noise out."""
+    """Suppress steady background noise."""

@@ -17,14 +17,14 @@ from voiceagent.validation.section import Section
 
 
 class LogConfig(Section):
-    """`[log]`: how the log is written, to standard error."""
+    """`[log]`: the log on standard error."""
 
     format: Literal["console", "json"] = "console"
-    """"console" for people, "json" for machines, one object a line."""
+    """"console" for people, "json" for machines, one object per line."""
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least severity that is written."""
+    """Lowest level that is logged."""
     personal: bool = False
-    """Write what callers said, their numbers and what else is known of them; otherwise they are left out."""
+    """Log transcripts, phone numbers and other personal data. Otherwise they are left out."""
 
 
 class Personal(str):

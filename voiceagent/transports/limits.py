@@ -13,59 +13,60 @@ class EventLimits(Section):
     """What one event of the Realtime API may be; one with sound only has `server.max_message_bytes`."""
 
     max_event_bytes: int = Field(default=262_144, ge=4_096)
-    """Longest event but for appended sound, and longest body of a request, in bytes."""
+    """Largest event of the Realtime API without audio, and largest request body."""
     max_event_values: int = Field(default=10_000, ge=100)
-    """JSON values in one event: numbers, texts, objects, lists, each counted."""
+    """JSON values in one event: numbers, strings, objects and lists."""
     max_event_depth: int = Field(default=32, ge=8)
-    """Objects and lists within each other in one event, a tool's schema among them."""
+    """Nesting depth of JSON in one event, including tool schemas."""
     max_tools: int = Field(default=128, ge=0)
     """Tools of a session or of one response."""
     max_tools_bytes: int = Field(default=65_536, ge=1_024)
-    """Bytes of those tools together, as JSON: each prompt has them."""
+    """Size of these tools together, as JSON."""
     max_instructions_characters: int = Field(default=100_000, ge=1)
     """Longest instructions of a session or of one response."""
     max_response_items: int = Field(default=500, ge=1)
-    """Items that one response may be given as its input."""
+    """Input items of one out-of-band response."""
 
 
 class OfferLimits(Section):
     """What a WebRTC caller's offer, and what comes over its connection, may be."""
 
     max_offer_bytes: int = Field(default=65_536, ge=4_096)
-    """Longest SDP offer."""
+    """Largest SDP offer of a WebRTC client."""
     max_offer_lines: int = Field(default=1_000, ge=50)
-    """Lines of an offer."""
+    """Lines of an SDP offer."""
     max_offer_sections: int = Field(default=8, ge=2)
-    """Media sections of an offer."""
+    """Media sections of an SDP offer."""
     max_offer_candidates: int = Field(default=32, ge=1)
-    """ICE candidates of an offer, whatever becomes of them."""
+    """ICE candidates of an SDP offer."""
     max_channels: int = Field(default=4, ge=1)
-    """Data channels of a call; one more ends it."""
+    """Data channels of a call. One more ends the call."""
     max_streams: int = Field(default=8, ge=1)
-    """Sources of sound (SSRCs) of a call, and sources of reports of it; those of more are not heard."""
+    """RTP sources (SSRCs) of a call, and as many RTCP sources. Further sources are ignored."""
 
 
 class TransportLimits(EventLimits, OfferLimits):
     """What a connection may send, and how long it may last."""
 
     max_bytes_per_s: int = Field(default=1_048_576, ge=65_536)
-    """Bytes a second that one client may send in the long run, each message counted as 4 kB more than it has.
-    A client that sends faster is read more slowly; where that cannot be done (data channels), its call is
-    ended. The packets of WebRTC are counted beside that, with 1 kB more each; those beyond it are dropped."""
+    """Sustained input rate of one client; each message counts as 4 kB more than its size. Faster clients are
+    read more slowly. A data channel cannot be slowed down, so its call is ended. RTP packets have a separate
+    budget of the same size, with 1 kB more per packet; packets beyond it are dropped.
+    """
     max_connections: int = Field(default=1_000, ge=8)
-    """TCP connections of a process at once; one more ends the one that has waited longest for a request."""
+    """TCP connections of a process. One more closes the connection that has been idle for longest."""
     max_request_s: Duration = 10.0
-    """Seconds in which a request must have come, with its body; a connection without one is closed."""
+    """Time within which a request must arrive completely."""
     max_call_s: Duration = 14_400.0
     """Longest call."""
     max_idle_s: Duration = 600.0
-    """Longest time in which nothing at all may come from a caller."""
+    """Longest time without any input from a client. Then the call is ended."""
     max_phone_idle_s: Duration = 30.0
-    """The same on a phone line, on which sound always comes."""
+    """Longest time without audio on a phone line. Then the call is ended."""
     max_sidebands: int = Field(default=8, ge=0)
-    """Maximum number of sidebands of one call at once; 0 allows none."""
+    """Concurrent sideband connections of one call. 0 allows none."""
     max_keys: int = Field(default=1_000, ge=1)
-    """Keys that a caller on a phone line may press; one more ends the call."""
+    """DTMF digits that a caller may send on a phone line. One more ends the call."""
 
 
 USUAL_LIMITS = TransportLimits()

@@ -12,23 +12,24 @@ from voiceagent.validation.section import Duration, Section
 
 
 class UpstreamConfig(Section):
-    """`[upstream]`: OpenAI's, or any other that speaks the Realtime API over WebSocket."""
+    """`[upstream]`: a Realtime API server, OpenAI's or another, as the core of all calls instead of the
+    engines.
+    """
 
     url: str | None = Field(default=None, pattern=r"^wss?://[^/\s?#]+[^\s?#]*$")
-    """Where it listens, up to and with `/v1`; left out, the engines here are the core of calls."""
+    """URL of the server up to and including `/v1`. Left out, the engines of this configuration are used."""
     model: str = "gpt-realtime"
-    """The model's name at that server."""
+    """Model name at that server."""
     api_key_env: str | None = None
-    """Name of the environment variable with the key; left out, none is sent."""
+    """Environment variable that holds the API key. Left out, none is sent."""
     voice: str = "marin"
-    """Its name there; an agent in Python may have another."""
+    """Voice name at that server. A Python agent may choose another."""
     transcription: str = "gpt-4o-mini-transcribe"
-    """The model that writes down what the caller says, for history and log."""
+    """Model at that server that transcribes the caller, for history and log."""
     connect_timeout_s: Duration = 5.0
-    """How long a connection may take, and an answer to the pings that find out whether the upstream hangs."""
+    """Longest wait for a connection, and for the answer to a ping."""
     retries: int = Field(default=2, ge=0)
-    """Further tries of a connection that could not be made, or was lost; after them the caller hears the
-    apology."""
+    """Further attempts after a failed or lost connection. Then the caller hears the apology."""
 
     def key(self, environment: Mapping[str, str], source: Path) -> str:
         """The key, "" for none. Raises ConfigError."""

@@ -20,19 +20,18 @@ MIN_SECRET_BYTES = 24
 
 
 class WebhooksConfig(Section):
-    """`[webhooks]`: where it is told that a call began or ended."""
+    """`[webhooks]`: signed events (Standard Webhooks) when a call begins and ends."""
 
     url: str | None = Field(default=None, pattern=r"^https?://[^/\s?#]+[^\s#]*$")
-    """Where events are posted; left out, nobody is told."""
+    """URL to which events are posted. Left out, none are sent."""
     secret_env: str | None = None
-    """Name of the environment variable with the secret that signs them: "whsec_" and 24 bytes or more in
-    base64."""
+    """Environment variable that holds the signing secret: "whsec_" and at least 24 bytes in base64."""
     timeout_s: Duration = 10.0
-    """How long an answer may take."""
+    """Longest wait for a response."""
     attempts: int = Field(default=8, ge=1, le=20)
-    """How often an event is tried, with pauses that double from a second on."""
+    """Attempts per event. The wait between them starts at one second and doubles."""
     max_waiting: int = Field(default=1_000, ge=1)
-    """Events that may wait; one more is dropped, counted, and told in the log."""
+    """Queued events. One more is dropped, logged and counted."""
 
     @model_validator(mode="after")
     def _signed(self) -> Self:

@@ -182,21 +182,6 @@ def test_every_key_is_documented_where_it_stands():
     assert list(undocumented(Config)) == []
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.name)
-def test_every_key_of_a_configuration_has_a_comment(path):
-    lines = path.read_text().splitlines()
-    bare = [
-        line
-        for number, line in enumerate(lines)
-        if " = " in line and not line.startswith("#") and "#" not in line and not _commented(lines, number)
-    ]
-    assert bare == []
-
-
-def _commented(lines: list[str], number: int) -> bool:
-    return number > 0 and lines[number - 1].lstrip().startswith("#")
-
-
 @given(
     st.dictionaries(
         st.sampled_from(["server", "agent", "turn", "recognizer", "llm", "synthesizer", "x"]),

@@ -275,7 +275,9 @@ def test_the_examples_are_short() -> None:
 
 def test_an_engine_without_the_agents_language_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "german.toml"
-    path.write_text((ROOT / "configs/demo.toml").read_text().replace('language = "en" ', 'language = "de" '))
+    path.write_text(
+        (ROOT / "configs/demo.toml").read_text().replace("[agent]", '[agent]\nlanguage = "de"', 1)
+    )
     told = r"'moonshine': does not have the agent's language, 'de'; allowed: agent.language en"
     with pytest.raises(ConfigError, match=told):
         build_engines(load(path))

@@ -72,7 +72,7 @@ def test_a_wrong_value_is_named_with_what_is_allowed(tmp_path, lines, said):
 
 def test_a_language_that_it_does_not_know_is_refused(tmp_path):
     path = tmp_path / "test.toml"
-    path.write_text(DEMO.replace('language = "en" ', 'language = "de" ') + CACHE)
+    path.write_text(DEMO.replace("[agent]", '[agent]\nlanguage = "de"', 1) + CACHE)
     with pytest.raises(ConfigError, match=r"cannot tell questions apart in agent.language de; allowed: en"):
         load(path)
 

@@ -8,20 +8,20 @@ from voiceagent.validation.section import Seconds, Section
 
 
 class OtlpConfig(Section):
-    """`[otlp]`: needs the extra `otlp`. Headers, as of a service that wants a key, are taken from
-    OTEL_EXPORTER_OTLP_HEADERS, and the name of the service from OTEL_SERVICE_NAME, as everywhere.
+    """`[otlp]`: traces and metrics by OpenTelemetry (needs the extra `otlp`). The standard variables
+    OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME apply.
     """
 
     endpoint: str = Field(default="", pattern=r"^(https?://[^\s?#]+)?$")
-    """A collector's address, as "http://127.0.0.1:4318": traces go to `/v1/traces` below it, metrics to
-    `/v1/metrics`. "" sends nothing."""
+    """OTLP collector, such as "http://127.0.0.1:4318". Traces go to `/v1/traces` and metrics to `/v1/metrics`
+    below it. "" sends nothing.
+    """
     sample: float = Field(default=1.0, ge=0, le=1)
-    """Part of the calls that are traced, where the caller's own trace does not say."""
+    """Share of calls that are traced, unless the caller's own trace decides."""
     content: bool = False
-    """Send words too: what callers and agent say, what tools are given and answer. Their attributes all begin
-    with `voiceagent.content.`"""
+    """Export transcripts, tool arguments and tool results, as attributes under `voiceagent.content.`"""
     metrics_s: Seconds = 0.0
-    """How often the metrics are sent; 0 never sends them."""
+    """Interval at which metrics are exported. 0 exports none."""
 
     def address(self, signal: str) -> str:
         """Where "traces" or "metrics" go."""

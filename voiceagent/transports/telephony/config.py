@@ -20,14 +20,16 @@ _HERE = Placement()
 
 
 class TelephonyConfig(Section):
-    """`[telephony]`: what holds for all lines."""
+    """`[telephony]`: settings of all phone lines."""
 
     public_url: str | None = Field(default=None, pattern=r"^https?://[^/\s?#]+[^\s?#]*$")
-    """Where providers reach this server ("https://agent.example.com"); left out, a proxy's headers tell."""
+    """URL at which providers reach this server, such as "https://agent.example.com". Left out, it is taken
+    from the proxy's headers.
+    """
     tools: bool = True
-    """Let the model hang up and transfer callers, by tools; false for a model that cannot call tools."""
+    """Offer tools to hang up and to transfer. Set it to false for models that cannot call tools."""
     transfers: dict[str, str] = Field(default_factory=dict)
-    """Who callers may be connected to: a name for the model, and a number as the provider dials it."""
+    """Transfer destinations: a name for the model, and the number as the provider dials it."""
     twilio: TwilioConfig | None = None
     """Twilio Media Streams; left out, there is no such line."""
     telnyx: TelnyxConfig | None = None

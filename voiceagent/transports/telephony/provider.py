@@ -97,7 +97,7 @@ class ProviderConfig(Section):
     """What the tables of all providers have."""
 
     open: bool = False
-    """Let everyone in who reaches the port, without a key: needed where others than this machine reach it."""
+    """Accept everyone who can reach the port, without authentication."""
 
     key_name: ClassVar[str]
     """The setting that names the environment variable with the key, by which callers are checked."""

@@ -22,26 +22,25 @@ def _network(given: str) -> str:
 
 
 class WebRtcConfig(Section):
-    """`[webrtc]`: how calls over WebRTC are reached, where that is not by the addresses of this machine."""
+    """`[webrtc]`: how WebRTC clients reach this server, if not at the addresses of this machine."""
 
     announced_address: Annotated[str, AfterValidator(_ip_address)] | None = None
-    """IP address that callers get instead of this machine's: of a router that hands `ports` on to it."""
+    """IP address in SDP answers, if a router forwards `ports` to this machine."""
     ports: tuple[_Port, _Port] = (0, 0)
-    """The first and the last UDP port, of which a process takes one for all its calls, at each address of
-    this machine; 0, 0 for any.
-    """
+    """First and last UDP port. Each process takes one for all its calls. 0, 0 takes any."""
     stun: str | None = Field(default=None, pattern=r"^stun:[^\s:?]+(:\d+)?$")
-    """STUN server to ask for this machine's address outside, as "stun:host:port"; left out, none is."""
+    """STUN server that tells this machine's public address, as "stun:host:port"."""
     turn: str | None = Field(default=None, pattern=r"^turns?:[^\s:?]+(:\d+)?(\?transport=(udp|tcp))?$")
     """TURN server that relays calls, as "turn:host:port?transport=udp"."""
     turn_username: str | None = None
     """User name for the TURN server."""
     turn_password_env: str | None = None
-    """Name of the environment variable with the password for the TURN server."""
+    """Environment variable that holds the password for the TURN server."""
 
     called_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
-    """Networks, as "10.0.0.0/8", where callers are called beside the address that they ask from; they may
-    always call this server, from wherever they are."""
+    """Networks, such as "10.0.0.0/8", to whose addresses media may be sent even if the request came from
+    elsewhere. Any caller is always reachable at the address of its own request.
+    """
 
     @model_validator(mode="after")
     def _ports_in_order(self) -> Self:

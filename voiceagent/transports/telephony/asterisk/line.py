@@ -13,11 +13,11 @@ from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, Pr
 
 
 class AsteriskConfig(ProviderConfig):
-    """`[telephony.asterisk]`: chan_websocket at /telephony/asterisk."""
+    """`[telephony.asterisk]`: Asterisk's chan_websocket."""
 
     key_name: ClassVar[str] = "password_env"
     password_env: str | None = None
-    """Name of the environment variable with the password of the connection in websocket_client.conf."""
+    """Environment variable that holds the password from websocket_client.conf."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
         """Raises ConfigError."""

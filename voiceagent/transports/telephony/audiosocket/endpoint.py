@@ -43,14 +43,14 @@ _Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class AudioSocketConfig(Section):
-    """`[telephony.audiosocket]`: AudioSocket over TCP, on a port of its own. It knows no keys."""
+    """`[telephony.audiosocket]`: Asterisk's AudioSocket, over TCP."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: int = Field(default=9092, ge=0, le=65_535)
-    """Port; 0 takes a free one."""
+    """TCP port. 0 takes a free port."""
     open: bool = False
-    """Let everyone in who reaches the port: needed where others than this machine reach it."""
+    """Accept everyone who can reach the port. AudioSocket has no authentication."""
 
 
 @asynccontextmanager

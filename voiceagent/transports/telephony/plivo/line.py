@@ -19,14 +19,15 @@ from voiceagent.transports.telephony.webhook import Form, Webhook
 
 
 class PlivoConfig(ProviderConfig):
-    """`[telephony.plivo]`: audio streaming at /telephony/plivo; transfers need `public_url`."""
+    """`[telephony.plivo]`: Plivo audio streaming."""
 
     key_name: ClassVar[str] = "auth_token_env"
     auth_token_env: str | None = None
-    """Name of the environment variable with the account's auth token: signatures are checked with it, and
-    calls hung up and transferred."""
+    """Environment variable that holds the account's auth token. It verifies signatures and authorises hanging
+    up and transferring.
+    """
     api_url: str = Field(default="https://api.plivo.com", pattern=API_URL)
-    """Plivo's REST API."""
+    """Base URL of Plivo's REST API."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
         """Without a token calls are neither checked nor controlled. Raises ConfigError."""

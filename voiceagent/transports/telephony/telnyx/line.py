@@ -19,15 +19,15 @@ TOKEN_HEADER = "x-telnyx-streaming-auth-token"
 
 
 class TelnyxConfig(ProviderConfig):
-    """`[telephony.telnyx]`: media streaming at /telephony/telnyx."""
+    """`[telephony.telnyx]`: Telnyx media streaming."""
 
     key_name: ClassVar[str] = "stream_token_env"
     stream_token_env: str | None = None
-    """Name of the environment variable with the `stream_auth_token` that streams are asked for with."""
+    """Environment variable that holds the `stream_auth_token` of media streams."""
     api_key_env: str | None = None
-    """Name of the environment variable with an API key: calls are hung up and transferred with it."""
+    """Environment variable that holds an API key, for hanging up and transferring."""
     api_url: str = Field(default="https://api.telnyx.com", pattern=API_URL)
-    """Telnyx's REST API."""
+    """Base URL of Telnyx's REST API."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
         """Raises ConfigError."""

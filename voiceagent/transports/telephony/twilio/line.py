@@ -29,14 +29,15 @@ RETRIES = ("0", "1", "2")
 
 
 class TwilioConfig(ProviderConfig):
-    """`[telephony.twilio]`: Media Streams at /telephony/twilio, the webhook of a number at .../voice."""
+    """`[telephony.twilio]`: Twilio Media Streams."""
 
     key_name: ClassVar[str] = "auth_token_env"
     auth_token_env: str | None = None
-    """Name of the environment variable with the account's auth token: signatures are checked with it, and
-    calls hung up and transferred."""
+    """Environment variable that holds the account's auth token. It verifies signatures and authorises hanging
+    up and transferring.
+    """
     api_url: str = Field(default="https://api.twilio.com", pattern=API_URL)
-    """Twilio's REST API; other regions have their own."""
+    """Base URL of Twilio's REST API, for other regions."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
         """Without a token calls are neither checked nor controlled. Raises ConfigError."""

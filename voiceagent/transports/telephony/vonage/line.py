@@ -19,17 +19,17 @@ from voiceagent.transports.telephony.vonage.signature import is_genuine
 
 
 class VonageConfig(ProviderConfig):
-    """`[telephony.vonage]`: Voice WebSockets at /telephony/vonage."""
+    """`[telephony.vonage]`: Vonage Voice WebSockets."""
 
     key_name: ClassVar[str] = "signature_secret_env"
     signature_secret_env: str | None = None
-    """Name of the environment variable with the account's signature secret: it signs handshakes."""
+    """Environment variable that holds the account's signature secret, which signs handshakes."""
     application_id: str = ""
-    """The Voice application: calls are hung up and transferred in its name."""
+    """Voice application on whose behalf calls are hung up and transferred."""
     private_key_env: str | None = None
-    """Name of the environment variable with the application's private key, as PEM."""
+    """Environment variable that holds the application's private key, as PEM."""
     api_url: str = Field(default="https://api.nexmo.com", pattern=API_URL)
-    """Vonage's REST API."""
+    """Base URL of Vonage's REST API."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
         """Raises ConfigError."""
