@@ -145,7 +145,8 @@ def add_new(new: argparse.ArgumentParser) -> None:
 
 
 def add_engines(engines: argparse.ArgumentParser) -> None:
-    """`voiceagent engines`."""
+    """`voiceagent engines [NAME]`."""
+    engines.add_argument("name", nargs="?", help="an engine, to print its keys; left out, lists all engines")
     engines.set_defaults(command=_engines)
 
 
@@ -252,7 +253,12 @@ def _new(options: argparse.Namespace) -> None:
     print(f"{test.name}: {first}{command_of('python')} -m pytest {test.name}")
 
 
-def _engines(_: argparse.Namespace) -> None:
+def _engines(options: argparse.Namespace) -> None:
+    from voiceagent.config.engine_reference import engine_text
+
+    if options.name:
+        print(engine_text(options.name))
+        return
     from rich.console import Console
     from rich.table import Table
 

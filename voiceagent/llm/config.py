@@ -229,7 +229,7 @@ class RoutingConfig(Section):
     and `learned`, the small LLM answers only under overload.
     """
     learned: str = ""
-    """File written by `voiceagent bench routing --learn`. Turns similar to those that the small LLM answered
+    """File written by `voiceagent bench routing --learn FILE`. Turns similar to those that the small LLM answered
     correctly go to it.
     """
     max_characters: int = Field(default=120, ge=1)
