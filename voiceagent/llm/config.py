@@ -229,8 +229,8 @@ class RoutingConfig(Section):
     and `learned`, the small LLM answers only under overload.
     """
     learned: str = ""
-    """File written by `voiceagent bench routing --learn FILE`. Turns similar to those that the small LLM answered
-    correctly go to it.
+    """File written by `voiceagent bench routing --learn FILE`. Turns similar to those that the small LLM
+    answered correctly go there.
     """
     max_characters: int = Field(default=120, ge=1)
     """Longest turn that the small LLM answers."""
