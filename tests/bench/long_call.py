@@ -16,6 +16,7 @@ from statistics import mean
 
 from prometheus_client import CollectorRegistry
 
+from examples.hotel_model.data.conversations import conversations
 from llmcore.engine import Llm, Message, Request, Usage
 from voiceagent.bench.llm_calls import MAX_TOKENS
 from voiceagent.config.tables import Config, load
@@ -25,7 +26,6 @@ from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import percentile
 from voiceagent.conversation.prompting.prompt_history import PromptHistory
 from voiceagent.conversation.prompting.request import make_prompt
-from voiceagent.demo.data.conversations import conversations
 from voiceagent.server.startup import build_engines
 from voiceagent.session.summarising import Summarising
 from voiceagent.telemetry.llm_metrics import LlmMetrics

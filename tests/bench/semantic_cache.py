@@ -26,6 +26,8 @@ from rich.table import Table
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 from redis_server import redis_server
 
+from examples.hotel_model.data.exchanges import Caller, Exchange
+from examples.hotel_model.data.room_answers import ROOM_INTENTS
 from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
 from llmcore.cache.embedding import MiniLm
 from llmcore.cache.entries import Entries, MemoryEntries
@@ -35,8 +37,6 @@ from llmcore.cache.redis_entries import RedisEntries
 from llmcore.cache.vectors import DIMENSIONS
 from llmcore.engine import Llm, Message, Request
 from llmcore.engines.ct2_engine import CTranslate2Llm
-from voiceagent.demo.data.exchanges import Caller, Exchange
-from voiceagent.demo.data.room_answers import ROOM_INTENTS
 from voiceagent.demo.world import system_prompt
 
 Ask = Callable[[Llm, Request], Awaitable[None]]

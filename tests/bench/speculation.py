@@ -6,7 +6,7 @@ In turn, as a shared machine is not as fast in one minute as in the next: `voice
 speculation` measures one variant after the other, and two that do the same differ there by a fifth. A round
 is four calls that ask at once, each with HISTORY tokens behind it (1,200), prefilled while their callers
 spoke. "suffix" wants the package arctic-inference; "eagle3" a head for the model, which is not shipped:
-`python -m voiceagent.demo.train --eagle3 build/eagle3` makes it in some minutes.
+`python -m examples.hotel_model.train --eagle3 build/eagle3` makes it in some minutes.
 """
 
 from __future__ import annotations

@@ -21,12 +21,12 @@ from typing import Any
 from speculation import METHODS
 from tokenizers import Tokenizer
 
+from examples.hotel_model.chat import render
 from llmcore.engines.vllm_settings import thread_environment
 from voiceagent.bench.llm_calls import MAX_TOKENS
 from voiceagent.bench.material import Material
 from voiceagent.config.tables import load
 from voiceagent.demo import MATERIAL
-from voiceagent.demo.chat import render
 from voiceagent.validation.references import resolve_paths
 
 CALLS, FIRST_TOKENS = 4, 20

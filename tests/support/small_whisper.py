@@ -25,8 +25,8 @@ from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.recognizers.whisper_model import LoadedModel
 from audio.resample import resample
 from audio.synthesizers.espeak import EspeakSynthesizer
+from examples.hotel_model.make_material import QUESTIONS
 from voiceagent.conversation.words import words_of
-from voiceagent.demo.make_material import QUESTIONS
 from voiceagent.engines.hosted import hosted
 
 SENTENCES = (

@@ -1,8 +1,10 @@
-"""The bundled demo model: the front desk of one fictional hotel, its data, training and evaluation."""
+"""The demo: the front desk of one fictional hotel, and its weights. `examples/hotel_model` makes these."""
 
 from pathlib import Path
 
+WEIGHTS = Path(__file__).parent / "weights"
+"""Weights of the LLM, its draft model and the recognizer's adapter."""
+CT2_WEIGHTS = WEIGHTS / "ct2"
+"""The LLM in CTranslate2's format."""
 MATERIAL = Path(__file__).parent / "material"
-"""What its callers say, for measurements: made by `python -m voiceagent.demo.make_material`."""
-CT2_WEIGHTS = Path(__file__).parent / "weights/ct2"
-"""The model in CTranslate2's format."""
+"""What callers say in measurements, made by `python -m examples.hotel_model.make_material`."""

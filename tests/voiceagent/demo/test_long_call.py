@@ -13,11 +13,11 @@ from fake_client import FakeClient
 from shipped_models import INT8
 from typed_call import Deaf, ask
 
+from examples.hotel_model.data.conversations import conversations
 from llmcore.engine import Delta, Request, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.config.tables import load
-from voiceagent.demo.data.conversations import conversations
 from voiceagent.demo.world import system_prompt
 from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import compose

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from examples.hotel_model.data.catalogue import Aspect, catalogue
+from examples.hotel_model.data.room_answers import total
 from voiceagent.bench.scoring import spoken
-from voiceagent.demo.data.catalogue import Aspect, catalogue
-from voiceagent.demo.data.room_answers import total
 from voiceagent.demo.world import ROOMS, Room, spoken_number, system_prompt
 
 _ASPECTS = [aspect for topic in catalogue().topics.values() for aspect in topic.aspects.values()]
