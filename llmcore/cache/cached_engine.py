@@ -1,4 +1,4 @@
-"""An engine behind the semantic cache: a question that was answered before gets the same words at once."""
+"""An engine behind the semantic cache: a question that was answered before gets the same reply at once."""
 
 from __future__ import annotations
 
@@ -29,21 +29,25 @@ from llmcore.engine import Delta, Llm, LlmError, Request, SupportsHurry, Usage
 log = logging.getLogger(__name__)
 
 Miss = Skipped | Literal["unknown", "late", "failed", "off"]
-"""Why the engine was asked: no entry was near enough, the look-up took too long or failed, or all is off."""
+"""Reason that the engine was asked: no entry is close enough, the lookup was late or failed, or the cache is
+off.
+"""
 
 MAX_WAIT_S = 0.05
-"""How long a look-up may take before the engine is asked; most take some ms, the embedding included."""
+"""Time limit of a lookup. Most take a few ms, the embedding included."""
 MAX_STORING = 16
-"""Replies on their way into the store; more are dropped."""
+"""Replies being stored; more are dropped."""
 ENTRIES_RETRY_S = 5.0
-"""How long a store that does not answer is left alone."""
+"""Pause after a failure of the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
-    """rate: the part of the hits that is answered afresh as well, 0 to 1. floor: the least share of those
-    that must agree. min_hits: the least share of look-ups that must be answered. off_s: how long the cache is
-    off where too few agree or are answered.
+    """Quality control of the cache.
+
+    rate: share of hits that the engine answers too, for comparison, 0 to 1. floor: smallest share of those
+    that must agree. min_hits: smallest share of lookups that must hit. off_s: time for which the cache is off
+    after missing either.
     """
 
     rate: float
@@ -53,26 +57,28 @@ class AuditPlan:
 
 
 class CacheObserver(Protocol):
-    """Is notified of what the cache does."""
+    """Subscriber to the cache's events."""
 
     def hit(self) -> None:
-        """A reply came from the cache."""
+        """Count a reply from the cache."""
 
     def miss(self, reason: Miss) -> None:
-        """The engine was asked."""
+        """Count a request to the engine."""
 
     def stored(self) -> None:
-        """A reply was stored."""
+        """Count a stored reply."""
 
     def audited(self, agreed: bool) -> None:
-        """A hit was compared with a fresh answer."""
+        """Count the comparison of a hit with a new reply."""
 
     def turned(self, off: str) -> None:
-        """The cache went off for this reason, or is on again: ""."""
+        """Record that the cache was turned off for this reason, or on again ("")."""
 
 
 class CachedLlm:
-    """Passes on to `engine` what the cache cannot answer. draw: from [0, 1), whether a hit is audited."""
+    """An engine that answers from the cache, and passes the rest to `engine`. draw: random number in [0, 1)
+    that selects audits.
+    """
 
     def __init__(
         self,
@@ -102,11 +108,11 @@ class CachedLlm:
 
     @property
     def why_off(self) -> str:
-        """Why the cache does not answer now: "audit", "hits" or "entries"; "" where it does."""
+        """Reason that the cache is off: "audit", "hits" or "entries"; "" if it is on."""
         return self._switch.why_off(self._clock())
 
     async def start(self) -> None:
-        """Start the engine; entries that cannot be reached are no reason not to. Raises LlmError."""
+        """Start the engine. The cache is off if its store is unreachable. Raises LlmError."""
         await self._engine.start()
         try:
             await self._vectors.start()
@@ -118,7 +124,7 @@ class CachedLlm:
             self._lose_entries(error)
 
     async def close(self) -> None:
-        """Close the engine and the entries; a second call does nothing."""
+        """Close the engine and the store; a second call does nothing."""
         for task in self._tasks:
             task.cancel()
         await self.settled()
@@ -130,23 +136,23 @@ class CachedLlm:
         await self._engine.close()
 
     async def settled(self) -> None:
-        """Wait until what was answered so far is stored and audited."""
+        """Wait until all replies so far are stored and audited."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
-        """Tell the engine; what the cache answers waits for nothing."""
+        """Pass on to the engine; cached replies do not wait."""
         if isinstance(self._engine, SupportsHurry):
             self._engine.hurry(caller, due_s, priority)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the engine read, and begin the look-up's longest part beside it. Raises LlmError."""
+        """Prefill at the engine, and start to embed the question meanwhile. Raises LlmError."""
         question = to_question(request, self._rules)
         if isinstance(question, Question) and not self.why_off:
             self._vectors.begin_early(question.text)
         return await self._engine.prefill(request)
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Replay the reply to a question like this one; else have the engine answer. Raises LlmError."""
+        """Replay the stored reply to a similar question, else generate one. Raises LlmError."""
         question = to_question(request, self._rules)
         found = await self._look_up(question) if isinstance(question, Question) else question
         if isinstance(found, Entry):
@@ -161,7 +167,7 @@ class CachedLlm:
         async with aclosing(self._engine.generate(request)) as deltas:
             async for delta in deltas:
                 said.append(delta.text)
-                # a reply that was cut short, or calls a tool, is no answer to anybody else
+                # replies that were cut short or call a tool are not reusable
                 if isinstance(question, Question) and question.first and delta.finish_reason == "stop":
                     self._store(question, "".join(said), delta.usage or Usage())
                 yield delta
@@ -212,9 +218,9 @@ class CachedLlm:
             self._begin(self._audit(request, entry))
 
     async def _audit(self, request: Request, entry: Entry) -> None:
-        """Answer the same request afresh, after everybody else's, and judge the entry by that."""
+        """Answer the same request again at low priority, and compare with the entry."""
         try:
-            # as urgent as a prefill: nobody waits for it
+            # low priority: no caller waits for it
             fresh = await self._answer(replace(request, priority_class="prefill", due_s=None))
             if not fresh:
                 return
@@ -226,13 +232,13 @@ class CachedLlm:
                 await self._entries.remove(entry)
             if self._window.take(agreed):
                 self._turn_off("audit", self._audits.off_s)
-                # whatever made these answers wrong, such as new instructions, made the others wrong too
+                # the cause, such as new instructions, makes the other entries wrong too
                 await self._entries.clear()
         finally:
             self._auditing = False
 
     async def _answer(self, request: Request) -> str:
-        """What the engine says; "" where it cannot now, or calls a tool, or is cut short."""
+        """Return the engine's reply; "" if it fails, calls a tool or is cut short."""
         said: list[str] = []
         try:
             async with aclosing(self._engine.generate(request)) as deltas:
@@ -271,5 +277,5 @@ class CachedLlm:
 
 
 def _usage(entry: Entry) -> Usage:
-    """As the model would have told it: nothing of the prompt had to be read."""
+    """Return the usage of a cached reply: all prompt tokens count as cached."""
     return Usage(entry.prompt_tokens, entry.prompt_tokens, entry.completion_tokens)

@@ -1,8 +1,8 @@
-"""Entries in Redis, shared among servers: each has all vectors beside it, and follows what the others add.
+"""Entries in Redis, shared among servers. Each server holds all vectors in memory and follows the others'
+additions.
 
-An entry is a key of its own that Redis deletes at the end of its time. A stream tells which entries there
-are, with their vectors: every look-up first reads what is new in it. A vector whose entry is gone is
-forgotten when it is found.
+An entry is a key that Redis expires. A stream lists the entries with their vectors; each lookup first reads
+its new items. A vector is dropped when its entry is found expired.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from llmcore.cache.vectors import DIMENSIONS, Vector
 PREFIX = "voiceagent:semantic_cache:"
 STREAM = f"{PREFIX}added"
 PATIENCE_S = 0.5
-"""How long Redis may take to answer; whoever looks something up gives up sooner."""
+"""Time limit of Redis; lookups have a shorter one of their own."""
 READ_AT_ONCE = 500
 
 
 class RedisEntries:
-    """At most about `capacity` entries, in the Redis at `url` (redis://..., rediss://..., unix://...)."""
+    """About `capacity` entries at most, in the Redis at `url` (redis://..., rediss://..., unix://...)."""
 
     def __init__(self, url: str, capacity: int) -> None:
         self._redis: Redis = Redis.from_url(
-            # no tries by the client itself: a look-up has milliseconds, and is given up by whoever asks
+            # no retries by the client: a lookup has only milliseconds
             url,
             socket_timeout=PATIENCE_S,
             socket_connect_timeout=PATIENCE_S,
@@ -48,7 +48,7 @@ class RedisEntries:
         self._reading = asyncio.Lock()
 
     async def start(self) -> None:
-        """Read which entries there are. Raises EntriesError."""
+        """Read the list of entries. Raises EntriesError."""
         async with _errors_of_redis():
             await self._follow()
 
@@ -59,7 +59,7 @@ class RedisEntries:
             await self._redis.aclose()
 
     async def near(self, agent: str, vector: Vector, threshold: float) -> list[Near]:
-        """The entries near a question that still live. Raises EntriesError."""
+        """Return the live entries near a question. Raises EntriesError."""
         async with _errors_of_redis():
             await self._follow()
             while found := await self._thread.run(self._index.near, agent, vector, threshold):
@@ -76,7 +76,7 @@ class RedisEntries:
         return []
 
     async def put(self, entry: Entry, vector: Vector, ttl_s: float) -> None:
-        """Keep an entry, and let the other servers know. Raises EntriesError."""
+        """Store an entry, and announce it to the other servers. Raises EntriesError."""
         entry_fields: dict[Any, Any] = {
             "agent": entry.agent,
             "key": entry.key,
@@ -88,21 +88,21 @@ class RedisEntries:
             await together.execute()
 
     async def remove(self, entry: Entry) -> None:
-        """Forget an entry, for all servers. Raises EntriesError."""
+        """Remove an entry for all servers. Raises EntriesError."""
         async with _errors_of_redis():
             await self._redis.unlink(PREFIX + entry.key)
         await self._thread.run(self._index.remove, entry.key)
 
     async def clear(self) -> None:
-        """Forget all entries, for all servers. Raises EntriesError."""
+        """Remove all entries for all servers. Raises EntriesError."""
         async with _errors_of_redis():
             await self._follow()
             keys = await self._thread.run(self._index.clear)
             await self._redis.unlink(STREAM, *(PREFIX + key for key in keys))
 
     async def _follow(self) -> None:
-        """Take in what was added since the last time, by this server and by others."""
-        # one reader: two that follow at once would add what is new twice
+        """Read new items of the stream, by this server and others."""
+        # one reader: two at once would add new items twice
         async with self._reading:
             while True:
                 answer: Any = await self._redis.xrange(STREAM, min=b"(" + self._read_to, count=READ_AT_ONCE)
@@ -121,7 +121,7 @@ class RedisEntries:
 
 @asynccontextmanager
 async def _errors_of_redis() -> AsyncIterator[None]:
-    """Turns what the client raises into what this package raises."""
+    """Convert the client's exceptions to EntriesError."""
     try:
         yield
     except (RedisError, OSError, ValueError, TypeError, KeyError) as error:

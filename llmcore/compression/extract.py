@@ -1,4 +1,4 @@
-"""Old turns without a model: the sentences that hold names, numbers and dates. Pure."""
+"""Extractive summary of old turns without a model: the sentences with names, numbers and dates."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _SPEAKERS = {"user": "Caller", "assistant": "You"}
 
 
 def extract(turns: OldTurns, max_characters: int) -> str:
-    """The sentences with facts, in their order, by who said them; "" where there are none.
+    """Return the sentences with facts in their order, labelled by speaker; "" if there are none.
 
-    Beyond `max_characters` the agent's go first, then the oldest. Of what the agent said, a fact that the
-    system prompt tells needs no keeping.
+    Beyond `max_characters` the agent's sentences are dropped first, then the oldest. Facts of the agent that
+    the system prompt states are left out.
     """
-    # the newest: each sentence is looked through for them
+    # newest first, and few: each sentence is searched for all of them
     worth = list(dict.fromkeys(fact.phrase for fact in reversed(turns.facts())))[:MAX_PHRASES]
     lines: list[tuple[str, str]] = [("", sentence) for sentence in _sentences(turns.earlier)]
     for message in turns.said:
@@ -30,7 +30,7 @@ def extract(turns: OldTurns, max_characters: int) -> str:
 
 
 def _fitting(lines: list[tuple[str, str]], max_characters: int) -> str:
-    """All of them in one text, or without those that have to go."""
+    """Join the lines, dropping as many as needed."""
     dispensable = sorted(range(len(lines)), key=lambda index: lines[index][0] != "You")
 
     def without(count: int) -> str:
@@ -46,7 +46,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _joined(lines: list[tuple[str, str]]) -> str:
-    """One text; who speaks is told where it changes."""
+    """Join the lines, naming the speaker at each change."""
     parts: list[str] = []
     speaker = ""
     for who, sentence in lines:

@@ -1,4 +1,4 @@
-"""Numbers that are written in words, in any language that num2words knows. Pure."""
+"""Parser of numbers in words, for the languages of num2words."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from num2words import num2words  # type: ignore[import-untyped]  # ships no type
 
 _CARDINALS = (*range(100), *range(100, 1000, 100), *range(1000, 10_000, 1000))
 _ORDINALS = range(1, 32)
-"""The days of a month, which have ordinals."""
+"""Days of a month."""
 
 
 def read_number(words: Sequence[str], language: str) -> tuple[int, int] | None:
-    """The number that the words, in small letters, begin with, and how many of them it takes; None for none.
+    """Return the number at the start of `words` (lower case) and how many words it takes, or None.
 
-    "two hundred and five nights" is (205, 4), "twenty first" (21, 2).
+    "two hundred and five nights" gives (205, 4), "twenty first" (21, 2).
     """
     found = _longest(words, language)
     if found is None:
@@ -42,7 +42,7 @@ def _longest(words: Sequence[str], language: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=8)
 def _table(language: str) -> tuple[dict[str, int], frozenset[str]]:
-    """Words to numbers, and the words that these begin with; empty for a language without number words."""
+    """Return number words with their values, and their first words; empty for unsupported languages."""
     table: dict[str, int] = {}
     try:
         for kind, values in (("cardinal", _CARDINALS), ("ordinal", _ORDINALS)):

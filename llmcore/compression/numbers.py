@@ -1,4 +1,4 @@
-"""Numbers in a text, in digits or in words, and what they count. Pure."""
+"""Numbers in a text, in digits or words, and the nouns that they count."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from llmcore.compression.number_words import read_number
 
 STEM_CHARACTERS = 4
-"""Of what is counted: "2-night" counts the nights of "two nights"."""
+"""Length of the stem of a counted noun: "2-night" counts the nights of "two nights"."""
 HOUR_DIGITS = 4
-"""Of a number that may be an hour, with zeros before it."""
+"""Largest number of digits of a possible hour, leading zeros included."""
 LONGEST = 8
-"""Words that one number takes."""
+"""Largest number of words of one number."""
 
 _WORD = re.compile(r"[^\W_]+(?:[.:,/'’][^\W_]+)*")
 _MINUTES = {"half past": 30, "quarter past": 15, "quarter to": -15}
@@ -31,9 +31,9 @@ _NOT_COUNTED = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class NumberRun:
-    """Numbers with nothing between them, as in "ten thirty" or "five five five". start, end: in the text.
+    """Adjacent numbers, as in "ten thirty" or "five five five". start, end: position in the text.
 
-    parts: the digits of each. counted: the stem of the noun behind it, or its month; "" for none.
+    parts: digits of each. counted: stem of the noun after it, or its month; "" for none.
     """
 
     start: int
@@ -48,7 +48,7 @@ class NumberRun:
 
 
 def number_runs(text: str, language: str) -> Iterator[NumberRun]:
-    """The numbers of a text, in their order."""
+    """Yield the numbers of a text in order."""
     tokens = [(match.start(), match.end(), match.group().lower()) for match in _WORD.finditer(text)]
     words = [word for _, _, word in tokens]
     parts: list[str] = []
@@ -71,7 +71,7 @@ def number_runs(text: str, language: str) -> Iterator[NumberRun]:
 
 
 def _number_at(words: list[str], index: int, language: str) -> tuple[str | None, int]:
-    """The digits of the number that stands there, None for none, and the words it takes."""
+    """Return the digits of the number at `index`, or None, and the words it takes."""
     word = words[index]
     if not word.isalpha() and any(character.isdecimal() for character in word):
         digits = re.sub(r"[.,:/]", "", word)

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: Claude, with cache breakpoints where a call's prompts stay the same."""
+"""Claude by Anthropic's Messages API, with cache breakpoints at the stable parts of a call's prompts."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ log = logging.getLogger(__name__)
 
 _TTL_S = {"5m": 300.0, "1h": 3600.0}
 _REMEMBERED = 1000
-"""Prompts whose place in the cache is kept in mind: more than calls at once on one gateway."""
+"""Prompts whose expiry in the cache is remembered: more than one gateway's concurrent calls."""
 _STATUS_OF = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504}
-"""An error in mid-stream comes under the status of the stream, 200."""
+"""HTTP statuses for errors inside a stream, whose own status is 200."""
 
 
 @dataclass(eq=False)
 class AnthropicSettings(HostedSettings):
-    """The keyword arguments of AnthropicLlm, which are its table in a configuration.
+    """Keyword arguments of AnthropicLlm, which are keys of its configuration table.
 
-    cache_ttl: how long a prompt stays cached after its last use; "1h" costs more to write. keep_warm_s: how
-    long after its last use what calls share is read again and again, so that the first caller after a while
-    does not wait for it; 0 never does. extra_body: more fields of the request. A temperature goes there:
-    models of today refuse one, and it is not sent by itself. The rest is in HostedSettings.
+    cache_ttl: time for which a prompt stays cached after its last use; "1h" costs more to write. keep_warm_s:
+    time after its last use for which the prefix shared by calls is re-read periodically, so that the first
+    caller after a pause need not wait for it; 0 disables this. extra_body: further fields of the request. A
+    temperature belongs there: current models refuse one, so it is not sent by default. For the rest see
+    HostedSettings.
     """
 
     base_url: str = "https://api.anthropic.com"
@@ -58,7 +59,7 @@ class AnthropicSettings(HostedSettings):
 
 @dataclass(eq=False)
 class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
-    """A model behind Anthropic's API; its keyword arguments are those of AnthropicSettings."""
+    """A model behind Anthropic's API. For its keyword arguments see AnthropicSettings."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -68,7 +69,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         self.clock: Callable[[], float] = time.monotonic
 
     def new_client(self, key: str) -> AsyncAnthropic:
-        """A client that repeats nothing by itself."""
+        """Return a client without retries."""
         return AsyncAnthropic(
             api_key=key,
             base_url=self.base_url,
@@ -77,7 +78,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         )
 
     async def close(self) -> None:
-        """Close the connections, and read nothing again; a second call does nothing."""
+        """Close the connections and stop keeping prompts warm; a second call does nothing."""
         if self._rereading is not None:
             self._rereading.cancel()
             await asyncio.gather(self._rereading, return_exceptions=True)
@@ -85,14 +86,17 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         await super().close()
 
     async def list_models(self) -> object:
-        """Ask for the list of models."""
+        """Request the list of models."""
         return await self.client.models.list(limit=1)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Write the prompt up to its last breakpoint into the cache: a request for no tokens at all does.
+        """Write the prompt up to its last breakpoint into the cache, by a request for zero tokens.
 
-        Nothing, where it should still be there from an earlier request: what the caller adds while speaking
-        lies after that. Raises LlmError.
+        Does nothing if an earlier request has cached it: what the caller adds while speaking comes after
+        that.
+
+        Raises:
+            LlmError: the request failed.
         """
         body = request_body(request, self.cache_ttl, self._origin)
         if self._warm_until_s.get(cached_part(body), 0.0) > self.clock():
@@ -102,7 +106,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         return usage_of(message.usage)
 
     async def open_stream(self, request: Request) -> EventStream:
-        """Ask for a reply."""
+        """Request a reply."""
         body = request_body(request, self.cache_ttl, self._origin)
         stream: AsyncStream[RawMessageStreamEvent] = await self.client.messages.create(
             model=self.model,
@@ -116,16 +120,16 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         return stream
 
     def new_reader(self) -> EventReader:
-        """What reads the events of one reply."""
+        """Return a reader for the events of one reply."""
         return EventReader(self._origin)
 
     @property
     def _origin(self) -> str:
-        """Server and model; thoughts are signed for one model."""
+        """Server and model. Thoughts are signed for one model."""
         return f"{self.base_url} {self.model}"
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
-        """What an exception of the anthropic package means."""
+        """Convert an exception of the anthropic package."""
         if isinstance(error, anthropic.APIStatusError):
             status = _STATUS_OF.get(error.type or "", error.status_code)
             text = f"{status}: {error.message}"
@@ -138,7 +142,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         return None
 
     async def _write(self, body: dict[str, Any], headers: dict[str, str]) -> Message:
-        """Have the prompt of `body` read up to its last breakpoint. Raises LlmError."""
+        """Read the prompt of `body` into the cache up to its last breakpoint. Raises LlmError."""
         return await self.persist(
             lambda: self.within(
                 Patience(self.first_token_timeout_s),
@@ -149,7 +153,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         )
 
     def _remember(self, body: dict[str, Any], caller: str) -> None:
-        """This prompt is in the cache from now on; of many the oldest is forgotten."""
+        """Record that this prompt is cached; forget the oldest beyond `_REMEMBERED`."""
         part = cached_part(body)
         self._warm_until_s.pop(part, None)
         self._warm_until_s[part] = self.clock() + _TTL_S[self.cache_ttl]
@@ -161,7 +165,7 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
                 self._rereading = asyncio.create_task(self._reread(), name="keep prompts warm")
 
     async def _reread(self) -> None:
-        """Read again what calls share, shortly before it is forgotten, for as long as somebody may come."""
+        """Re-read shared prefixes shortly before they expire, while another call is likely."""
         while (due_s := self._shared.due_s()) is not None:
             await self.sleep(max(0.0, due_s - self.clock()))
             for shared in self._shared.take_due(self.clock()):

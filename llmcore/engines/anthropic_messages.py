@@ -1,4 +1,4 @@
-"""Anthropic's Messages API as data: a request's body with its cache breakpoints, and the deltas of a stream.
+"""Anthropic's Messages API as data: request bodies with cache breakpoints, and the deltas of a stream.
 
 The format is that of https://docs.claude.com/en/api/messages (streaming) and of its prompt caching
 (https://docs.claude.com/en/docs/build-with-claude/prompt-caching).
@@ -58,13 +58,13 @@ def request_body(request: Request, ttl: CacheTtl, server: str = "") -> dict[str,
 
 
 def cached_part(body: dict[str, Any]) -> bytes:
-    """A digest of what `body` leaves in the cache: all up to its last breakpoint."""
+    """Return a digest of the part of `body` that is cached: up to its last breakpoint."""
     parts = [body.get("tools"), body.get("system"), body["messages"][:-1]]
     return blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).digest()
 
 
 def shared_part(body: dict[str, Any]) -> dict[str, Any] | None:
-    """What calls share of `body`, as a body of its own; None where they share nothing."""
+    """Return a body with only the part that calls share, or None if there is none."""
     shared = {field: body[field] for field in ("system", "tools", "tool_choice") if field in body}
     return shared | {"messages": [{"role": "user", "content": [_text(OPENING)]}]} if shared else None
 
@@ -123,7 +123,7 @@ def _result(call_id: str | None, text: str) -> dict[str, Any]:
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """The API wants an object where a model may have written anything."""
+    """Return the arguments as the object that the API requires; a model may have written anything."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -132,7 +132,9 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _tools(request: Request) -> list[dict[str, Any]]:
-    """The tools, and the names of those that were called before: a history with others is refused."""
+    """Return the offered tools, or if none, those called before: the API refuses a history with unknown
+    tools.
+    """
     offered = [
         {
             "name": tool.name,
@@ -176,10 +178,10 @@ class EventReader:
         self._ended = False
         self._usage = Usage()
         self.started = False
-        """Whether the model has written anything."""
+        """True once the model has written anything."""
 
     def push(self, event: RawMessageStreamEvent) -> Delta | None:
-        """The delta in this event, None when it has nothing to say."""
+        """Return the delta in this event, or None."""
         match event.type:
             case "message_start":
                 self._usage = usage_of(event.message.usage)
@@ -226,8 +228,10 @@ class EventReader:
 
 
 def usage_of(told: ReportedUsage | MessageDeltaUsage, before: Usage | None = None) -> Usage:
-    """The counts. The API tells apart what was read from the cache, what was written to it, and the rest; all
-    three are the prompt. A later report that leaves them out does not change what was told `before`.
+    """Return the token counts. The prompt is the sum of tokens read from the cache, written to it, and
+    uncached.
+
+    before: an earlier report, which stays valid for counts that this one leaves out.
     """
     if told.input_tokens is None:
         return replace(before or Usage(), completion_tokens=told.output_tokens)

@@ -1,4 +1,4 @@
-"""Tool calls of a streamed reply, assembled from their pieces. Pure.
+"""Assembly of a streamed reply's tool calls from their pieces.
 
 A name or id is never split: a server repeats it in each piece, or sends it once. If neither an index nor an
 id separates two calls, the end of the first one's JSON does.
@@ -16,9 +16,7 @@ from llmcore.text.written_calls import value_end
 
 @dataclass(slots=True)
 class GrowingCall:
-    """One call. extra: the server's further fields of the call. of_function: its further fields of
-    `function`.
-    """
+    """One call. extra: further fields of the server's call. of_function: further fields of its `function`."""
 
     call_id: str = ""
     name: str = ""

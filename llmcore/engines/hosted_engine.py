@@ -1,4 +1,4 @@
-"""A model behind somebody's HTTP endpoint: keys, time limits, and tries that are repeated."""
+"""A model behind an HTTP API: keys, time limits and retries."""
 
 from __future__ import annotations
 
@@ -33,25 +33,25 @@ log = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 EventStream = AbstractAsyncContextManager[AsyncIterator[Any]]
-"""The events of one reply, of whatever type the client's package gives them."""
+"""Events of one reply, of the type of the client's package."""
 
 
 class StreamReader(Protocol):
-    """Takes the events of one reply and makes deltas: text at once, tool calls when they are complete."""
+    """Converter of one reply's events to deltas: text at once, tool calls once complete."""
 
     started: bool
-    """Whether the model has written anything."""
+    """True once the model has written anything."""
 
     def push(self, event: Any, /) -> Delta | None:
-        """The delta in this event, None when it has nothing to say. Raises BrokenStream."""
+        """Return the delta in this event, or None. Raises BrokenStream."""
 
     def finish(self) -> list[Delta]:
-        """The calls, and the last delta. Raises BrokenStream."""
+        """Return the calls and the last delta. Raises BrokenStream."""
         ...
 
 
 class HttpClient(Protocol):
-    """A client of somebody's package."""
+    """A client of a vendor's package."""
 
     async def close(self) -> None:
         """Close its connections."""
@@ -60,8 +60,7 @@ class HttpClient(Protocol):
 Client = TypeVar("Client", bound=HttpClient)
 
 START_S = 15.0
-"""How long a server that is perhaps busy with others may take to answer at the start, when no caller waits.
-"""
+"""Time limit of the server at the start: it may be busy, and no caller waits."""
 
 
 @dataclass(eq=False)
@@ -90,7 +89,7 @@ class HostedSettings:
 
 @dataclass(eq=False)
 class HostedLlm(HostedSettings, ABC, Generic[Client]):
-    """What engines of hosted models have in common; each says how its API is asked and what it answers."""
+    """Base of the engines of remote models. A subclass adapts one API."""
 
     def __post_init__(self) -> None:
         self._client: Client | None = None
@@ -102,15 +101,20 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
 
     @property
     def running(self) -> int:
-        """Requests that are open at the server now."""
+        """Requests open at the server now."""
         return self._running
 
     def load(self) -> EngineLoad:
-        """Open requests; how many of them wait at the server is not known."""
+        """Return the open requests; the server's own queue is unknown."""
         return EngineLoad(self._running)
 
     async def start(self) -> None:
-        """Find the key and reach the server. Raises LlmError."""
+        """Read the key and reach the server.
+
+        Raises:
+            SetupError: the key is missing or refused.
+            LlmError: the server does not answer.
+        """
         key = os.environ.get(self.api_key_env, "") if self.api_key_env else "none"
         if not key:
             raise SetupError(
@@ -120,7 +124,11 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         await self.persist(lambda: self._reach(max(START_S, self.first_token_timeout_s)))
 
     async def reach(self) -> None:
-        """Ask the server once, and return when it has answered. Raises LlmError."""
+        """Return once the server has answered one request.
+
+        Raises:
+            LlmError: it did not answer.
+        """
         try:
             await self._reach(self.first_token_timeout_s)
         except AttemptFailed as failure:
@@ -134,16 +142,20 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
 
     @property
     def client(self) -> Client:
-        """The client. Raises LlmError before the start."""
+        """Client of the API. Raises LlmError before the start."""
         if self._client is None:
             raise SetupError(f"{self.base_url}: the engine is not started")
         return self._client
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply; closing it closes the connection, by which the server stops. Raises LlmError."""
+        """Generate a reply. Closing the generator closes the connection, which aborts the request.
+
+        Raises:
+            LlmError: all attempts failed, or the reply broke off.
+        """
         deltas, first = await self.persist(lambda: self._begin(request))
         async with aclosing(deltas):
-            # from here on no second try: what was said cannot be taken back
+            # no retry from here on: spoken words cannot be withdrawn
             if first is not _HELD_BACK:
                 yield first
             try:
@@ -154,31 +166,31 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 raise self._error(failure, "") from failure
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Nothing: most endpoints' caches cannot be filled without paying for a reply."""
+        """Return None: most APIs' caches can only be filled by paying for a reply."""
         return None
 
     @abstractmethod
     def new_client(self, key: str) -> Client:
-        """A client that repeats nothing by itself."""
+        """Return a client without retries."""
 
     @abstractmethod
     async def list_models(self) -> object:
-        """Ask for the list of models, which costs nothing. Raises what the client does."""
+        """Request the list of models, which is free. Raises the client's exceptions."""
 
     @abstractmethod
     async def open_stream(self, request: Request) -> EventStream:
-        """Ask for a reply. Raises what the client does."""
+        """Request a reply. Raises the client's exceptions."""
 
     @abstractmethod
     def new_reader(self) -> StreamReader:
-        """What reads the events of one reply."""
+        """Return a reader for the events of one reply."""
 
     @abstractmethod
     def failure_of(self, error: Exception) -> AttemptFailed | None:
-        """What an exception of the client means; None for one that is not the client's."""
+        """Convert an exception of the client; None for any other exception."""
 
     async def persist(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
-        """Try until it works, or can no longer. Raises LlmError."""
+        """Retry an attempt until it succeeds or must not be repeated. Raises LlmError."""
         failures = 0
         while True:
             try:
@@ -187,8 +199,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 failures += 1
                 asked_s = failure.retry_after_s
                 patient = asked_s is None or asked_s <= self._backoff.max_s
-                # a server that asks for more patience than a caller has is not asked again: the fallback may
-                # be
+                # no retry if the server asks for a longer wait than a caller has; a fallback may answer
                 if not failure.retryable or failures > self.retries or not patient:
                     tries = f" ({failures} tries)" if failures > 1 else ""
                     raise self._error(failure, tries) from failure
@@ -196,13 +207,13 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
             await self.sleep(wait_s)
 
     async def within(self, patience: Patience, work: Awaitable[Result]) -> Result:
-        """Await `work`; whatever goes wrong becomes an AttemptFailed."""
+        """Await `work`, converting all failures to AttemptFailed."""
         try:
             async with patience:
                 return await work
         except TimeoutError:
             raise AttemptFailed(f"no answer within {patience.limit_s:.3g} s") from None
-        except (OSError, httpx2.HTTPError) as error:  # in mid-stream they come as they are
+        except (OSError, httpx2.HTTPError) as error:  # raised unconverted inside a stream
             raise AttemptFailed(f"the connection broke: {type(error).__name__} {error}") from error
         except ValueError as error:
             raise AttemptFailed(f"the stream is not JSON: {error}") from error
@@ -232,12 +243,13 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
             self._running -= 1
 
     async def _deltas(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """One try. Raises AttemptFailed, BrokenStream."""
+        """Yield the deltas of one attempt. Raises AttemptFailed, BrokenStream."""
         first = Patience(self.first_token_timeout_s)
         reader, reply = self.new_reader(), _Reply(request, self._habit, self.base_url)
         async with await self.within(first, self.open_stream(request)) as events:
             while True:
-                # one limit for all before the first token: role and keep-alive events must not extend it
+                # one limit for everything before the first token: role and keep-alive events must not extend
+                # it
                 patience = Patience(self.timeout_s) if reader.started else first
                 if reply.holds_back:
                     arrival = asyncio.ensure_future(anext(events, None))
@@ -261,11 +273,11 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 yield each
 
     async def _reach(self, limit_s: float) -> None:
-        """A server without a list of models is reached as well."""
+        """Request the list of models; a server without one counts as reached."""
         try:
             await self.within(Patience(limit_s), self.list_models())
         except AttemptFailed as failure:
-            # some servers have no list of models, but an answer shows that they are there
+            # a server without a list of models still shows that it is up
             if failure.status in (401, 403):
                 raise AttemptFailed(f"{failure}{self.key_advice}", failure.status) from failure
             if failure.status not in (404, 405):
@@ -283,7 +295,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
 
 
 _HELD_BACK = Delta()
-"""Sign that the reply has begun, but its first words are held back as a possible thought."""
+"""Marker that the reply has begun, but its first words are held back as a possible thought."""
 
 
 class _Reply:
@@ -315,9 +327,7 @@ class _Reply:
         return self._parser.release()
 
     def read(self, delta: Delta) -> list[Delta]:
-        """Return the deltas made of one of the server's; `_HELD_BACK` if its words are held back. Raises
-        ReplyError.
-        """
+        """Convert a delta of the server; `[_HELD_BACK]` if its words are held back. Raises ReplyError."""
         text, passed = self._parser.text, self._parser.text.doubted is None
         deltas = self._parser.read(self._characters.push(delta))
         if not self._observed:
@@ -353,15 +363,16 @@ async def _stopped(arrival: asyncio.Future[Any]) -> None:
 
 
 def _read(reader: StreamReader, event: Any) -> Delta | None:
-    """What an event says. Raises BrokenStream, also where it is not made as the API's events are."""
+    """Convert an event. Raises BrokenStream, also for an event of an unexpected form."""
     try:
         return reader.push(event)
     except BrokenStream:
         raise
-    except (AttributeError, TypeError, ValueError, KeyError) as error:  # the clients' packages check nothing
+    # the clients' packages validate nothing
+    except (AttributeError, TypeError, ValueError, KeyError) as error:
         raise BrokenStream(f"an event cannot be read: {error!r}") from error
 
 
 def trace_headers(request: Request) -> dict[str, str]:
-    """The header by which a server's own spans join the request's (W3C Trace Context), if it is in one."""
+    """Return the W3C Trace Context header that joins the server's spans to the request's, if it has one."""
     return {"traceparent": request.traceparent} if request.traceparent else {}

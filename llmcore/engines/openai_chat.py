@@ -1,7 +1,7 @@
-"""OpenAI's chat completions as data: a request's body, and the deltas that a stream of chunks makes.
+"""OpenAI's chat completions as data: request bodies, and the deltas of a stream of chunks.
 
-The format is that of https://platform.openai.com/docs/api-reference/chat (streaming), as other servers speak
-it too.
+The format is that of https://platform.openai.com/docs/api-reference/chat (streaming), and of compatible
+servers.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from llmcore.text.reshaping import as_sent, sent_tools
 from llmcore.text.tool_calls import join_opaque, new_call_id, opaque_of, sendable_name
 
 END_FIELD = "end_log_probability"
-"""The field of the usage with our own replicas' word on whether a message ends."""
+"""Usage field of our own replicas with the log probability that the message ends."""
 ENGINE_FAILED = "engine_failed"
 """Error type in the stream of our own replicas: the engine failed, and not only this reply."""
 STREAM_ENDED: Final = "the stream ended"
@@ -37,8 +37,7 @@ _KNOWN = frozenset(
 
 
 def request_body(request: Request, shapes: Shapes = ANY, server: str = "") -> dict[str, Any]:
-    """Return the fields of a streamed request that depend on the conversation: messages, tools, stops,
-    temperature.
+    """Return the fields of a streamed request that depend on the conversation.
 
     shapes: message shapes that the server refuses. server: only this server's opaque fields are sent back.
     """
@@ -161,7 +160,7 @@ class ChunkReader:
         return [Delta(tool_calls=calls), Delta(finish_reason="tool_calls", usage=self._usage)]
 
     def _call(self, call: GrowingCall, first: bool) -> ToolCall:
-        """Return the finished call. The message's opaque fields, thoughts included, go with its first call:
+        """Return a finished call. The first one carries the message's opaque fields, thoughts included:
         models that think between tool calls need them back.
         """
         of_message = self._extra if first else {}
@@ -192,7 +191,7 @@ def _reasoning(extra: Mapping[str, Any]) -> str:
 
 
 def _text(content: Any) -> str | None:
-    """What is to be said; Mistral's reasoning models have a list of parts, of which some are thoughts."""
+    """Return the text to speak. Mistral's reasoning models send a list of parts, some of them thoughts."""
     if not isinstance(content, list):
         return None if content is None else str(content)
     return "".join(part["text"] for part in content if part.get("type") == "text")
@@ -205,7 +204,7 @@ def _thought(content: Iterable[Any]) -> str:
 
 
 def _pieces(delta: ChoiceDelta) -> Iterable[Mapping[str, Any]]:
-    """Yield the pieces of tool calls. TGI 2 sends one piece instead of a list; older servers send
+    """Return the pieces of tool calls. TGI 2 sends one piece instead of a list; older servers send
     `function_call`.
     """
     if delta.function_call is not None:
@@ -217,8 +216,10 @@ def _pieces(delta: ChoiceDelta) -> Iterable[Mapping[str, Any]]:
 
 
 def _usage(chunk: ChatCompletionChunk) -> Usage:
-    """The counts. Cached tokens are OpenAI's detail, which vLLM, SGLang and TensorRT-LLM tell as well; or a
-    field of Kimi's or DeepSeek's own, or among llama.cpp's timings.
+    """Return the token counts.
+
+    Cached tokens are in OpenAI's details (also vLLM, SGLang, TensorRT-LLM), in a field of its own (Kimi,
+    DeepSeek) or in the timings (llama.cpp).
     """
     usage = chunk.usage
     assert usage is not None

@@ -1,5 +1,4 @@
-"""Any server that speaks OpenAI's chat completions: OpenAI itself, vLLM, SGLang, TGI, TensorRT-LLM,
-gateways."""
+"""Models behind OpenAI's chat completions API: OpenAI, vLLM, SGLang, TGI, TensorRT-LLM, gateways."""
 
 from __future__ import annotations
 
@@ -36,13 +35,14 @@ from llmcore.text.shape_learning import Probe, learning
 log = logging.getLogger(__name__)
 
 ENDS_HEADER = "X-Asks-End"
-"""Asks a replica of ours whether the message ends; to others it is nothing."""
+"""Header that asks our own replicas for the probability that the message ends; other servers ignore it."""
 SESSION_HEADER = "X-Session-ID"
-"""By which routers before replicas send what belongs together to one of them: the first that vllm-router's
-consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY), and what production-stack is
-told with --session-key."""
+"""Header by which routers send a session's requests to one replica: the first that vllm-router's
+consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY), and the one to give
+production-stack as --session-key.
+"""
 _NEEDS_FLAG = "requires --jinja"
-"""llama.cpp's answer to tools, where its chat template is off: status 500, for a fault of the request."""
+"""llama.cpp's error for tools without --jinja: status 500, although the request is at fault."""
 _REFUSALS = frozenset({400, 422, 500})
 """Statuses with which servers refuse message shapes; 500 if a template's exception is not caught."""
 _WAS_ANSWERED = "model produced output"
@@ -50,17 +50,17 @@ _WAS_ANSWERED = "model produced output"
 
 
 class _Unanswered(Exception):
-    """A probe was neither accepted nor refused; the text says why."""
+    """A probe was neither accepted nor refused; the text gives the reason."""
 
 
 @dataclass(eq=False)
 class OpenAISettings(HostedSettings):
-    """The keyword arguments of OpenAILlm, which are its table in a configuration.
+    """Keyword arguments of OpenAILlm, which are keys of its configuration table.
 
-    base_url: the address up to and with `/v1`. max_tokens_field: newer OpenAI models want
-    "max_completion_tokens". extra_body: more fields of the request. prefix_cache: whether the server keeps
-    what it has read and may be asked to read ahead; left out, it is as the server is known to be: vLLM,
-    SGLang, TGI, TensorRT-LLM and llama.cpp do. The rest is in HostedSettings.
+    base_url: address up to and including `/v1`. max_tokens_field: newer OpenAI models require
+    "max_completion_tokens". extra_body: further fields of the request. prefix_cache: True if the server
+    caches prompts and may be sent prefill requests; None decides by the kind of server: vLLM, SGLang, TGI,
+    TensorRT-LLM and llama.cpp do. For the rest see HostedSettings.
     """
 
     base_url: str = "https://api.openai.com/v1"
@@ -73,7 +73,7 @@ class OpenAISettings(HostedSettings):
 
 @dataclass(eq=False)
 class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
-    """A model behind an HTTP endpoint; its keyword arguments are those of OpenAISettings."""
+    """A model behind an OpenAI-compatible API. For its keyword arguments see OpenAISettings."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -86,31 +86,38 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         self._models: tuple[str, ...] = ()
 
     async def start(self) -> None:
-        """Load the key, reach the server and, with `asks_shapes`, learn the shapes that it accepts. Raises
-        LlmError.
+        """Read the key, reach the server and, with `asks_shapes`, learn the message shapes that it accepts.
+
+        Raises:
+            SetupError: the key or the model is wrong.
+            LlmError: the server does not answer.
         """
         await super().start()
         await self._learn_shapes()
 
     async def reach(self) -> None:
-        """Send one request, and learn the accepted shapes unless they are known. Raises LlmError."""
+        """Send one request, and learn the accepted shapes unless they are known.
+
+        Raises:
+            LlmError: the server did not answer.
+        """
         await super().reach()
         await self._learn_shapes()
 
     def new_client(self, key: str) -> AsyncOpenAI:
-        """A client that repeats nothing by itself."""
+        """Return a client without retries."""
         return AsyncOpenAI(
             api_key=key,
             base_url=self.base_url,
-            # none of its own for reading: silence is judged by tokens, and a proxy's keep-alives are none
+            # no read time-out: silence is measured between tokens, and a proxy's keep-alives are none
             timeout=openai.Timeout(None, connect=self.connect_timeout_s),
             max_retries=0,
         )
 
     async def list_models(self) -> object:
-        """Ask for the list of models, and by that find out which server it is."""
+        """Request the list of models, and detect the kind of server by it."""
         models = await self.client.models.list()
-        listed = getattr(models, "data", None) or ()  # whatever a server answers, the package takes it
+        listed = getattr(models, "data", None) or ()  # the package validates no answer
         names = [(getattr(model, "id", ""), getattr(model, "owned_by", "")) for model in listed]
         self._models = tuple(name for name, _ in names if name)
         kind = next((kind_of(model, owner) for model, owner in names), None)
@@ -122,7 +129,7 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return models
 
     async def _told(self, kind: ServerKind | None) -> dict[str, Any]:
-        """What the server tells of itself; nothing where it does not."""
+        """Return the server's description of itself, if it has one."""
         above = self._root
         for path in told_at(kind):
             try:
@@ -140,11 +147,15 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return self.base_url.removesuffix("/").removesuffix("/v1")
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have a server with a prefix cache read, which costs one token. Raises LlmError."""
+        """Prefill at a server with a prefix cache, which costs one token.
+
+        Raises:
+            LlmError: the request failed.
+        """
         if not (self.server.prefix_cache if self.prefix_cache is None else self.prefix_cache):
             return None
         usage: Usage | None = None
-        # one: the API has no way to ask for none
+        # one, as the API does not allow zero
         unfinished = replace(request, priority_class="prefill", max_tokens=1)
         async with aclosing(self.generate(unfinished)) as deltas:
             async for delta in deltas:
@@ -152,8 +163,9 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return usage
 
     async def open_stream(self, request: Request) -> EventStream:
-        """Request a reply. If the server refuses the shape of the messages, retry once in another shape, and
-        keep that shape if the server accepts it.
+        """Request a reply. If the server refuses the shape of the messages, retry once in another shape.
+
+        The new shape is kept if the server accepts it.
         """
         try:
             return await self._create(request, self.shapes)
@@ -253,8 +265,9 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             raise _Unanswered(f"{status}: {text}")
 
     async def _renders_whole(self, request: Request, probe: Probe) -> bool:
-        """Return True if the server's prompt for a probe has all its words, each under its role, or if the
-        server does not show its prompts.
+        """Return True if the server's prompt for a probe has all its words, each under its role.
+
+        Also True if the server does not show its prompts.
         """
         prompt = await self._prompt_of(request, probe.shapes)
         if prompt is None:
@@ -280,18 +293,16 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             return None
 
     def new_reader(self) -> ChunkReader:
-        """What reads the chunks of one reply."""
+        """Return a reader for the chunks of one reply."""
         return ChunkReader(self._origin)
 
     @property
     def _origin(self) -> str:
-        """Server and model that the opaque fields and finish words belong to; another model may not know
-        them.
-        """
+        """Server and model that opaque fields and finish words belong to; other models may not know them."""
         return f"{self.base_url} {self.model}"
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
-        """What an exception of the openai package means."""
+        """Convert an exception of the openai package."""
         if isinstance(error, openai.APIStatusError):
             wait_s = retry_after_s(error.response.headers.get("retry-after"))
             text = _text_of(error)

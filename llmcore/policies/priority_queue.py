@@ -1,9 +1,9 @@
-"""Who is computed next, and how soon: priority classes by urgency, deadlines within them. Pure.
+"""The order of LLM requests: priority classes by urgency, deadlines within a class.
 
-Within a class callers of whom fewer prompts are being read go first (fair queueing, over calls), and of those
-the one with the earliest deadline (Liu and Layland, "Scheduling Algorithms for Multiprogramming in a
-Hard-Real-Time Environment", 1973). That order fails all when there is too much work, so a turn that can no
-longer be in time yields to those that can.
+Within a class, callers with fewer prompts in prefill go first (fair queueing over calls), then the earliest
+deadline (Liu and Layland, "Scheduling Algorithms for Multiprogramming in a Hard-Real-Time Environment",
+1973). Earliest-deadline-first makes everybody late under overload, so a turn that can no longer be on time
+yields to those that can.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from llmcore.policies.reading_speed import ReadingSpeed
 
 _RANKS = {"turn": 0, "late": 1, "long": 2, "preemptive": 3, "prefill": 4, "summary": 5}
 KNOWN_PREFIXES = 4096
-"""Beginnings of prompts that are remembered as computed."""
+"""Prompt prefixes remembered as computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """max_running: prompts that are read at once. long_tokens: new tokens from which a prompt is long.
-    max_long: how many of those are read at once.
+    """Limits on concurrent prefill.
+
+    max_running: prompts at once. long_tokens: uncached tokens from which a prompt is long. max_long: long
+    prompts at once.
     """
 
     max_running: int
@@ -33,13 +35,13 @@ class QueueLimits:
 
     @property
     def share(self) -> int:
-        """How many prompts of one caller are read at once: the others always have as many to themselves."""
+        """Prompts of one caller in prefill at once; as many slots always remain for others."""
         return max(1, self.max_running // 2)
 
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One request in the queue. new_tokens: those of its prompt that no cache holds, estimated."""
+    """A queued request. new_tokens: estimated prompt tokens that are not cached."""
 
     request: Request
     new_tokens: int
@@ -49,9 +51,9 @@ class Ticket:
 
 
 class PriorityQueue:
-    """Lets prompts be read, the most urgent first. Times are seconds of one clock.
+    """Admits prompts to prefill, most urgent first. Times are seconds of one clock.
 
-    A request holds a slot until its first token: what the engine then writes for many at once is its affair.
+    A request holds a slot until its first token; batched decoding afterwards is left to the engine.
     """
 
     def __init__(self, limits: QueueLimits) -> None:
@@ -63,18 +65,18 @@ class PriorityQueue:
 
     @property
     def waiting(self) -> int:
-        """Requests that wait to be admitted."""
+        """Requests not yet admitted."""
         return len(self._waiting)
 
     def add(self, request: Request, now_s: float) -> Ticket:
-        """A request has come; it waits until `admit` returns it."""
+        """Queue a request until `admit` returns its ticket."""
         prefixes, characters = self._unknown(request.messages)
         ticket = Ticket(request, self._speed.tokens(characters), now_s, prefixes=prefixes)
         self._waiting.append(ticket)
         return ticket
 
     def admit(self, now_s: float) -> list[Ticket]:
-        """The requests that may be read from now on, most urgent first."""
+        """Return the requests that may start now, most urgent first."""
         chosen: list[Ticket] = []
         while True:
             allowed = [ticket for ticket in self._waiting if self._may_run(ticket)]
@@ -88,9 +90,9 @@ class PriorityQueue:
         return chosen
 
     def hurry(self, caller: str, due_s: float) -> list[Ticket]:
-        """The turn that this caller's preemptive request was made for is over, or would be if its answer were
-        there: it is that turn's own, and due then. Returns its tickets, as they are now, that the engine has
-        already.
+        """Turn a caller's preemptive request into a turn's request, due at `due_s`.
+
+        Return updated copies of the tickets that the engine has already.
         """
         for ticket in self._waiting:
             if _is_preemptive(ticket, caller):
@@ -99,23 +101,23 @@ class PriorityQueue:
         return [replace(ticket, request=_of_turn(ticket.request, due_s)) for ticket in read]
 
     def priority_class(self, ticket: Ticket) -> PriorityClass:
-        """What a request came for, except that a turn's reply with much to read is "long"."""
+        """Return the request's class, or "long" for a turn with a long prompt."""
         priority_class = ticket.request.priority_class
         return "long" if priority_class == "turn" and self._is_long(ticket) else priority_class
 
     def priority(self, ticket: Ticket, now_s: float) -> int:
-        """The same order as a number for the engine's own queue: smaller runs first."""
+        """Return the same order as a number for the engine's own queue: smaller runs first."""
         rank, _, due_s, _ = self._urgency(ticket, now_s)
         return rank * 10**12 + min(round(due_s * 1000), 10**12 - 1)
 
     def reading_s(self, ticket: Ticket) -> float:
-        """How long its prompt may be read in an engine that keeps reading turns beside it."""
+        """Return the time allowed for prefill in an engine that also serves turns."""
         return self._speed.seconds_beside_turns(ticket.new_tokens)
 
     def first_token(self, ticket: Ticket, now_s: float) -> None:
-        """A prompt has been read: its slot is free. Later calls for the same one do nothing.
+        """Free the slot of a request whose prompt has been read. Repeated calls do nothing.
 
-        A summary holds its slot to its end: nobody waits for it, and it is long.
+        A summary holds its slot to its end: no caller waits for it, and it is long.
         """
         if ticket not in self._reading or ticket.request.priority_class == "summary":
             return
@@ -130,7 +132,7 @@ class PriorityQueue:
         )
 
     def remove(self, ticket: Ticket, usage: Usage | None) -> None:
-        """A request is over, or was given up; usage: where it came to its end."""
+        """Remove a finished or cancelled request. usage: None if it was cancelled."""
         for tickets in (self._waiting, self._reading):
             if ticket in tickets:
                 tickets.remove(ticket)
@@ -138,15 +140,15 @@ class PriorityQueue:
             self._speed.counted(_characters(ticket.request.messages), usage.prompt_tokens)
 
     def unloaded_ttft_s(self) -> float:
-        """`predicted_ttft_s` if nobody else wanted anything: what no measure against load can shorten."""
+        """Return `predicted_ttft_s` without other requests: the minimum that load shedding cannot reduce."""
         return self._speed.seconds(self._speed.turn_tokens)
 
     def predicted_ttft_s(self) -> float:
-        """When a turn like the latest would have its first token if it came now: the wait for a slot, and
-        the reading of what is before it and of itself.
+        """Return the time to first token of a typical turn that arrives now: wait for a slot, prefill of the
+        prompts ahead, its own prefill.
         """
         turns = [ticket for ticket in self._waiting if ticket.request.priority_class == "turn"]
-        # only turns: all others wait behind one that comes now
+        # only turns: all other requests would wait behind this one
         missing = len(self._reading) + len(turns) + 1 - self._limits.max_running
         wait_s = max(0, missing) * self._speed.slot_s / self._limits.max_running
         before = sum(t.new_tokens for t in (*turns, *self._reading) if not self._is_long(t))
@@ -162,11 +164,12 @@ class PriorityQueue:
         return rank, self._held(ticket.request.caller), due_s, ticket.arrived_s
 
     def _held(self, caller: str) -> int:
-        """Prompts of a caller that are being read."""
+        """Return the number of a caller's prompts in prefill."""
         return sum(ticket.request.caller == caller for ticket in self._reading) if caller else 0
 
     def _may_run(self, ticket: Ticket) -> bool:
-        # A turn goes before what the engine may itself keep waiting, which has not begun to be read then.
+        # Only other turns are ahead of a turn: the engine may hold admitted lower-priority requests in its
+        # own queue.
         turn = self.priority_class(ticket) == "turn"
         ahead = [other for other in self._reading if not turn or self.priority_class(other) == "turn"]
         if len(ahead) >= self._limits.max_running:
@@ -176,7 +179,7 @@ class PriorityQueue:
         if self._is_long(ticket) and sum(map(self._is_long, self._reading)) >= self._limits.max_long:
             return False
         last_slot = len(self._reading) + 1 == self._limits.max_running
-        if ticket.request.priority_class == "prefill":  # a turn may come while it is being read
+        if ticket.request.priority_class == "prefill":  # a turn may arrive during prefill
             return not last_slot or self._limits.max_running == 1
         return ticket.request.priority_class != "summary" or not last_slot
 
@@ -184,10 +187,12 @@ class PriorityQueue:
         return ticket.new_tokens >= self._limits.long_tokens
 
     def _unknown(self, messages: tuple[Message, ...]) -> tuple[tuple[int, ...], int]:
-        """A mark for each beginning of a prompt, and the characters behind the longest known one."""
+        """Return a chained hash for each prompt prefix, and the number of characters after the longest known
+        one.
+        """
         mark, marks = 0, list[int]()
         for message in messages:
-            # chained: a message counts as read only behind the messages that it was read behind
+            # chained: a message counts as cached only after the same preceding messages
             mark = hash((mark, message.role, message.content))
             marks.append(mark)
         known = next((end for end in range(len(marks), 0, -1) if marks[end - 1] in self._known), 0)

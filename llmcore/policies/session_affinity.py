@@ -1,9 +1,9 @@
-"""Which replica of an engine answers a request: the one that has the KV cache of its session. Pure.
+"""Replica selection: a session stays at the replica that holds its KV cache.
 
 A session is placed by consistent hashing with bounded loads (Mirrokni, Thorup and Zadimoghaddam, "Consistent
-Hashing with Bounded Loads", SODA 2018): no replica has more than `BALANCE` times the mean. Then it stays.
-Where that replica is over its bound, of the others the one that has most of the prompt's beginning is next:
-an agent's instructions, or what it read of this call when it took one of its requests before.
+Hashing with Bounded Loads", SODA 2018): no replica has more than `BALANCE` times the mean. Afterwards it
+stays there. If the chosen replica is over its bound, the one that holds most of the prompt's prefix is next:
+an agent's instructions, or turns of this call that it served earlier.
 """
 
 from __future__ import annotations
@@ -19,21 +19,22 @@ from typing import Literal, NamedTuple
 from llmcore.policies.served_prefixes import Marks, Reading, ServedPrefixes
 
 BALANCE = 1.25
-"""How many times the mean a replica's sessions may be: with less, more of them leave the place that their key
-gives them."""
+"""Largest ratio of a replica's sessions to the mean. A smaller one moves more sessions off their hashed
+place.
+"""
 POINTS = 64
-"""Points of each replica on the ring: with these, their parts of it are alike within an eighth."""
+"""Points of each replica on the ring: with these, shares of the ring differ by at most an eighth."""
 IDLE_S = 900.0
-"""A session without a request for this long is over, or its cache has gone."""
+"""Time without a request after which a session has ended or its cache was evicted."""
 
 Reason = Literal["placed", "kept", "moved", "spilled"]
-"""A first request; one where the session's cache is; one where it is from now on, as its replica was lost;
-one that goes elsewhere once, as its replica is full.
+"""placed: first request. kept: at the replica with the session's cache. moved: permanently, as its replica
+was lost. spilled: once, as its replica is full.
 """
 
 
 class Choice(NamedTuple):
-    """A replica for a request, and why that one."""
+    """A replica for a request, and the reason."""
 
     replica: str
     reason: Reason
@@ -46,10 +47,9 @@ class _Session:
 
 
 class SessionAffinity:
-    """Knows where each session is and how many requests are open. Times are seconds of one clock.
+    """Placement of sessions and number of open requests. Times are seconds of one clock.
 
-    replicas: their names. max_running: requests that one of them computes at once; with as many open it is
-    full.
+    replicas: their names. max_running: open requests at which a replica is full.
     """
 
     def __init__(self, replicas: Sequence[str], max_running: int) -> None:
@@ -62,22 +62,22 @@ class SessionAffinity:
         self._served = {name: ServedPrefixes() for name in replicas}
 
     def sessions(self, replica: str) -> int:
-        """The sessions whose cache a replica has."""
+        """Return the number of sessions placed at a replica."""
         return self._placed[replica]
 
     def choose(
         self, key: str, usable: Set[str], now_s: float, avoid: Set[str] = frozenset(), prompt: Marks = ()
     ) -> Choice | None:
-        """Where a request of the session `key` goes, "" being nobody's; None where it can go nowhere.
+        """Choose the replica for a request of session `key` ("" for no session), or None if none is left.
 
-        avoid: replicas that have refused this request, or failed it. prompt: what it asks to be read.
+        avoid: replicas that already refused or failed this request. prompt: its block hashes.
         """
         self._forget(now_s)
         left = usable - avoid
         if not left:
             return None
         if not key:
-            # it has no cache anywhere: the one with the least to do
+            # no cache anywhere: the least loaded replica
             return Choice(min(self._in_order(key, left), key=self._open.__getitem__), "placed")
         session = self._sessions.get(key)
         if session is None or session.replica not in usable:
@@ -88,33 +88,36 @@ class SessionAffinity:
             return Choice(session.replica, "kept")
         others = [replica for replica in self._in_order(key, left) if replica != session.replica]
         with_room = [replica for replica in others if not self._full(replica)]
-        # all are full: waiting at its own costs less than reading everything elsewhere
+        # all are full: waiting at its own replica costs less than a full prefill elsewhere
         if session.replica in left and not with_room:
             return Choice(session.replica, "kept")
         return Choice(self._having_most(with_room or others, prompt), "spilled")
 
     def opened(self, replica: str, prompt: Marks = ()) -> Reading:
-        """A request has been sent there; gives what `read` is to be told."""
+        """Count a request sent to the replica. Return the prompt's state for `read`."""
         self._open[replica] += 1
         return self._served[replica].reading(prompt)
 
     def read(self, replica: str, reading: Reading, cached: float) -> None:
-        """It has read its prompt. cached: the part that it says it had, 0 to 1."""
+        """Record a completed prefill.
+
+        cached: share of the prompt that the replica reports as cached, 0 to 1.
+        """
         self._served[replica].read(reading, cached)
 
     def closed(self, replica: str) -> None:
-        """It is over."""
+        """Count a request as finished."""
         self._open[replica] -= 1
 
     def lost(self, replica: str) -> None:
-        """It has gone, and its cache with it."""
+        """Forget the cache of a replica that was lost."""
         self._served[replica] = ServedPrefixes()
 
     def _place(self, key: str, usable: Set[str], now_s: float, prompt: Marks) -> Choice:
         reason: Reason = "moved" if key in self._sessions else "placed"
         self._end(key)
         bound = math.ceil(BALANCE * (len(self._sessions) + 1) / len(usable))
-        # One has room: if none had, they would have more sessions together than there are.
+        # At least one is under the bound: otherwise they would hold more sessions than exist.
         replica, *others = self._in_order(key, usable)
         if self._placed[replica] >= bound:
             replica = self._having_most([name for name in others if self._placed[name] < bound], prompt)
@@ -123,7 +126,7 @@ class SessionAffinity:
         return Choice(replica, reason)
 
     def _having_most(self, replicas: Sequence[str], prompt: Marks) -> str:
-        """The one that has most of a prompt's beginning, the first of those that have as much."""
+        """Return the replica with the longest cached prefix of a prompt; the first of equals."""
         return max(replicas, key=lambda replica: self._served[replica].matched(prompt))
 
     def _end(self, key: str) -> None:
@@ -134,7 +137,7 @@ class SessionAffinity:
         return self._open[replica] >= self._max_running
 
     def _in_order(self, key: str, usable: Set[str]) -> Iterator[str]:
-        """The usable replicas in the order that the ring gives them for a key, which is always the same."""
+        """Yield the usable replicas in ring order from the key's point, which never changes."""
         start, seen = bisect(self._ring, (_point(key), "")), set[str]()
         for step in range(len(self._ring)):
             _, name = self._ring[(start + step) % len(self._ring)]

@@ -1,4 +1,6 @@
-"""One engine with another behind it: time-outs, a circuit breaker, and who answers when the first cannot."""
+"""An engine with a fallback: time-outs, a circuit breaker, and a second engine that answers if the first
+fails.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TimeOuts:
-    """first_token_s: from the request to the first piece of the reply, beside the request's own `reading_s`.
-    stall_s: between two pieces.
+    """Time limits of a reply. first_token_s: from the request to the first piece, in addition to the
+    request's `reading_s`. stall_s: between two pieces.
     """
 
     first_token_s: float
@@ -42,11 +44,11 @@ class TimeOuts:
 
 
 class _TimedOut(ServerError):
-    """The engine is silent for longer than it may be."""
+    """The engine exceeded a time limit."""
 
 
 class _CircuitOpen(ServerError):
-    """The engine failed too often and is not asked now."""
+    """The engine failed too often; the circuit breaker blocks requests to it."""
 
 
 class _EmptyReply(ReplyError):
@@ -57,9 +59,9 @@ class FallbackLlm:
     """An LLM with a fallback: `fallback`, if there is one, answers if `primary` fails before its first piece.
 
     A later failure is raised, as words already spoken cannot be withdrawn. If the reply has neither words nor
-    calls, the primary is first asked once more. A RequestError does not count against the engine, and only
-    its subclass ReplyError (an unusable reply) goes to the fallback. observe: called with the reason for the
-    primary's failure.
+    calls, the primary is asked a second time first. A RequestError does not count against the engine, and
+    only its subclass ReplyError (an unusable reply) goes to the fallback. observe: called with the reason for
+    the primary's failure.
     """
 
     def __init__(
@@ -81,30 +83,33 @@ class FallbackLlm:
 
     @property
     def trouble(self) -> str:
-        """Why the primary is not asked now; "" where it is."""
+        """Reason that the circuit breaker blocks the primary; "" if it does not."""
         if self._breaker.state == "closed":
             return ""
         return f"it keeps failing; it is tried again in {self._breaker.wait_s(self._clock()):.1f} s"
 
     async def start(self) -> None:
-        """Start both at once: a fallback that has to be loaded first would come too late. Raises LlmError."""
+        """Start both engines concurrently: loading the fallback on demand would be too slow.
+
+        Raises LlmError.
+        """
         engines = [self._primary] if self._fallback is None else [self._primary, self._fallback]
         try:
             async with asyncio.TaskGroup() as group:
                 for engine in engines:
                     group.create_task(engine.start())
         except BaseExceptionGroup as failures:
-            # the group is how it was started; whoever starts it wants the reason
+            # raise the reason itself, not the task group's wrapper
             raise failures.exceptions[0] from None
 
     async def close(self) -> None:
-        """Close both; a second call does nothing."""
+        """Close both engines; a second call does nothing."""
         await self._primary.close()
         if self._fallback is not None:
             await self._fallback.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply with whichever engine can. Raises LlmError."""
+        """Generate a reply with the primary, or with the fallback if it fails. Raises LlmError."""
         started = False
         try:
             async with aclosing(self._asked_twice(request)) as deltas:
@@ -124,7 +129,7 @@ class FallbackLlm:
                 yield delta
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the primary read, unless its circuit is open. Raises LlmError."""
+        """Prefill at the primary, unless its circuit is open. Raises LlmError."""
         if self._breaker.state != "closed":
             raise _CircuitOpen("the engine fails, and reads nothing ahead now")
         return await self._primary.prefill(request)
@@ -143,22 +148,22 @@ class FallbackLlm:
                 yield delta
 
     async def _monitored(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The primary's reply, with what it tells about the engine. Raises LlmError."""
+        """Yield the primary's reply, and report its outcome to the circuit breaker. Raises LlmError."""
         now_s = self._clock()
         if not self._breaker.allows(now_s):
             raise _CircuitOpen(
                 f"the engine failed too often and is tried again in {self._breaker.wait_s(now_s):.1f} s; "
                 f"the last time: {self._last_failure}"
             )
-        settle = self._breaker.abandoned  # unless something better is known
+        settle = self._breaker.abandoned  # if cancelled before the first piece
         try:
             async with aclosing(self._timed(request)) as deltas:
                 async for delta in deltas:
-                    # as soon as it answers: a caller who hangs up in mid-reply says nothing against the
-                    # engine
+                    # at the first piece: a caller who hangs up in the middle of a reply says nothing against
+                    # the engine
                     settle = self._succeeded
                     yield delta
-        # it answered, though not with a reply: it is not broken
+        # the engine answered, though not with a reply: it is healthy
         except (RequestError, BusyError):
             settle = self._succeeded
             raise
@@ -172,7 +177,7 @@ class FallbackLlm:
 
     async def _timed(self, request: Request) -> AsyncGenerator[Delta, None]:
         async with aclosing(self._primary.generate(request)) as deltas:
-            # two limits: a prompt may take long to read, but a reply that has begun must not stop
+            # two limits: prefill may take long, but a reply that has begun must not stall
             limit_s, awaited = self._time_outs.first_token_s + request.reading_s, "first token"
             while True:
                 try:

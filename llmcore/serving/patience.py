@@ -1,8 +1,8 @@
-"""A time-out that counts only the time in which this process could have heard the answer.
+"""A time-out that excludes pauses of this process.
 
-A server that was suspended (SIGSTOP, a frozen container, a machine that is moved) wakes with all of its
-time-outs over, though nobody was late: what came meanwhile is still to be read, and who slept beside it has
-his time yet.
+A process that was suspended (SIGSTOP, a frozen container, a migrated machine) wakes with every timer expired,
+although replies that arrived meanwhile are still unread in its sockets. So a pause counts for little, and
+expired timers run after the pending reads.
 """
 
 from __future__ import annotations
@@ -12,15 +12,14 @@ from types import TracebackType
 from typing import Self
 
 _PARTS = 20
-"""The wait is divided into so many parts; a pause of this process, however long, counts as one of them at
-most."""
+"""Parts into which the wait is divided; a pause of this process counts as at most one of them."""
 
 
 class Patience:
-    """As `asyncio.timeout`: `async with Patience(5.0):` raises TimeoutError. Entered again, it has
-    left what it had.
+    """A context manager like `asyncio.timeout`: `async with Patience(5.0):` raises TimeoutError. Entering it
+    again continues with the time left.
 
-    limit_s: for how long it lasts; None sets no limit yet.
+    limit_s: the time limit; None sets none yet.
     """
 
     def __init__(self, limit_s: float | None = None) -> None:
@@ -49,14 +48,14 @@ class Patience:
         await timeout.__aexit__(kind, error, traceback)
 
     def limit(self, limit_s: float) -> None:
-        """Set the limit where there is none yet: it counts from now on."""
+        """Set the limit, counted from now, if there is none yet."""
         if self.limit_s is None:
             self.limit_s = self._left_s = limit_s
             if self._timeout is not None:
                 self._wait()
 
     def _wait(self) -> None:
-        """Wait for a part of what is left."""
+        """Schedule the next check, after one part of the time left."""
         loop = asyncio.get_running_loop()
         self._counted_from_s = loop.time()
         self._timer = loop.call_later(min(self._part_s, self._left_s), self._look)
@@ -67,7 +66,7 @@ class Patience:
         if self._left_s > 0:
             self._wait()
         elif self._timeout is not None:
-            # behind all that has been read by now, which may wake who waits
+            # after all pending reads, which may complete the awaited future
             self._timeout.reschedule(asyncio.get_running_loop().time())
 
     def _count(self) -> None:

@@ -1,4 +1,7 @@
-"""An engine behind a priority queue: requests wait here, where they can still be put in order, not in it."""
+"""An engine behind a priority queue.
+
+Requests wait here, where they can be reordered, not inside the engine.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,10 @@ from llmcore.policies.priority_queue import PriorityQueue, Ticket
 
 
 class PriorityLlm:
-    """Passes requests on to `engine` as the queue admits them.
+    """A pass-through to `engine` in the order that the queue admits requests.
 
-    max_prompt_characters: a longer prompt never comes to the engine; None for no limit.
-    waited: told how many seconds each request waited for that. engines: those with queues of their own, which
-    are told what goes before the others there.
+    max_prompt_characters: longer prompts are refused; None for no limit. waited: called with each request's
+    wait in seconds. engines: those with queues of their own, notified when a request's priority is raised.
     """
 
     def __init__(
@@ -50,31 +52,31 @@ class PriorityLlm:
 
     @property
     def predicted_ttft_s(self) -> float:
-        """How long a turn that came now would wait for its first token."""
+        """Predicted time to first token of a turn that arrives now."""
         return self._queue.predicted_ttft_s()
 
     @property
     def unloaded_ttft_s(self) -> float:
-        """The same where nobody else wants anything."""
+        """The same without other requests."""
         return self._queue.unloaded_ttft_s()
 
     def refusal(self, calls: int) -> Refusal | None:
-        """Why one more call beside `calls` would not be served in time, if it would not."""
+        """Return a refusal if a new call while `calls` others are open could not be served in time."""
         return self._admission.decide(calls, self._queue.predicted_ttft_s())
 
     def sample(self, load: EngineLoad, calls: int) -> None:
-        """Take a sample of how busy the engine is with so many calls, about once a second."""
+        """Record the engine's load with so many open calls. Call about once a second."""
         self._admission.observe(self._clock(), load.running + load.waiting + self._queue.waiting, calls)
 
     def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
-        """The preemptive request of this caller is a turn's from now on, wherever it waits."""
+        """Turn this caller's preemptive request into a turn's, in this queue and in the engines' own."""
         for ticket in self._queue.hurry(caller, due_s):
             for engine in self._engines:
                 engine.hurry(caller, due_s, self._queue.priority(ticket, self._clock()))
         self._admit()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply when the queue admits it. Raises LlmError, LimitError before anything is done."""
+        """Generate a reply once the queue admits it. Raises LlmError; LimitError before queueing."""
         usage: Usage | None = None
         read = False
         ticket, gate_s = await self._wait_in_queue(request)
@@ -93,7 +95,7 @@ class PriorityLlm:
             self._remove(ticket, usage)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the engine read when the queue admits it. Raises LlmError."""
+        """Prefill once the queue admits it. Raises LlmError."""
         usage: Usage | None = None
         ticket, _ = await self._wait_in_queue(request)
         try:
@@ -105,11 +107,11 @@ class PriorityLlm:
         return usage
 
     def _ordered(self, ticket: Ticket) -> Request:
-        """The request, and what the engine needs to know to keep the order of the queue."""
+        """Return the request with the fields by which the engine keeps the queue's order."""
         return replace(
             ticket.request,
             priority_class=self._queue.priority_class(ticket),
-            # asked as it goes: by now the turn may be late, and yields to those that can be in time
+            # computed at admission: a turn that is late by now yields to those that can be on time
             priority=self._queue.priority(ticket, self._clock()),
             reading_s=self._queue.reading_s(ticket),
             new_tokens=ticket.new_tokens,
@@ -123,8 +125,8 @@ class PriorityLlm:
             raise LimitError(f"the prompt has {length} characters; allowed: {limit}")
 
     async def _wait_in_queue(self, request: Request) -> tuple[Ticket, float]:
-        """Wait until the request may go; its ticket, and the seconds that it waited."""
-        # before it waits: what can never be answered is told at once
+        """Wait for admission. Return the ticket and the wait in seconds."""
+        # before queueing: a prompt that is too long fails at once
         self._check(request)
         began_s = self._clock()
         ticket = self._queue.add(request, began_s)
@@ -132,7 +134,7 @@ class PriorityLlm:
         self._admit()
         try:
             await admitted.wait()
-        # the caller hung up, or went on: others must not wait behind an empty place
+        # the caller hung up or kept speaking: free the place in the queue
         except asyncio.CancelledError:
             self._remove(ticket, None)
             raise

@@ -1,4 +1,4 @@
-"""An engine with a draft, and the policy that says for each reply whether the draft takes part."""
+"""An engine with a draft model, and the policy that decides for each reply if the draft takes part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class SpeculatingLlm:
-    """Passes requests on to `engine` with the proposals that `policy` grants them.
+    """A pass-through to `engine` that adds the proposals granted by `policy`.
 
     observe: called with the reason of each decision.
     """
@@ -34,21 +34,21 @@ class SpeculatingLlm:
 
     @property
     def state(self) -> State:
-        """Whether the draft is tried, used or left out."""
+        """State of the draft: on trial, on or off."""
         return self._policy.state
 
     @property
     def acceptance(self) -> float | None:
-        """Part of the proposed tokens that were right, lately; None before there were any."""
+        """Recent accepted share of the proposed tokens; None before the first."""
         return self._policy.acceptance
 
     @property
     def why_off(self) -> Reason | None:
-        """Why the draft is left out, while it is: "acceptance" or "cost"."""
+        """Reason while the draft is off: "acceptance" or "cost"."""
         return self._policy.why_off
 
     def load(self) -> EngineLoad:
-        """The engine's own account, by which the draft is judged too."""
+        """Return the engine's report, after updating the policy with it."""
         load = self._engine.load()
         before = self._policy.state
         self._policy.observe(self._clock(), load)
@@ -64,10 +64,10 @@ class SpeculatingLlm:
         await self._engine.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply, with the draft where that pays. Raises LlmError."""
+        """Generate a reply, with the draft if that pays. Raises LlmError."""
         self._streams += 1
         try:
-            # first: the decision is by the newest counts, and nobody else may have asked for them
+            # the decision needs the newest counters, and nothing else may have fetched them
             self.load()
             before = self._policy.state
             decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)
@@ -86,7 +86,7 @@ class SpeculatingLlm:
             self._streams -= 1
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the engine read; there is nothing to propose. Raises LlmError."""
+        """Prefill at the engine, without proposals. Raises LlmError."""
         draft = DraftUse(0, self._policy.draft_reads(self._clock()))
         return await self._engine.prefill(request, draft)
 

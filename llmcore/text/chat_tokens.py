@@ -1,5 +1,4 @@
-"""From a request to the tokens a model reads: the template, the tokenizer and the context's length
-together."""
+"""Tokenization of requests: chat template, tokenizer and context length combined."""
 
 from __future__ import annotations
 
@@ -17,15 +16,15 @@ from llmcore.text.reshaping import as_sent, sent_tools
 
 
 class AddedToken(Protocol):
-    """A token that stands in a tokenizer beside its vocabulary."""
+    """A token that a tokenizer has in addition to its vocabulary."""
 
     content: str
     special: bool
 
 
 def tokens_between_messages(added: Mapping[int, AddedToken], template: ChatTemplate) -> list[str]:
-    """The tokens by which a model tells messages apart: special ones, and those that its template writes, as
-    some models' are not marked as special.
+    """Return the tokens that separate messages: special tokens, and those in the template, as some models do
+    not mark theirs as special.
     """
     return [
         token.content
@@ -36,11 +35,11 @@ def tokens_between_messages(added: Mapping[int, AddedToken], template: ChatTempl
 
 
 class ChatTokens:
-    """One model's tokenizer and template for chats.
+    """A model's tokenizer and template for chats.
 
     encode: converts text to token ids, without adding special tokens. context_tokens: maximum of prompt and
     reply together. special_tokens: texts that are one token each and separate messages. If one occurs in any
-    text but the system prompt, a space is inserted into it, so that no words can end a message and begin
+    text but the system prompt, a space is inserted into it, so that no text can end a message and begin
     another. shapes: message shapes that the template refuses.
     """
 
@@ -62,13 +61,13 @@ class ChatTokens:
         self._said_marks = re.compile(marks) if marks else None
         self.context_tokens = context_tokens
         self.end_of_user = _end_of_user(template, encode, special)
-        """The token that closes a user's message; None where that is no special one, as it may be a word."""
+        """Token that closes a user's message; None if it is not a special token, as it may be a word then."""
 
     def prompt(self, request: Request, given_up: Callable[[], bool] = lambda: False) -> list[int]:
-        """The prompt to answer; the oldest turns are dropped where it would be too long. What the model was
-        not trained for is warned of. Raises LlmError.
+        """Return the prompt to answer, without the oldest turns if it would be too long. Raises LlmError.
 
-        given_up: whether nobody wants it any more; asked now and then, and raised for.
+        Logs a warning about parts of the request that the model was not trained for. given_up: polled now and
+        then; if True, tokenization stops with an error.
         """
 
         if self.template.trained_for is not None:
@@ -82,7 +81,10 @@ class ChatTokens:
         return self._fitted(request, render)
 
     def unfinished(self, request: Request) -> list[int]:
-        """The prompt up to the last word of the last message, as `prompt` will begin. Raises LlmError."""
+        """Return the prompt up to the last word of the last message: a prefix of `prompt`.
+
+        Raises LlmError.
+        """
 
         def render(messages: tuple[Message, ...]) -> str:
             sent, tools = as_sent(messages, self.shapes), sent_tools(request.tools, self.shapes)
@@ -91,13 +93,13 @@ class ChatTokens:
         return self._fitted(request, render)
 
     def static(self, request: Request, prompt: list[int]) -> list[int]:
-        """The beginning of `prompt` that every prompt with these system messages and tools has."""
+        """Return the prefix of `prompt` shared by all prompts with these system messages and tools."""
         system, _ = split_turns(request.messages)
         if not system:
             return []
         try:
             text = self._render(system, request.tools, generation_prompt=False)
-        except LlmError:  # a template may insist on a user message
+        except LlmError:  # some templates require a user message
             return []
         return prompt[: common_prefix(self.encode(text), prompt)]
 
@@ -130,7 +132,8 @@ class ChatTokens:
             return messages
 
         def stands_in(text: str) -> bool:
-            # a character is found in a tenth of the time: hardly any text has even the first of a mark
+            # Searching for a character takes a tenth of the time, and few texts contain even the first one of
+            # a token.
             return any(first in text for first in firsts) and marks.search(text) is not None
 
         def plain(text: str) -> str:
@@ -138,7 +141,7 @@ class ChatTokens:
 
         def told(message: Message) -> Message:
             if not message.tool_calls and not stands_in(message.content):
-                return message  # a copy takes longer than the search
+                return message  # copying would take longer than searching
             calls = tuple(replace(call, arguments=plain(call.arguments)) for call in message.tool_calls)
             return replace(message, content=plain(message.content), tool_calls=calls)
 
@@ -148,9 +151,9 @@ class ChatTokens:
 def _end_of_user(template: ChatTemplate, encode: Encode, special_tokens: Sequence[str]) -> int | None:
     try:
         closing = template.closing_of_user().lstrip()
-    except LlmError:  # a template may insist on a system message
+    except LlmError:  # some templates require a system message
         return None
-    # the longest: one may be the beginning of another
+    # the longest, as one token may begin another
     mark = max((token for token in special_tokens if closing.startswith(token)), key=len, default="")
     ids = encode(mark) if mark else []
     return ids[0] if len(ids) == 1 else None

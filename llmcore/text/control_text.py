@@ -102,7 +102,7 @@ class ControlText:
         return self._out.doubted
 
     def release(self) -> list[Part]:
-        """Return the words held back as a possible thought, and hold back no more."""
+        """Return the words held back as a possible thought, and stop holding back."""
         return self._out.release()
 
     def finish(self, cut: bool = False) -> list[Part]:

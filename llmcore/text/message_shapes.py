@@ -51,7 +51,7 @@ SENT_AS: dict[Shape, tuple[str, str]] = {
     "long_ids": ("ids of calls that are not nine letters and digits", "as such ids made of them"),
     "odd_ids": ("ids of calls with other signs or of more than 40", "as nine letters and digits"),
 }
-"""For each shape, in words for operators: the refused form, and its replacement."""
+"""For each shape, text for operators: the refused form, and its replacement."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Tokens of a text that begins as others did: encoded between special tokens, and each piece only once. Pure.
+"""Incremental tokenization: text is encoded piece by piece between special tokens, and pieces are cached.
 
-A prompt is encoded many times: while its caller speaks, and for the reply, each time with the whole history
-before it. A tokenizer never joins what stands before a special token with what stands behind it, so messages
-can be encoded one by one; only the newest one is new. Where a tokenizer is of another kind, all is encoded.
+A prompt is encoded many times, while its caller speaks and for the reply, each time with the whole history. A
+tokenizer never merges text across a special token, so messages can be encoded one by one, and only the newest
+is new. For a tokenizer that does merge, the whole text is encoded.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from itertools import zip_longest
 Encode = Callable[[str], list[int]]
 
 KEPT = 2048
-"""Pieces that are remembered; beyond that the one that was not wanted for the longest time goes."""
+"""Cached pieces; the least recently used is dropped beyond that."""
 MAX_CHARACTERS = 16_384
-"""Characters of a piece that is remembered: `KEPT` of them take no more than some 64 MB."""
+"""Longest cached piece in characters: `KEPT` of them take at most about 64 MB."""
 _AROUND = (("Hello there", " and more."), ("a\n", "\nb"), ("", "user\nHi"), ("1 ", "  2"), ("don't", "é日x"))
-"""What may stand before and behind a special token."""
+"""Test texts before and after a special token."""
 
 
 class PiecewiseEncoder:
-    """Encodes as `encode` does, which is asked for what is new only.
+    """A cached equivalent of `encode`.
 
-    special_tokens: texts that are one token each; those at which `encode` does not part are left out.
+    special_tokens: texts that are one token each; those across which `encode` merges text are ignored.
     """
 
     def __init__(self, encode: Encode, special_tokens: Iterable[str]) -> None:
         self._encode = encode
         parting = [token for token in special_tokens if token and _parts(encode, token)]
-        # the longest first: one may be the beginning of another
+        # longest first, as one token may begin another
         names = "|".join(re.escape(token) for token in sorted(parting, key=len, reverse=True))
         self._parting = re.compile(f"({names})") if parting else None
 
@@ -43,7 +43,7 @@ class PiecewiseEncoder:
         self._encode_piece = encode_piece
 
     def __call__(self, text: str) -> list[int]:
-        """The tokens of a text. Thread-safe where `encode` is."""
+        """Return the tokens of a text. Thread-safe if `encode` is."""
         if self._parting is None:
             return self._encode(text)
         tokens: list[int] = []
@@ -54,7 +54,7 @@ class PiecewiseEncoder:
 
 
 def _parts(encode: Encode, token: str) -> bool:
-    """Whether what stands before and behind a special token is encoded as it is alone."""
+    """Return True if `encode` treats the text before and after this token independently."""
     return all(
         encode(before + token + behind) == encode(before + token) + encode(behind)
         for before, behind in _AROUND

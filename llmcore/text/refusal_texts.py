@@ -1,4 +1,4 @@
-"""Errors of servers that refuse messages, and the message shapes that their texts name.
+"""Error texts of servers that refuse messages, mapped to the message shapes they complain about.
 
 The texts are those of vLLM, llama.cpp, Mistral's and OpenAI's APIs, and those of models' templates, which
 vLLM and llama.cpp pass on.
@@ -44,9 +44,7 @@ def is_about_length(error: str) -> bool:
 
 
 def shapes_told(error: str, known: Shapes) -> Shapes:
-    """Return the refused shapes by the text of a server's error: those that it names. If it names none, all
-    that concern the order of messages.
-    """
+    """Return `known` with the shapes that an error text names as refused, or if none, all of `ORDER`."""
     named = {
         shape
         for pattern, shapes in _SIGNS_OF_REFUSAL

@@ -1,4 +1,4 @@
-"""Parts of a reply in order of their appearance, and the blanks between them."""
+"""Parts of a reply in order, and the blank text between them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class SpokenParts:
             self.last = ""
 
     def release(self) -> list[Part]:
-        """Return the words held back, and hold back no more."""
+        """Return the words held back, and stop holding back."""
         held, self.doubted = self.doubted, None
         return [Part(words) for words in held or ()]
 

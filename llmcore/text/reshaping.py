@@ -133,10 +133,9 @@ def _take_result(results: list[Message], call_id: str, own_id: str) -> Message:
 
 
 def _told_in_words(messages: Iterable[Message]) -> Iterable[Message]:
-    """Yield the history with calls and results as text of the user.
+    """Yield the history with calls and results as user text.
 
-    As text of the agent, calls would be imitated: the model would write them as words, and they would be
-    spoken.
+    As agent text, the model would imitate the calls in words, which would be spoken.
     """
     calls: list[ToolCall] = []
     for message in messages:

@@ -1,7 +1,7 @@
-"""Learning of the message shapes that a server or a template accepts, by small probes.
+"""Learning which message shapes a server or template accepts, with small probes.
 
-`learning` yields rounds of probes and is sent the answers. The probes of one round can be sent concurrently.
-A server that accepts every shape gets two probes.
+`learning` yields rounds of probes and is sent the answers. The probes of a round can be sent concurrently. A
+server that accepts every shape gets two probes.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MARKS = (
     "rusholm",
     "stanmer",
 )
-"""Rare words by which messages are found in a prompt."""
+"""Rare words by which messages are recognized in a prompt."""
 TOOL = Tool(
     "look_up",
     "Looks up a word.",
@@ -101,7 +101,7 @@ class Probe:
         ]
 
     def is_whole(self, prompt: str) -> bool:
-        """Return True if a prompt made of this probe has all its words, message by message in order.
+        """Return True if a prompt made from this probe has all its words, message by message in order.
 
         Templates silently leave out parts that they do not know. Some put the system prompt before the newest
         user message, where it changes every prompt, and leave it out if there is none.
@@ -117,7 +117,7 @@ class Probe:
 
 
 Rounds = Generator[tuple[Probe, ...], Sequence[bool], Shapes | None]
-"""Rounds of probes. Each round is sent whether each probe was accepted; the result is the learned shapes."""
+"""Generator of rounds of probes. It is sent the acceptance of each probe, and returns the learned shapes."""
 
 
 def learning(objects: bool = False) -> Rounds:
@@ -225,8 +225,8 @@ def learn_at_once(takes: Callable[[Probe], bool], objects: bool = False) -> Shap
 
 
 Render = Callable[[Sequence[Message], Sequence[Tool], Shapes, bool], str]
-"""Renderer of messages and tools, in the forms of calls that these shapes allow, with or without the
-beginning of the agent's answer. Raises LlmError.
+"""Renderer of messages and tools in the forms of calls that these shapes allow; the flag adds the beginning
+of the agent's answer. Raises LlmError.
 """
 
 

@@ -1,4 +1,4 @@
-"""Ends a reply at the first stop string, and never lets out the beginning of one."""
+"""Stop strings: ends a reply at the first one, and holds back text that may begin one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def held_back(text: str, marks: Iterable[str]) -> int:
-    """How many characters at the end of `text` begin one of `marks` without completing it; 0 for none."""
+    """Return the number of trailing characters of `text` that begin, but do not complete, one of `marks`."""
     longest = max((len(mark) for mark in marks), default=0) - 1
     for length in range(min(longest, len(text)), 0, -1):
         ending = text[-length:]
@@ -16,7 +16,9 @@ def held_back(text: str, marks: Iterable[str]) -> int:
 
 
 class StopStrings:
-    """Passes text on up to the first stop string, which is left out; `stopped` says that it was met."""
+    """A filter that passes text up to the first stop string, which is removed. stopped: True once one was
+    found.
+    """
 
     def __init__(self, stops: tuple[str, ...]) -> None:
         self._stops = tuple(stop for stop in stops if stop)
@@ -24,7 +26,7 @@ class StopStrings:
         self.stopped = False
 
     def push(self, text: str) -> str:
-        """Take the next text; returns what may be said for certain. After a stop it is always ""."""
+        """Return the text that cannot belong to a stop string; "" after a stop."""
         if self.stopped:
             return ""
         text = self._held + text
@@ -37,6 +39,6 @@ class StopStrings:
         return text[:certain]
 
     def finish(self) -> str:
-        """The reply is over: returns what was held back for a stop string that never came."""
+        """Return the text still held back, at the end of the reply."""
         held, self._held = self._held, ""
         return held

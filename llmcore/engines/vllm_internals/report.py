@@ -1,8 +1,7 @@
-"""Runs in vLLM's own process, as a part of its scheduler: what steps came to, and who evicted whom.
+"""Part of the scheduler in vLLM's own process: statistics of steps, and of evictions by owner.
 
-vLLM tells neither what its steps took nor whose an evicted block was. Both are known here. The server asks
-for the report whenever it looks whether the engine's loop turns. By what steps take, the next one is kept
-smaller or larger (`batch_limits`), where that is set.
+vLLM reports neither its step times nor the owners of evicted blocks. The server fetches the report with its
+liveness check. If configured, step times also adjust the size of the next steps (`batch_limits`).
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ else:
     _Base = object
 
 _BEGUN = "llmcore_begun_s"
-"""An attribute of a step: when it was chosen."""
+"""Attribute of a step: time at which it was scheduled."""
 SLOTS = ("max_num_running_reqs", "max_num_active_reqs")
-"""A scheduler's limits of replies computed at once; the second since vLLM 0.32."""
+"""A scheduler's limits of concurrent replies; the second since vLLM 0.32."""
 
 
 class Buckets:
-    """A histogram. counts: of values up to each bound, and of those beyond the last."""
+    """A histogram. counts: values up to each bound, and those beyond the last."""
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
@@ -37,17 +36,17 @@ class Buckets:
         self.total = 0.0
 
     def add(self, value: float) -> None:
-        """One more."""
+        """Count a value."""
         self.counts[sum(value > bound for bound in self._bounds)] += 1
         self.total += value
 
     def as_list(self) -> list[float]:
-        """The counts, then the sum of the values."""
+        """Return the counts, then the sum of the values."""
         return [*self.counts, self.total]
 
 
 class Reports(_Base):
-    """Stands before a scheduler of vLLM's among the bases of ours. clock: seconds."""
+    """Mixin for vLLM's scheduler; must precede it in the MRO. clock: seconds."""
 
     clock = staticmethod(time.monotonic)
 
@@ -64,7 +63,7 @@ class Reports(_Base):
         self._evictions = watch_evictions(self.kv_cache_manager)
 
     def schedule(self, *arguments: Any, **options: Any) -> Any:
-        """Choose what the next step computes, within the limits of the moment."""
+        """Schedule the next step within the current limits."""
         begun_s = self.clock()
         if self._limits is not None:
             self._set_limits(self._limits)
@@ -75,14 +74,14 @@ class Reports(_Base):
     def _set_limits(self, limits: BatchLimits) -> None:
         writes = any(request.num_output_tokens for request in self.running)
         self.max_num_scheduled_tokens = limits.tokens if writes else self._max_tokens
-        for name, most in self._max_sequences.items():  # never fewer than there are
+        for name, most in self._max_sequences.items():  # never fewer than are running
             setattr(self, name, min(most, max(limits.sequences, len(self.running))))
 
     def update_from_output(self, scheduler_output: Any, *arguments: Any, **options: Any) -> Any:
-        """A step is over."""
+        """Record a finished step."""
         now_s = self.clock()
         computed = scheduler_output.num_scheduled_tokens
-        # One that was chosen while the step before it was computed began when that was over.
+        # A step scheduled while the previous one was computed begins at that one's end.
         took_s = now_s - max(getattr(scheduler_output, _BEGUN, now_s), self._over_s)
         self._over_s = now_s
         if computed:
@@ -98,8 +97,8 @@ class Reports(_Base):
         return any(request is not None and request.num_output_tokens for request in requests)
 
     def report(self) -> dict[str, Any]:
-        """What `llmcore.engines.vllm_load` reads: only numbers, lists and texts, as it goes between
-        processes.
+        """Return the report for `llmcore.engines.vllm_load`; only numbers, lists and texts, as it is sent
+        between processes.
         """
         limits = self._limits
         return {
@@ -113,14 +112,17 @@ class Reports(_Base):
 
 
 def report(core: Any) -> dict[str, Any]:
-    """A method for EngineCore: the server calls it by name."""
+    """Return the scheduler's report. Becomes a method of EngineCore, which the server calls by name."""
     found: dict[str, Any] = core.scheduler.report()
     return found
 
 
 def watch_evictions(manager: Any) -> Counter[tuple[str, str, str]]:
-    """Count the blocks that leave a KV cache manager's prefix cache to make room: by what they were computed
-    for, what the room is for, and whether both are of one caller ("own") or not ("other").
+    """Count the blocks evicted from a KV cache manager's prefix cache.
+
+    Returns:
+        Counts by purpose of the evicted block, purpose of the new one, and "own" if both are of one caller,
+        else "other".
     """
     evicted: Counter[tuple[str, str, str]] = Counter()
     owners: dict[int, tuple[str, str]] = {}
@@ -151,6 +153,6 @@ def watch_evictions(manager: Any) -> Counter[tuple[str, str, str]]:
 
 
 def install(core: type) -> None:
-    """Give EngineCore the method that the server calls."""
+    """Add the method that the server calls to EngineCore."""
     method: Callable[[Any], dict[str, Any]] = report
     core.llmcore_report = method  # type: ignore[attr-defined]

@@ -1,13 +1,13 @@
 """Scheduler in vLLM's own process: defers prompts that yield while callers' prompts are read.
 
-vLLM's priority orders the waiting requests. But a long prompt that has begun takes part in every step, and
-slows down a step that reads a caller's prompt. Here it takes part in such a step only if it would otherwise
-be late (`behind_pace`). On a GPU, background steps read it, and steps between them only write answers
+vLLM's priority orders the waiting requests only. A long prompt that has begun takes part in every step, and
+slows down steps that read a caller's prompt. Here it takes part in such a step only if it would otherwise be
+late (`behind_pace`). On a GPU, background steps read it, and the steps in between only write answers
 (`background_reading`).
 
-Made for vLLM 0.24 to 0.32: of its scheduler, only parts that are the same in all of these are touched.
+For vLLM 0.24 to 0.32: only parts of its scheduler that are the same in all of these are touched.
 `EngineCore.post_step` is replaced as well: a draft's proposals are fetched only if the draft was asked to
-propose (`proposals`). `report` returns the counts of the steps.
+propose (`proposals`). `report` returns statistics of the steps.
 """
 
 from __future__ import annotations
@@ -27,11 +27,9 @@ from llmcore.engines.vllm_marks import YIELDS, behind_pace, marked, unread_token
 from llmcore.policies.background_reading import BackgroundReading
 
 MAX_STEPS_ASIDE = 200
-"""After so many steps, those that yield are read beside the others: nobody starves, whatever the others wait
-for."""
+"""Steps after which yielding prompts are read next to the others, to prevent starvation."""
 FULL = 0.9
-"""With this part of the cache taken, nobody is laid aside: those would be the ones that vLLM puts back for
-room."""
+"""Share of the cache in use from which no request is deferred: vLLM would preempt exactly those."""
 
 _BACKGROUND_S = "llmcore_background_s"
 """Attribute of a step that reads prompts in the background: the time at which it was chosen."""
@@ -53,7 +51,7 @@ class _Turns(_Base):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        # vLLM would cut the prompts of callers by this limit too.
+        # vLLM would apply this limit to callers' prompts too
         config = self.scheduler_config
         self._piece_tokens = config.long_prefill_token_threshold or config.max_num_batched_tokens
         config.long_prefill_token_threshold = 0
@@ -63,7 +61,7 @@ class _Turns(_Base):
         self._step_over_s = 0.0
 
     def schedule(self, *arguments: Any, **options: Any) -> Any:
-        """Choose what the next step computes."""
+        """Schedule the next step."""
         running = [request for request in self.running if _yields(request)]
         waiting = [request for request in self.waiting if _yields(request)]
         if not running and not waiting:
@@ -109,14 +107,14 @@ class _Turns(_Base):
             setattr(output, _BACKGROUND_S, self.clock())
 
     def _laid_aside(self, yielding: list[Any]) -> list[Any]:
-        """The requests that are not read in a step beside callers' prompts."""
+        """Return the requests to leave out of a step that reads callers' prompts."""
         if self._steps_aside >= MAX_STEPS_ASIDE or self.kv_cache_manager.usage >= FULL:
             return []
         now_s = self.now_s()
         return [request for request in yielding if not behind_pace(request, now_s)]
 
     def _callers_are_read(self) -> bool:
-        """Whether the next step can read some of a prompt that does not yield."""
+        """Return True if the next step can read part of a prompt that does not yield."""
         candidates = list(self.running)
         if len(self.running) < self.max_num_running_reqs:
             candidates += self.waiting
@@ -124,14 +122,14 @@ class _Turns(_Base):
 
     @contextmanager
     def _without(self, aside: list[Any]) -> Iterator[None]:
-        """Hide the requests that are laid aside: they keep their place and their part of the cache."""
+        """Hide the deferred requests from a step; they keep their slot and their blocks."""
         hidden = set(aside)
         running = [request for request in self.running if request in hidden]
         waiting = hidden.difference(running)
         limits = {name: getattr(self, name) for name in SLOTS if hasattr(self, name)}
         for name, slots in limits.items():
-            # those laid aside hold their place: without this the step would take in more than fit when they
-            # return
+            # Deferred requests keep their slots; otherwise the step would admit more than fit on their
+            # return.
             setattr(self, name, slots - len(running))
         self.running = [request for request in self.running if request not in hidden]
         self.waiting.remove_requests(waiting)
@@ -146,9 +144,9 @@ class _Turns(_Base):
 
     @contextmanager
     def _in_a_piece(self, running: list[Any]) -> Iterator[None]:
-        """The step writes for each reply, and reads one piece of prompts, as none is a caller's.
+        """Limit the step to one piece of prompts in addition to each reply's next token.
 
-        A caller who comes while it is computed waits for no more than that. running: those that are read.
+        A caller who arrives meanwhile waits for that piece only. running: the requests being read.
         """
         limit = self.max_num_scheduled_tokens
         writing = [request for request in self.running if request not in running]
@@ -162,7 +160,7 @@ class _Turns(_Base):
 
     @contextmanager
     def _in_equal_pieces(self) -> Iterator[None]:
-        """The step reads a piece of each prompt: one that is late may not take the step from a caller's."""
+        """Limit the step to one piece of each prompt, so that a late one cannot take it from a caller's."""
         self.scheduler_config.long_prefill_token_threshold = self._piece_tokens
         try:
             yield
@@ -179,11 +177,11 @@ def _yields(request: Any) -> bool:
 
 
 class TurnScheduler(Reports, _Turns, ProposesForSome, Scheduler):
-    """The scheduler of engines that compute one step after the other, as on a CPU."""
+    """Scheduler of engines that compute one step at a time, as on a CPU."""
 
 
 class AsyncTurnScheduler(Reports, _Turns, ProposesForSome, AsyncScheduler):
-    """The scheduler of engines that choose the next step while one is computed."""
+    """Scheduler of engines that schedule the next step while one is computed."""
 
 
 EngineCore.post_step = fetch_if_asked(EngineCore.post_step)  # type: ignore[method-assign, assignment]

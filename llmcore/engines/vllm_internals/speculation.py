@@ -1,13 +1,13 @@
-"""Imported in vLLM's worker processes, as their extension: a draft that is asked for nothing does nothing.
+"""Patches in vLLM's worker processes, imported as their extension: a draft that is asked for nothing costs
+nothing.
 
-vLLM lets it read along even then, one pass of the draft in every step. Here it reads prompts only: a prefix
-that is cached without the draft's part of it would spoil the proposals for all who share it later. (Where it
-was bad twice it does not even do that, see `Speculation.draft_reads`.) Replies that were written without it,
-it never reads. And where nothing was proposed, a step samples as in an engine without a draft.
+vLLM itself runs one pass of the draft in every step even then. Here it reads prompts only: a prefix that is
+cached without the draft's part would spoil the proposals for all requests that share it later. (After two
+failed trials it does not even do that, see `Speculation.draft_reads`.) It never reads replies written without
+it. A step without proposals samples as in an engine without a draft.
 
-Made for vLLM 0.32; where another version has not the names below, the log says that a draft costs time also
-where it is left out. So it does where vLLM takes its second model runner, which stays as it is
-(`vllm_fitness.runs_along`).
+For vLLM 0.32. If another version lacks the names below, a warning is logged and the draft costs time even
+when unused. The same applies to vLLM's second model runner, which is not patched (`vllm_fitness.runs_along`).
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ log = logging.getLogger(__name__)
 
 
 class LeavesDraftOut(EndsWithServer):
-    """What `worker_extension_cls` asks for where there is a draft."""
+    """Class for `worker_extension_cls` in engines with a draft."""
 
 
 @dataclass(frozen=True, slots=True)
 class NothingProposed:
-    """Stands for the proposals that a step verifies, where there are none.
+    """Placeholder for the proposals of a step that has none.
 
-    logits_indices: the tensor [requests] of the places in the step's tokens behind which one is sampled.
+    logits_indices: tensor [requests]: for each, the position in the step's tokens after which to sample.
     """
 
     logits_indices: Any
 
 
 def skip_empty_proposals(propose: Callable[..., Any]) -> Callable[..., Any]:
-    """A model runner's method that lets the draft propose, without its work where that is for nothing.
+    """Wrap a model runner's proposing method to skip work that nothing needs.
 
-    Raises AttributeError where it is not the method that is known.
+    Raises:
+        AttributeError: it is not the known method.
     """
     step_place = _place(propose, "common_attn_metadata", ["scheduler_output", "sampled_token_ids"])
     verified_place = _place(propose, "spec_decode_metadata", [])
@@ -50,7 +51,7 @@ def skip_empty_proposals(propose: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(propose)
     def propose_or_skip(runner: Any, *arguments: Any) -> Any:
         scheduled, sampled = arguments[:2]
-        # A request that reads its prompt computes more than one token in the step.
+        # a request in prefill computes more than one token in the step
         reads = getattr(scheduled, DRAFT_READS, True) and arguments[step_place].max_query_len > 1
         if scheduled.num_spec_tokens_to_schedule == 0 and not reads:
             return (
@@ -62,9 +63,10 @@ def skip_empty_proposals(propose: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def skip_empty_verification(find: Callable[..., Any]) -> Callable[..., Any]:
-    """A model runner's method that finds where a step verifies proposals, without work where there are none.
+    """Wrap a model runner's method that locates the proposals to verify, to skip it if there are none.
 
-    Raises AttributeError where it is not the method that is known.
+    Raises:
+        AttributeError: it is not the known method.
     """
     _place(find, "cu_num_scheduled_tokens", ["num_draft_tokens"])
 
@@ -78,9 +80,10 @@ def skip_empty_verification(find: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def sample_plainly(sample: Callable[..., Any]) -> Callable[..., Any]:
-    """A model runner's method that samples, and looks for wrong proposals only where there are any.
+    """Wrap a model runner's sampling method, to reject proposals only if there are any.
 
-    Raises AttributeError where it is not the method that is known.
+    Raises:
+        AttributeError: it is not the known method.
     """
     place = _place(sample, "spec_decode_metadata", ["logits"])
 
@@ -92,7 +95,7 @@ def sample_plainly(sample: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _place(method: Callable[..., Any], name: str, first: list[str]) -> int:
-    """Where `name` is among a method's arguments, which begin with `first`."""
+    """Return the position of `name` among a method's arguments, which must begin with `first`."""
     names = list(signature(method).parameters)[1:]
     if names[: len(first)] != first or name not in names:
         raise AttributeError(f"its model runner has another {method.__name__}")
