@@ -1,7 +1,7 @@
-"""Makes an engine from its table in the configuration.
+"""Construction of an engine from its configuration table.
 
-An engine is a class; its table is its keyword arguments. Only the chosen one is imported. A class that blocks
-gets processes of its own; the key `workers`, beside its own keys, says how many.
+An engine is a class; its table holds its keyword arguments. Only the chosen one is imported. A blocking class
+runs in processes of its own; the additional key `workers` sets their number.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def build_engine(
     supervision: Supervision = _SUPERVISION,
     language: str = "",
 ) -> Any:
-    """Make the engine of one stage from its table in `source`. Raises ConfigError.
+    """Build the engine of a stage from its table in `source`. Raises ConfigError.
 
-    name: the table's, where that is not the stage's. supervision: how its processes are supervised, if it
-    gets some. language: that it is for, an ISO 639 code; "" asks for none.
+    name: the table's name, if it is not the stage's. supervision: of the engine's processes, if it has some.
+    language: the agent's, an ISO 639 code; "" for any.
     """
     name = name or stage
     engine_class = _engine_class(stage, table.engine, source, f"{name}.engine")
@@ -63,7 +63,7 @@ def build_engine(
 
 
 def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name: str) -> dict[str, Any]:
-    """The keyword arguments of an engine, checked, with its paths found. Raises ConfigError."""
+    """Return an engine's keyword arguments, validated and with resolved paths. Raises ConfigError."""
     options = {}
     for key, value in given.items():
         try:
@@ -82,7 +82,7 @@ def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name:
 
 
 def _check(known: KnownEngine | None, arguments: Mapping[str, Any], source: Path, name: str) -> None:
-    """Refuse what an engine with a short name would refuse as it starts. Raises ConfigError."""
+    """Raise ConfigError for arguments that a built-in engine would refuse at its start."""
     if known is None or not known.misfits:
         return
     own = {key: value for key, value in arguments.items() if key != "workers"}
@@ -113,9 +113,10 @@ def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:
 
 
 def keyword_model(engine_class: type) -> type[BaseModel]:
-    """The keyword arguments of a class, as a model that checks them against its type hints."""
-    constructor = engine_class.__init__  # type: ignore[misc]  # it is this very class whose keywords are wanted
-    # The constructor of a dataclass cannot see the names in the modules that it inherits fields from.
+    """Return a pydantic model of a class's keyword arguments, by its type hints."""
+    # the constructor of exactly this class is wanted
+    constructor = engine_class.__init__  # type: ignore[misc]
+    # For a dataclass, the hints come from the class: its constructor lacks the names of its bases' modules.
     hints = get_type_hints(engine_class if is_dataclass(engine_class) else constructor)
     fields: dict[str, Any] = {}
     extra: Literal["allow", "forbid"] = "forbid"

@@ -1,8 +1,9 @@
-"""An engine of somebody's own, held to its contract: what is missing is filled in, what comes out is checked.
+"""Validation of custom engines: adds missing methods, and checks what the engine yields.
 
-The class is derived from, so that what else it can do is still there. A wrong shape, type or rate raises the
-error of its kind, with what came and what is wanted; floats are converted, and never played as silence. What
-its code raises is an error of its kind too, with the line where: calls apologise, fallbacks take over.
+The checked class derives from the engine, so that its further abilities remain. A wrong shape, type or rate
+raises the error of the engine's kind, naming the found and the expected value. Floats are converted; invalid
+audio is never played as silence. Exceptions of the engine's code are converted to the same error with the
+source line, so that apologies and fallbacks work.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer
 from voiceagent.engines.own import LlmEngine, RecognizerEngine, SynthesizerEngine
 
 RATES_HZ = (8_000, 48_000)
-"""Sample rates of sound that can be played."""
+"""Range of playable sample rates."""
 _METHODS: dict[Stage, str] = {"recognizer": "recognize", "llm": "generate", "synthesizer": "speak"}
 _FULL_SCALE = 32_767
 
 
 class WrongEngine(TypeError):
-    """A class cannot be an engine of its kind; the text says what it lacks."""
+    """The class cannot be an engine of its kind; the text says what it lacks."""
 
 
 def checked_class(stage: Stage, engine: type, name: str) -> type:
-    """A class like `engine`, held to the contract of its kind; `name` is what errors call it.
+    """Derive a class from `engine` that enforces the contract of its kind. Raises WrongEngine.
 
-    Raises WrongEngine.
+    name: for error messages.
     """
     hosted = issubclass(engine, HostedRecognizer | HostedSynthesizer)
     method = getattr(engine, _METHODS[stage], None)
@@ -57,7 +58,7 @@ def checked_class(stage: Stage, engine: type, name: str) -> type:
 
 
 class _CheckedRecognizer:
-    """Hypotheses, and a settled one in the end."""
+    """Check of hypotheses: the last one must be settled."""
 
     _shown_name = ""
 
@@ -75,12 +76,12 @@ class _CheckedRecognizer:
 
 
 class _CheckedLlm:
-    """Deltas, of which the last tells why the reply ended."""
+    """Check of deltas; adds the last one if its finish reason is missing."""
 
     _shown_name = ""
 
     async def generate(self, request: Request, *draft: DraftUse) -> AsyncGenerator[Delta, None]:
-        # `draft` is given to an engine that supports speculation only, as a class derived from one of ours
+        # only engines that support speculation, derived from one of ours, get `draft`
         ended = False
         engine = cast("Any", super())
         async with _stream(engine.generate, self._shown_name, LlmError, request, *draft) as deltas:
@@ -94,7 +95,7 @@ class _CheckedLlm:
 
 
 class _CheckedSynthesizer:
-    """Sound that can be played, at a rate that is known."""
+    """Check of audio: a playable format at a known rate."""
 
     _shown_name = ""
     rate_hz: int
@@ -127,7 +128,10 @@ _KINDS: dict[Stage, tuple[type, type]] = {
 async def _stream(
     method: Any, name: str, failure: type[Exception], *arguments: Any
 ) -> AsyncIterator[AsyncIterator[Any]]:
-    """What a method of the engine `name` yields, closed in the end. Raises `failure`, whatever goes wrong."""
+    """Call a generator method of the engine `name`, and close it at the end.
+
+    Converts any exception to `failure`.
+    """
     called = f"{name}.{method.__name__}()"
     try:
         stream = method(*arguments)
@@ -139,13 +143,13 @@ async def _stream(
             yield stream
     except (RecognizerError, LlmError, SynthesizerError):
         raise
-    except Exception as error:  # it is others' code
+    except Exception as error:  # custom code may raise anything
         message = f"{called} raised {type(error).__name__}: {error}; at {_place(error, method)}"
         raise failure(message) from error
 
 
 def _place(error: Exception, method: Any) -> str:
-    """The innermost line of the engine's own file in which an error came to pass, or of any."""
+    """Return file and line of the error's innermost frame in the engine's own file, else of any."""
     frames = traceback.extract_tb(error.__traceback__)
     own = getattr(sys.modules.get(method.__module__), "__file__", None)
     frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
@@ -153,7 +157,7 @@ def _place(error: Exception, method: Any) -> str:
 
 
 def _playable(samples: object, name: str) -> Samples:
-    """Sound [n] as int16; floats from -1 to 1 are scaled. Raises SynthesizerError."""
+    """Return audio [n] as int16; floats from -1 to 1 are scaled. Raises SynthesizerError."""
     wanted = "one channel [n] of int16, or of floats from -1 to 1"
     if not isinstance(samples, np.ndarray) or samples.ndim != 1:
         raise SynthesizerError(f"{name} made sound as {_shown(samples)}; wanted: {wanted}")
@@ -169,7 +173,7 @@ def _playable(samples: object, name: str) -> Samples:
 
 
 def _shown(value: object) -> str:
-    """What came, in a few words."""
+    """Describe a value in a few words."""
     if isinstance(value, np.ndarray):
         return f"an array {list(value.shape)} of {value.dtype}"
     return f"{type(value).__name__} {value!r:.40}" if isinstance(value, str) else type(value).__name__

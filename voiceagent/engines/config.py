@@ -1,4 +1,4 @@
-"""The tables that choose an engine."""
+"""Configuration table of an engine."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ from voiceagent.validation.section import Section
 
 
 class EngineConfig(Section):
-    """`[recognizer]`, `[llm]`, `[synthesizer]`, their fallbacks, `[small_llm]`: an engine and, in every other
-    key, its keyword arguments.
+    """`[recognizer]`, `[llm]`, `[synthesizer]`, their fallbacks, `[small_llm]`: an engine; all other keys are
+    its keyword arguments.
     """
 
     model_config = ConfigDict(extra="allow")
 
     engine: str
-    """A short name (see `voiceagent engines`) or `package.module:Class`; modules beside the file count."""
+    """A short name (see `voiceagent engines`) or `package.module:Class`; modules next to the file are
+    found too.
+    """
 
     @property
     def options(self) -> dict[str, Any]:
-        """The engine's keyword arguments as they stand in the file."""
+        """The engine's keyword arguments as written in the file."""
         return dict(self.model_extra or {})

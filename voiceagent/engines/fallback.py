@@ -1,7 +1,7 @@
-"""A recognizer or synthesizer with another behind it: who hears and speaks when the first cannot.
+"""A recognizer or synthesizer with a fallback that takes over if it fails.
 
-As the LLM's fallback: a circuit breaker leaves an engine alone that keeps failing, and lets one utterance or
-text at a time try it again.
+Like the LLM's fallback: a circuit breaker stops requests to an engine that keeps failing, and lets single
+utterances or texts probe it.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from llmcore.serving.patience import Patience
 log = structlog.get_logger()
 
 FailureReason = Literal["error", "timeout", "circuit_open"]
-"""Why the primary did not serve: it failed, was late, or is left alone for now."""
+"""Reason that the primary did not serve: it failed, timed out, or the circuit breaker blocks it."""
 
 _Engine = TypeVar("_Engine", bound=Recognizer | Synthesizer)
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
 _WAITING_PIECES = 200
-"""20 s may wait before the caller's iterator is held back."""
+"""Buffered pieces (20 s) beyond which the caller's iterator is paused."""
 _NO_SOUND: Samples = np.zeros(0, np.int16)
 
 
 class _WithFallback(Generic[_Engine]):
-    """A primary engine, and one that stands in for it. stage: their name in the log. timeout_s: how long the
-    primary may be silent when it is asked. count: told of each utterance or text that the primary did not
-    take to its end.
+    """A primary engine and its fallback.
 
-    primary, fallback: both are started, as a fallback that had to be loaded first would come too late.
+    stage: name in the log. timeout_s: longest silence of the primary. count: called for each utterance or
+    text that the primary did not complete. Both engines are started, as loading the fallback on demand would
+    be too slow.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class _WithFallback(Generic[_Engine]):
 
     @property
     def trouble(self) -> str:
-        """Why the primary is not asked now; "" where it is."""
+        """Reason that the circuit breaker blocks the primary; "" if it does not."""
         if self._breaker.state == "closed":
             return ""
         wait_s = self._breaker.wait_s(self._clock())
         return f"it keeps failing, and the fallback stands in; it is tried again in {wait_s:.1f} s"
 
     async def start(self) -> None:
-        """Start both at once. Raises the error of either."""
+        """Start both engines concurrently. Raises the error of either."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.primary.start())
@@ -80,7 +80,7 @@ class _WithFallback(Generic[_Engine]):
             raise failures.exceptions[0] from None
 
     async def close(self) -> None:
-        """Close both; a second call does nothing."""
+        """Close both engines; a second call does nothing."""
         await asyncio.gather(self.primary.close(), self.fallback.close())
 
     def _succeeded(self) -> None:
@@ -89,7 +89,7 @@ class _WithFallback(Generic[_Engine]):
         self._breaker.succeeded()
 
     def _allowed(self) -> bool:
-        """Whether the primary is asked this time."""
+        """Return True if the circuit breaker lets this request through to the primary."""
         allowed = self._breaker.allows(self._clock())
         if not allowed:
             self._count("circuit_open")
@@ -107,13 +107,12 @@ class _WithFallback(Generic[_Engine]):
 
 
 class FallbackRecognizer(_WithFallback[Recognizer]):
-    """Has `primary` hear; where it fails in mid-utterance, `fallback` hears all of it.
-
-    It fails too where it does not answer a flush in time.
+    """A recognizer whose fallback repeats the whole utterance if `primary` fails or does not answer a flush
+    in time.
     """
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        """Recognize one utterance with whichever can. Raises RecognizerError."""
+        """Recognize one utterance with the primary or the fallback. Raises RecognizerError."""
         async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
             utterance = _KeptUtterance(ahead, self._timeout_s)
             if self._allowed():
@@ -139,21 +138,21 @@ class FallbackRecognizer(_WithFallback[Recognizer]):
 
 
 class _KeptUtterance:
-    """One utterance whose sound is kept, so that another engine can hear it from its beginning.
+    """Audio of one utterance, kept so that another engine can recognize it from its beginning.
 
-    limit_s: how long an engine may take to answer a flush; None for no limit.
+    limit_s: time limit for the answer to a flush; None for no limit.
     """
 
     def __init__(self, ahead: LookAheadBuffer[Samples | Flush], limit_s: float | None) -> None:
         self.limit_s = limit_s
         self._ahead = ahead
         self._kept: list[Samples | Flush] = []
-        self._flushes = 0  # that are not answered
+        self._flushes = 0  # unanswered
         self._ended = False
         self._patience: Patience | None = None
 
     async def heard_by(self, recognizer: Recognizer) -> AsyncGenerator[Hypothesis, None]:
-        """What an engine makes of all of it. Raises RecognizerError, TimeoutError."""
+        """Yield an engine's hypotheses of the whole utterance. Raises RecognizerError, TimeoutError."""
         async with aclosing(recognizer.recognize(self._sound())) as hypotheses:
             while True:
                 try:
@@ -182,7 +181,7 @@ class _KeptUtterance:
                 yield item
 
     def _answered(self) -> None:
-        """The oldest flush that is kept has its words, and is not asked again."""
+        """Drop the oldest flush, which has its transcript and is not repeated."""
         self._flushes -= 1
         for index, item in enumerate(self._kept):
             if isinstance(item, Flush):
@@ -195,21 +194,21 @@ class _KeptUtterance:
 
 
 class FallbackSynthesizer(_WithFallback[Synthesizer]):
-    """Has `primary` speak; where it fails before its first sound, or that takes too long, `fallback` speaks.
+    """A synthesizer whose fallback speaks if `primary` fails or is late before its first audio.
 
-    A failure after that is raised: half a text is not said again in another voice.
+    A later failure is raised: half a text is not repeated in another voice.
     """
 
     rate_hz: int
-    """The rate of the primary's sound, known once started; the fallback's sound is resampled to it."""
+    """Sample rate of the primary, known once started. The fallback's audio is resampled to it."""
 
     async def start(self) -> None:
-        """Start both at once. Raises SynthesizerError."""
+        """Start both engines concurrently. Raises SynthesizerError."""
         await super().start()
         self.rate_hz = self.primary.rate_hz
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment with whichever can. Raises SynthesizerError."""
+        """Speak one fragment with the primary or the fallback. Raises SynthesizerError."""
         if self._allowed():
             known = begun = False
             try:

@@ -1,4 +1,4 @@
-"""The engines at both ends of a connection: the supervisor serves its own, a call worker asks for them."""
+"""Engines across processes: the supervisor serves its own, call workers use them by RPC."""
 
 from __future__ import annotations
 
@@ -38,27 +38,29 @@ ENGINE_ERRORS = (
     *(RecognizerError, SynthesizerError, LlmError, RequestError, LimitError, BusyError),
     *(RefusedError, ReplyError, ServerError, SetupError),
 )
-"""What engines raise, and workers see as it is."""
+"""Exceptions of engines that are passed to workers unchanged."""
 
 
 JOINED_SAMPLES = SAMPLE_RATE_HZ * 3 // 32
-"""Sound that goes to the recognizer at once, three windows of the front end: a message for each of them costs
-more than all else that a worker does with it. A recognizer that looks for words does so less often."""
+"""Samples sent to the recognizer at once, three windows of the front end: one message per window would cost a
+worker more than the rest of its work on it. A recognizer also produces partial results less often.
+"""
 HURRIED_FRAGMENTS = 2
-"""How many fragments of a response go on without delay: the caller waits for the first, which may be one
-word, and is listening to it when the second must be there. What follows has time, and a message for each
-delta would wake both processes."""
+"""Fragments of a response sent without delay: the caller waits for the first, which may be one word, and the
+second must follow while that is played. Later deltas are joined, as each message wakes both processes.
+"""
 
 
 HELD_WINDOWS = Windows(here=1 << 10)
-"""The window of a preemptive response. The session holds such a response by reading no more of it
-(`turn.preemptive_tokens`), and the LLM learns of that once this many bytes are unread: a dozen deltas. In a
-usual window all of a response would find room.
+"""Flow control window of a preemptive response.
+
+The session pauses such a response by not reading it (`turn.preemptive_tokens`), and the LLM notices once this
+many bytes are unread: a dozen deltas. The default window would hold a whole response.
 """
 
 
 def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
-    """What workers may ask of the engines. language: that agents speak."""
+    """Return the RPC services of the engines. language: of the agents."""
 
     def recognize(_: None, sound: AsyncGenerator[Any, None]) -> AsyncGenerator[Hypothesis, None]:
         return engines.recognizer.recognize(sound)
@@ -87,16 +89,16 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
 
 
 class RemoteRecognizer:
-    """The supervisor's recognizer."""
+    """RPC client of the supervisor's recognizer."""
 
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
 
     async def start(self) -> None:
-        """The supervisor starts it."""
+        """Do nothing: the supervisor starts it."""
 
     async def close(self) -> None:
-        """The supervisor closes it."""
+        """Do nothing: the supervisor closes it."""
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
@@ -109,7 +111,7 @@ class RemoteRecognizer:
 
 
 async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
-    """`sound` in chunks of `JOINED_SAMPLES` or more, and what is left where a flush asks for the words."""
+    """Join audio to chunks of `JOINED_SAMPLES` or more; a flush sends the rest."""
     waiting: list[Samples] = []
     async for item in sound:
         if not isinstance(item, Flush):
@@ -126,7 +128,7 @@ async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Sample
 
 
 def cutting(language: str) -> Fragmenter:
-    """Cuts as the workers' fragmenters do, and leaves it to them to make spoken text of it."""
+    """Return a fragmenter with the workers' rules, but without text normalization, which is left to them."""
     return Fragmenter(language, normalize=_as_written)
 
 
@@ -140,8 +142,8 @@ async def hurried_at_first(
     """Yield `deltas`; low-priority ones as `Unhurried`.
 
     High priority: the first delta, the first words after thoughts, each delta that ends a fragment, tool
-    calls, and the end of the response. Each takes along the deltas before it. `fragmenter` must be new; it
-    finds the fragments as the worker does.
+    calls, and the end of the response. Each carries along the deltas before it. `fragmenter` must be new; it
+    finds the same fragments as the worker does.
     """
     first, worded, awaited = True, False, HURRIED_FRAGMENTS
     async with aclosing(deltas):
@@ -157,7 +159,7 @@ async def hurried_at_first(
 
 
 def one_delta(first: Delta, second: Delta) -> Delta:
-    """Two deltas of a response as one: a worker has as much to do for a word as for ten."""
+    """Join two deltas: a worker's cost is per delta, not per word."""
     return replace(
         second,
         text=first.text + second.text,
@@ -167,26 +169,26 @@ def one_delta(first: Delta, second: Delta) -> Delta:
 
 
 class RemoteLlm:
-    """The supervisor's LLM, with all that stands before it: priority queue, fallback, routing."""
+    """RPC client of the supervisor's LLM, with its priority queue, fallback and routing."""
 
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
         self._asking: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """The supervisor starts it."""
+        """Do nothing: the supervisor starts it."""
 
     async def close(self) -> None:
-        """The supervisor closes it."""
+        """Do nothing: the supervisor closes it."""
 
     def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
-        """Have the supervisor let this caller's request go before others."""
+        """Raise the priority of this caller's request at the supervisor."""
         asking = asyncio.create_task(self._hurry(caller, due_s), name="hurry")
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)
 
     async def _hurry(self, caller: str, due_s: float) -> None:
-        with suppress(RpcError):  # the response meets the same failure, and tells it
+        with suppress(RpcError):  # the response itself fails too, and reports the error
             await self._supervisor.ask("hurry", (caller, due_s))
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
@@ -198,14 +200,14 @@ class RemoteLlm:
                     yield delta
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the LLM read. Raises LlmError."""
+        """Prefill at the supervisor's LLM. Raises LlmError."""
         with _raising(LlmError):
             usage: Usage | None = await self._supervisor.ask("prefill", request)
             return usage
 
 
 class RemoteSynthesizer:
-    """The supervisor's synthesizer. rate_hz: of its sound, known once it has started."""
+    """RPC client of the supervisor's synthesizer. rate_hz: sample rate, known once started."""
 
     rate_hz: int
 
@@ -218,7 +220,7 @@ class RemoteSynthesizer:
             self.rate_hz = await self._supervisor.ask("rate_hz")
 
     async def close(self) -> None:
-        """The supervisor closes it."""
+        """Do nothing: the supervisor closes it."""
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         """Speak one fragment of text. Raises SynthesizerError."""
@@ -234,7 +236,7 @@ def _is_sound(item: Samples | Flush) -> bool:
 
 @contextmanager
 def _raising(error: Callable[[str], Exception]) -> Iterator[None]:
-    """What goes wrong between the processes is a failure of the engine."""
+    """Convert failures between the processes to the engine's error."""
     try:
         yield
     except RpcError as failure:

@@ -1,4 +1,4 @@
-"""The tables of the configuration about the LLM beside its engines."""
+"""Configuration tables of the LLM, other than its engines'."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ def _read_learned(name: str, source: Path) -> LearnedRouter:
 
 
 class LlmEngineConfig(EngineConfig):
-    """`[llm]`, `[fallback]`, `[small_llm]`: an engine, its keyword arguments, and where it has replicas."""
+    """`[llm]`, `[fallback]`, `[small_llm]`: an engine, its keyword arguments, and its replicas."""
 
     replicas: tuple[Annotated[str, Field(pattern=r"^https?://")], ...] = ()
-    """Base URLs of servers that all have the model, in place of `base_url`: a call stays at one of them."""
+    """Base URLs of servers with the same model, in place of `base_url`. A call stays at one of them."""
 
     images: bool | None = None
-    """True if the model sees pictures; None leaves it to the engine."""
+    """True if the model accepts images; None decides by the engine."""
 
     @property
     def sees_images(self) -> bool:
-        """True if clients may send pictures."""
+        """True if clients may send images."""
         return self.engine == "anthropic" if self.images is None else self.images
 
     @property
     def model_name(self) -> str:
-        """What the table names as its model; the engine's own name where it names none."""
+        """The table's `model`, or the engine's name if it has none."""
         return str(self.options.get("model", self.engine))
 
     @field_validator("replicas")
@@ -68,74 +68,78 @@ class LlmEngineConfig(EngineConfig):
 
 
 class ResilienceConfig(Section):
-    """`[resilience]`: when an engine with a fallback counts as failed, and how long it is left alone then."""
+    """`[resilience]`: when an engine with a fallback counts as failed, and the pause before it is tried
+    again.
+    """
 
     first_token_timeout_s: Seconds = 5.0
-    """Longest wait for the first piece of a response, on top of the time in which its prompt may be read: its
-    new tokens by a quarter of the measured rate. After that the fallback is asked."""
+    """Longest wait for the first piece of a response, in addition to the time allowed for its prompt: its
+    uncached tokens at a quarter of the measured rate. Then the fallback is asked.
+    """
     stall_timeout_s: Seconds = 5.0
-    """Longest silence between two pieces; after that the caller hears the apology."""
+    """Longest silence between two pieces; then the caller hears the apology."""
     speech_timeout_s: Seconds = 2.0
-    """Longest wait for the recognizer's settled words, or the synthesizer's first sound, where it has a
-    fallback; after that this is asked."""
+    """Longest wait for the recognizer's final transcript, or the synthesizer's first audio, if it has a
+    fallback; then that is asked.
+    """
     failures: int = Field(default=3, ge=1)
     """Failures in a row after which requests go straight to the fallback."""
     retry_s: Seconds = 1.0
-    """How long, at least, before one request tries the LLM again."""
+    """Shortest pause before one request tries the LLM again."""
     max_retry_s: Seconds = 30.0
-    """How long at most: the wait doubles with each try that fails."""
+    """Longest pause; it doubles with each failed attempt."""
 
     def to_breaker(self) -> CircuitBreaker:
-        """A new circuit breaker, closed."""
+        """Return a new circuit breaker, closed."""
         return CircuitBreaker(self.failures, Backoff(self.retry_s, self.max_retry_s), random)
 
 
 class PromptLimits(Section):
-    """What the LLM is given to read for one caller."""
+    """Limits of one caller's prompts."""
 
     max_prompt_characters: int = Field(default=131_072, ge=1_000)
-    """Longest prompt, beside its tools: some 32,000 tokens of English; a longer one never comes to the
-    engine."""
+    """Longest prompt without its tools: about 32,000 tokens of English. A longer one is refused."""
 
 
 class PriorityConfig(Section):
-    """`[priority]`: in which order the LLM reads prompts, and how many calls it can serve."""
+    """`[priority]`: order in which the LLM reads prompts, and number of calls that it can serve."""
 
     max_running: int = Field(default=16, ge=1)
     """Requests that the engine computes at once: `max_running` of ctranslate2, `max_num_seqs` of vllm."""
     long_tokens: int = Field(default=1500, ge=1)
-    """New tokens, beside what is cached, from which a prompt is long: it comes after the others."""
+    """Uncached tokens from which a prompt is long and yields to others."""
     max_long: int = Field(default=1, ge=1)
-    """Long prompts that are read at once."""
+    """Long prompts in prefill at once."""
     max_utilization: float = Field(default=0.8, gt=0, le=1)
-    """Part of `max_running` that may be taken in the mean; a call that would bring it within a tenth of that,
-    or beyond, is refused."""
+    """Largest mean share of `max_running` in use. A call that would exceed nine tenths of it is refused."""
     max_ttft_ms: float = Field(default=1000, gt=0)
-    """Longest predicted time to first token; a new call is taken up to nine tenths of it."""
+    """Longest predicted time to first token. New calls are admitted up to nine tenths of it."""
 
 
 class SpeculationConfig(Section):
-    """`[speculation]`: for which responses a draft proposes tokens, where the engine has one.
+    """`[speculation]`: responses for which a draft proposes tokens, if the engine has one.
 
-    vLLM can be told for each response with `scheduling_policy = "priority"`; otherwise it proposes for all.
+    vLLM needs `scheduling_policy = "priority"` for that; otherwise its draft proposes for all.
     """
 
     min_acceptance: float = Field(default=0.5, ge=0, le=1)
-    """Part of the proposed tokens that must be right; a draft under it is left out, and so is one with which
-    responses were measured to end no sooner."""
+    """Smallest accepted share of the proposed tokens.
+
+    A draft below it is turned off, and so is one with which responses were measured to end no sooner.
+    """
     window: int = Field(default=200, ge=1)
-    """Proposals that are judged together; a draft that is clearly bad is given up sooner."""
+    """Proposals judged together; a clearly bad draft is turned off sooner."""
     max_streams: int = Field(default=20, ge=0)
-    """Responses written at once, up to which it pays; 0 leaves the draft out always."""
+    """Largest number of concurrent responses at which it pays; 0 turns it off."""
     min_tokens: int = Field(default=50, ge=0)
-    """Mean length of the responses from which it pays, tokens."""
+    """Mean length of the responses from which it pays, in tokens."""
     retry_s: Seconds = 60.0
-    """How long a bad draft is left out at least, before it is tried again."""
+    """Shortest pause before a bad draft is tried again."""
     max_retry_s: Seconds = 960.0
-    """How long at most: the wait doubles with each trial that fails."""
+    """Longest pause; it doubles with each failed trial."""
 
     def to_limits(self) -> SpeculationLimits:
-        """The same for the policy."""
+        """Convert to the policy's limits."""
         return SpeculationLimits(
             self.min_acceptance,
             self.window,
@@ -146,48 +150,52 @@ class SpeculationConfig(Section):
 
 
 class CacheableConfig(Section):
-    """`[[semantic_cache.cacheable]]`: one kind of question that may be answered from the cache."""
+    """`[[semantic_cache.cacheable]]`: a kind of question that may be answered from the cache."""
 
     patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = Field(min_length=1)
-    """Regular expressions, case ignored: turns in which one is found are of this kind; the first counts."""
+    """Regular expressions, case-insensitive.
+
+    A turn that contains one is of this kind; the first kind that matches counts.
+    """
     ttl_s: Seconds = 3600.0
-    """How long an answer is kept."""
+    """Time for which an answer is kept."""
     self_contained: bool = False
-    """Whether such a question is understood without what was said before; else it is answered from the cache
-    only where nothing was. Turns that point back ("is it ...", "and ...") are never understood alone."""
+    """True if such a question is understood without earlier turns; otherwise it is answered from the cache
+    only in the first turn. Turns that refer back ("is it ...", "and ...") are never self-contained.
+    """
 
 
 class SemanticCacheConfig(Section):
-    """`[semantic_cache]`: answers that were given before; needs `make semantic-cache`. Without this table
-    there is none.
+    """`[semantic_cache]`: reuse of earlier answers; needs `make semantic-cache`. Off without this table.
 
-    It pays where the LLM is slow or dear, and callers ask the same things: an answer takes some milliseconds.
-    It is English only. Turns with tools or personal data are not cached.
+    It pays if the LLM is slow or expensive and callers ask the same questions: a hit takes some milliseconds.
+    English only. Turns with tools or personal data are not cached.
     """
 
     cacheable: tuple[CacheableConfig, ...] = Field(min_length=1)
-    """The kinds of questions that may be cached; no others are."""
+    """Kinds of questions that may be cached."""
     threshold: float = Field(default=0.9, ge=0.85, le=1)
-    """Least likeness (cosine) of two questions with one answer; those whose numbers, dates, names or
-    negations differ never have one."""
+    """Smallest similarity (cosine) of two questions with one answer.
+
+    Questions with different numbers, dates, names or negations never share one.
+    """
     capacity: int = Field(default=10_000, ge=1)
-    """Entries at most; beyond that the oldest goes."""
+    """Largest number of entries; beyond it the oldest is dropped."""
     url: str | None = Field(default=None, pattern=r"^(redis|rediss|unix)://")
-    """A Redis for the entries, which servers share (redis://host:6379/0); left out, they are in memory."""
+    """Redis for entries shared among servers (redis://host:6379/0); if not set, they are in memory."""
     audit: float = Field(default=0.05, ge=0, le=1)
-    """Part of the hits that the LLM answers as well, with nothing else to do, and compares."""
+    """Share of hits that the LLM answers too, at low priority, for comparison."""
     floor: float = Field(default=0.8, gt=0, le=1)
-    """Least part of the latest 20 audits that must agree; below it the cache is emptied and off a while."""
+    """Smallest share of the latest 20 audits that must agree; below it the cache is cleared and paused."""
     min_hits: float = Field(default=0.1, ge=0, le=1)
-    """Least part of the latest 200 look-ups that must be answered; below it the cache is off a while."""
+    """Smallest share of the latest 200 lookups that must hit; below it the cache is paused."""
     off_s: Seconds = 300.0
-    """How long that is."""
+    """Length of that pause."""
     embedding: str = ""
-    """Folder of the model that tells what questions mean, of MiniLM's shape; "" is the English one that is
-    installed."""
+    """Folder of the embedding model, of MiniLM's shape; "" is the installed English one."""
 
     def to_rules(self, model: str) -> CacheRules:
-        """The same for the cache in front of `model`."""
+        """Convert to the rules of the cache in front of `model`."""
         classes = tuple(
             CacheableClass(
                 tuple(re.compile(pattern, re.IGNORECASE) for pattern in kind.patterns),
@@ -199,44 +207,48 @@ class SemanticCacheConfig(Section):
         return CacheRules(classes, self.threshold, model)
 
     def to_audits(self) -> AuditPlan:
-        """The same for its audit."""
+        """Convert to the audit plan."""
         return AuditPlan(self.audit, self.floor, self.min_hits, self.off_s)
 
 
 class RoutingConfig(Section):
-    """`[routing]`: which turns the small LLM answers, where there is a `[small_llm]`."""
+    """`[routing]`: turns that the small LLM answers, if there is a `[small_llm]`."""
 
     patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = ()
-    """Regular expressions, case ignored: turns in which one is found are simple. Without any, and with
-    nothing learned, the small LLM answers only while there is too much to do."""
+    """Regular expressions, case-insensitive.
+
+    A turn that contains one is simple. Without patterns and `learned`, the small LLM answers only under
+    overload.
+    """
     learned: str = ""
-    """File that `voiceagent bench routing --learn` wrote: turns like those that the small LLM answered
-    rightly are simple too."""
+    """File written by `voiceagent bench routing --learn`: turns like those that the small LLM answered
+    correctly are simple too.
+    """
     max_characters: int = Field(default=120, ge=1)
     """Longest turn that it answers."""
     max_context_characters: int = Field(default=8000, ge=1)
     """Longest prompt that it answers, system prompt and history included."""
     tools: bool = False
-    """Whether it answers where tools are offered."""
+    """True if it may answer when tools are offered."""
 
     def to_rules(self, source: Path) -> Rules:
-        """The same for the router. source: the file that this is from. Raises ConfigError."""
+        """Convert to the router's rules. source: file of this table. Raises ConfigError."""
         patterns = tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.patterns)
         learned = _read_learned(self.learned, source) if self.learned else None
         return Rules(patterns, self.max_characters, self.max_context_characters, self.tools, learned)
 
 
 class LlmTables(Section):
-    """The tables of the file that the LLM of a server is made from."""
+    """Configuration tables of a server's LLM."""
 
     llm: LlmEngineConfig
     fallback: LlmEngineConfig | None = None
-    """An LLM that answers when that of `[llm]` cannot; left out, the caller hears the apology."""
+    """An LLM that answers if that of `[llm]` fails; if not set, the caller hears the apology."""
     resilience: ResilienceConfig = ResilienceConfig()
     small_llm: LlmEngineConfig | None = None
-    """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
+    """A smaller LLM for short simple turns (`[routing]`), or for all short ones under overload."""
     routing: RoutingConfig = RoutingConfig()
     semantic_cache: SemanticCacheConfig | None = None
-    """Answers that were given before; left out, the LLM answers everything."""
+    """Reuse of earlier answers; if not set, the LLM answers everything."""
     priority: PriorityConfig = PriorityConfig()
     speculation: SpeculationConfig = SpeculationConfig()

@@ -1,4 +1,4 @@
-"""An LLM that has replicas: its table in the configuration made to one engine around those of all of them."""
+"""Construction of an LLM with replicas from its configuration table."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.config import LlmEngineConfig, PriorityConfig, ResilienceConfig
 from voiceagent.validation.errors import problem
 
-if TYPE_CHECKING:  # openai's package takes as long to import as a quarter of all that a server does
+if TYPE_CHECKING:  # importing the openai package takes a quarter of a server's import time
     from llmcore.engines.openai_engine import OpenAILlm
 
 SHARE = 0.5
-"""The part of the time that `[resilience]` gives the LLM which one replica gets: another can then still
-answer in time."""
+"""Share of the time limits in `[resilience]` for one replica, so that another can still answer in time."""
 
 
 def build_replicas(
@@ -30,10 +29,10 @@ def build_replicas(
     resilience: ResilienceConfig,
     observe: Callable[[Choice], None],
 ) -> ReplicatedLlm:
-    """The engine of the table `name`, once for each of its `replicas`. Raises ConfigError.
+    """Build the engine of the table `name` for each of its `replicas`. Raises ConfigError.
 
-    observe: told where each request goes, and why. `[priority] max_running` is that of all together, and
-    `retries` of the table are further replicas that a request goes to.
+    observe: called with each request's replica and the reason. `[priority] max_running` is shared by all
+    replicas; the table's `retries` are further replicas to try.
     """
     if table.engine != "openai":
         message = "has no replicas; allowed with them: openai"
@@ -52,6 +51,6 @@ def build_replicas(
         replicas[url] = build_engine("llm", one, source, name)
     tries = 1 + min(replica.retries for replica in replicas.values())
     for replica in replicas.values():
-        replica.retries = 0  # the next try is another's
+        replica.retries = 0  # the next attempt is another replica's
     each = math.ceil(priority.max_running / len(replicas))
     return ReplicatedLlm(replicas, SessionAffinity(tuple(replicas), each), tries, observe)

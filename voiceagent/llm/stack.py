@@ -1,4 +1,4 @@
-"""The LLM of a server: the configured engine, with what monitors it and what stands in for it."""
+"""Assembly of a server's LLM: engines, fallback, routing, priority queue, cache and monitoring."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from voiceagent.llm.replicas import build_replicas
 def build_llm(
     tables: LlmTables, source: Path, monitor: LlmMonitor, *, ttft_budget_s: float, max_prompt_characters: int
 ) -> Llm:
-    """Put the LLM together, without starting it: engines, routing, fallback, priority classes, cache.
+    """Assemble the LLM from its tables, without starting it. Raises ConfigError.
 
-    source: the file that the tables are from. ttft_budget_s: load is shed while a first token would take
-    longer. max_prompt_characters: a longer prompt is refused. Raises ConfigError.
+    source: file of the tables. ttft_budget_s: load is shed while a first token is predicted to take longer.
+    max_prompt_characters: a longer prompt is refused.
     """
 
     queues: list[SupportsHurry] = []
@@ -71,7 +71,7 @@ def build_llm(
 def _resilient(
     settings: ResilienceConfig, llm: Llm, fallback: Llm | None, monitor: LlmMonitor
 ) -> FallbackLlm:
-    """`llm` with what answers where it does not."""
+    """Wrap `llm` with time-outs, circuit breaker and fallback."""
     return FallbackLlm(
         llm,
         fallback,
@@ -88,7 +88,7 @@ def _gate(
     max_prompt_characters: int,
     queues: Sequence[SupportsHurry],
 ) -> PriorityLlm:
-    """What lets requests in to `llm`, by their priority class. queues: those of the engines in it."""
+    """Wrap `llm` with the priority queue. queues: engines with queues of their own."""
     return PriorityLlm(
         llm,
         PriorityQueue(QueueLimits(settings.max_running, settings.long_tokens, settings.max_long)),

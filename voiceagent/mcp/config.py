@@ -1,4 +1,4 @@
-"""The tables of the configuration about MCP servers."""
+"""Configuration tables of MCP servers."""
 
 from __future__ import annotations
 
@@ -33,28 +33,31 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class McpServerConfig(Section):
-    """`[[agent.mcp]]`: a server whose tools the agent has in every call. It may be anywhere."""
+    """`[[agent.mcp]]`: a server at any address whose tools the agent has in every call."""
 
     label: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
-    """Its name, in logs and metrics."""
+    """Name in logs and metrics."""
     url: Url | None = None
-    """Where it is, for streamable HTTP."""
+    """Address for streamable HTTP."""
     command: str | None = None
-    """Or the program that is started, once a process that takes calls, and spoken to by stdin and stdout."""
+    """Alternatively, a program that speaks MCP on stdin and stdout.
+
+    It is started once for each process that takes calls.
+    """
     args: tuple[str, ...] = ()
-    """Its arguments."""
+    """Arguments of the program."""
     env: tuple[Variable, ...] = ()
-    """Variables of the environment that it is given, beside PATH, HOME and the like."""
+    """Environment variables passed to the program, in addition to PATH, HOME and the like."""
     headers_env: dict[str, Variable] = Field(default_factory=dict)
-    """HTTP headers, each with the variable that has its value."""
+    """HTTP headers, each with the environment variable that holds its value."""
     allowed_tools: tuple[str, ...] | None = None
-    """Which of its tools the agent has; left out, all."""
+    """Tools that the agent has; if not set, all."""
     arguments: dict[str, Any] = Field(default_factory=dict)
-    """Arguments of all tools that have them, which are always these: the model does not see them."""
+    """Fixed values of arguments, for all tools that have them; hidden from the model."""
     timeout_s: Duration = 30.0
-    """How long one of its tools may take."""
+    """Time limit of a tool."""
     filler: str = ""
-    """What the caller hears while one is slow; "" for nothing."""
+    """Text spoken while a tool is slow; "" for none."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -68,29 +71,37 @@ class McpServerConfig(Section):
 
 
 class McpConfig(Section):
-    """`[mcp]`: the MCP servers that clients may name, and what any server may take."""
+    """`[mcp]`: MCP servers that clients may name, and limits of all servers."""
 
     allowed_urls: tuple[Url, ...] = ()
-    """Servers that clients of the Realtime API may name in their tools; each stands for what begins with it,
-    path by path. None: a client that names one is refused."""
+    """Servers that clients of the Realtime API may name in their tools; each allows all URLs below it, by
+    whole path segments. If empty, clients may name none.
+    """
     private_networks: tuple[Network, ...] = ()
-    """Private networks in which these servers may be; others are refused, unless a URL has the address."""
+    """Private networks in which these servers may be; others are refused, unless a URL contains the address
+    itself.
+    """
     timeout_s: Duration = 30.0
-    """How long a tool of such a server may take."""
+    """Time limit of a tool of such a server."""
     connect_s: Duration = 10.0
-    """How long connecting may take, and listing the tools."""
+    """Time limit of connecting, and of listing the tools."""
     list_ttl_s: Duration = 300.0
-    """How long a list of tools is taken for true; then, after a call that failed, or when the server says
-    that it has changed, it is asked for again, behind the scenes."""
+    """Time for which a list of tools is valid.
+
+    It is refreshed in the background afterwards, after a failed call, and when the server announces a change.
+    """
     idle_s: Duration = 300.0
-    """After how long without use a connection is closed."""
+    """Time without use after which a connection is closed."""
     max_connections: int = Field(default=32, ge=1)
-    """Connections of a process; one more closes the one that is unused for longest."""
+    """Connections of a process; another one closes the least recently used."""
     max_tools: int = Field(default=64, ge=1)
-    """Tools of one server; with more than these, or more bytes, none are offered: `allowed_tools` chooses."""
+    """Largest number of tools of one server.
+
+    Beyond this, or `max_tools_bytes`, none are offered: choose with `allowed_tools`.
+    """
     max_tools_bytes: int = Field(default=65_536, ge=1_024)
-    """Bytes of those tools together, as JSON: each prompt has them."""
+    """Largest total size of those tools as JSON, in bytes; they are part of each prompt."""
     max_response_bytes: int = Field(default=1_048_576, ge=4_096)
-    """Longest answer of a server; a longer one fails."""
+    """Largest response of a server; a longer one fails."""
     max_result_characters: int = Field(default=8_000, ge=100)
-    """Longest result of a tool; a longer one is cut, and says so."""
+    """Longest result of a tool; a longer one is cut and marked."""

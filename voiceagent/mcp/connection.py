@@ -1,4 +1,4 @@
-"""One connection to an MCP server, by the `mcp` SDK: opened when it is needed, and again when it was lost."""
+"""One connection to an MCP server by the `mcp` SDK, opened on demand and reopened after a loss."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.telemetry.log import Personal
 
 log = structlog.get_logger()
-# they tell what is no message with a traceback that has its words; whoever asked is told why,
-# and `Connection` tells of a program's line
+# The SDK logs invalid messages with a traceback that contains their text. The caller gets the error anyway,
+# and `Connection` logs the lines of a program.
 for _sdk in ("mcp.client.stdio", "mcp.client.streamable_http"):
     logging.getLogger(_sdk).addFilter(
         lambda record: not (record.exc_info and isinstance(record.exc_info[1], ValueError | StreamError))
@@ -42,18 +42,19 @@ for _sdk in ("mcp.client.stdio", "mcp.client.streamable_http"):
 
 Answer = TypeVar("Answer")
 MAX_MESSAGE = 500
-"""Characters of what a server says that went wrong."""
+"""Characters of a server's error message that are kept."""
 LISTEN_AGAIN_S = (5.0, 300.0)
-"""First and longest wait after a server has ended the stream of its changes."""
+"""First and longest wait before the stream of changes is reopened, in seconds."""
 MAX_PAGES = 100
-"""Pages of a list of tools: a server may always say that there are more."""
+"""Pages of a list of tools; a server could announce more forever."""
 _LOST = "Connection closed"
-"""What the SDK says where the server has gone."""
+"""The SDK's error message for a lost connection."""
 
 
 class Connection:
-    """Used by many calls at once. What it raises is McpFailed, with words for the model. changed: called when
-    the server says that it has other tools now.
+    """Connection shared by many calls. Raises McpFailed, with a text for the model.
+
+    changed: called when the server announces that its tools have changed.
     """
 
     def __init__(self, target: Target, config: McpConfig, changed: Callable[[], None] = lambda: None) -> None:
@@ -61,14 +62,16 @@ class Connection:
         self._config = config
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()  # those of programs that are being ended too
+        self._tasks: set[asyncio.Task[None]] = set()  # includes programs being ended
         self._ready: asyncio.Future[Client] | None = None
         self._closing = asyncio.Event()
         self._asked: set[asyncio.Future[None]] = set()
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
-        """All tools of the server. Raises TooMuch, TimeoutError. A program that is silent then, and is not
-        busy with what it was asked before, hangs: it is ended, and whoever asks next starts it again.
+        """Return all tools of the server. Raises TooMuch, TimeoutError.
+
+        A program that does not answer, although no earlier request keeps it busy, hangs: it is ended, and
+        restarted by the next request.
         """
         listing = asyncio.create_task(self._again_where_forgotten(self._list), name="MCP list")
         try:
@@ -83,13 +86,13 @@ class Connection:
             raise
         except McpFailed:
             if self._target.url and not self._asked:
-                self._closing.set()  # there are servers that say 400 of a session they do not know any more
+                self._closing.set()  # some servers answer 400 for an unknown session
             raise
         finally:
             listing.cancel()
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Call a tool: what it gave, as text. It waits for as long as the tool takes."""
+        """Call a tool and return its result as text, without a time limit."""
 
         async def call(client: Client) -> CallToolResult:
             return await client.call_tool(name, dict(arguments))
@@ -103,7 +106,7 @@ class Connection:
         return text
 
     async def read(self, uri: str) -> tuple[str, ...]:
-        """The texts of a resource, each no longer than a tool's result may be."""
+        """Return the texts of a resource, each cut to the limit of tool results."""
 
         async def read(client: Client) -> ReadResourceResult:
             return await client.read_resource(uri)
@@ -114,7 +117,7 @@ class Connection:
         return tuple(cut(text, self._config.max_result_characters) for text in texts)
 
     async def close(self) -> None:
-        """End it; a second call does nothing."""
+        """Close the connection; a second call does nothing."""
         self._task = None
         self._closing.set()
         if self._tasks:
@@ -122,8 +125,10 @@ class Connection:
 
     @contextmanager
     def _asking(self) -> Iterator[None]:
-        """Somebody waits for an answer, for the length of the block. Who gives up may leave a
-        program, which does one thing at a time, busy with that: it has as long again, or `mcp.timeout_s`.
+        """Mark a request as pending while the block runs.
+
+        A cancelled request may keep a program, which does one thing at a time, busy. It stays pending for as
+        long again, at least `mcp.timeout_s`.
         """
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[None] = loop.create_future()
@@ -144,7 +149,7 @@ class Connection:
         asked.set_result(None)
 
     async def _again_where_forgotten(self, ask: Callable[[Client], Awaitable[Answer]]) -> Answer:
-        """Ask the server; where it was started anew and has not taken what was asked, ask again."""
+        """Send a request; repeat it once if the server restarted and lost the session."""
         for attempt in (1, 2):
             client = await self._connected()
             try:
@@ -157,7 +162,7 @@ class Connection:
                 raise _failed(error) from error
             except (TooMuch, asyncio.CancelledError):
                 raise
-            except Exception as error:  # the SDK checks what comes, and raises whatever it finds
+            except Exception as error:  # the SDK validates messages and raises various exceptions
                 message = f"it answered what cannot be understood ({type(error).__name__})"
                 raise McpFailed(McpError("protocol_error", message)) from error
         raise AssertionError("the second attempt returns or raises")
@@ -186,7 +191,9 @@ class Connection:
         return await asyncio.shield(self._ready)
 
     async def _run(self, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
-        """A task of its own: what the SDK opens must be closed where it was opened."""
+        """Own the connection in one task, as the SDK's contexts must be closed in the task that opened
+        them.
+        """
         try:
             async with AsyncExitStack() as stack:
                 async with Patience(self._config.connect_s):
@@ -209,7 +216,7 @@ class Connection:
             ready.cancel()
 
     async def _note(self, message: IncomingMessage) -> None:
-        """What a server sends unasked, up to protocol 2025-11-25, and a program's line that is no message."""
+        """Handle a server's unsolicited message (up to protocol 2025-11-25), or a program's invalid line."""
         if isinstance(message, ToolListChangedNotification):
             self._changed()
         elif isinstance(message, ValidationError):
@@ -218,7 +225,9 @@ class Connection:
             log.warning("mcp_line_unread", command=command, args=args, written=written)
 
     async def _hear_changes(self, client: Client) -> None:
-        """From protocol 2026-07-28 on they come on a stream that is asked for; a server may have none."""
+        """Listen for changes of the tools by subscription (protocol 2026-07-28 on), if the server
+        supports it.
+        """
         again_s = LISTEN_AGAIN_S[0]
         while True:
             try:
@@ -235,13 +244,14 @@ class Connection:
                 pass
             await asyncio.sleep(again_s)
             again_s = min(2 * again_s, LISTEN_AGAIN_S[1])
-            self._changed()  # nobody tells what was missed
+            self._changed()  # changes may have been missed meanwhile
 
 
 @asynccontextmanager
 async def _opened(target: Target, config: McpConfig, note: MessageHandlerFnT) -> AsyncIterator[Client]:
-    """A client of the server; no answer of it is cached, as tools are listed here. note: what it sends
-    unasked.
+    """Open a client of the server.
+
+    The SDK's cache is off, as tools are cached here. note: handler of unsolicited messages.
     """
     if not target.url:
         program = StdioServerParameters(command=target.command, args=[*target.args], env=dict(target.env))
@@ -268,7 +278,7 @@ def _listed(tool: Tool) -> ListedTool:
 
 
 def _failed(error: BaseException) -> McpFailed:
-    """Why, in words for the model, and by the Realtime API's kinds."""
+    """Convert an exception to the Realtime API's error kinds, with a text for the model."""
     if isinstance(error, BaseExceptionGroup):
         return _failed(error.exceptions[0])
     if isinstance(error, McpFailed):
@@ -286,11 +296,11 @@ def _failed(error: BaseException) -> McpFailed:
 
 
 def _by_http(error: MCPError) -> bool:
-    """Whether the server was not reached, or answered by a status of HTTP."""
+    """Return True if the server was unreachable or answered with an HTTP status."""
     return error.code == UNREACHABLE or 100 <= error.code < 600
 
 
 async def _first_of(listing: asyncio.Task[Any], asked: AbstractSet[asyncio.Future[None]]) -> None:
-    """Until there is a list, or all has been answered that was asked before it."""
+    """Wait for the list, or until all requests sent before it are answered."""
     answered = asyncio.gather(*asked)
     await asyncio.wait([listing, answered], return_when=asyncio.FIRST_COMPLETED)

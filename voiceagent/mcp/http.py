@@ -1,7 +1,7 @@
-"""HTTP to MCP servers: to allowed addresses only, answers within a limit, and failures as answers.
+"""HTTP transport to MCP servers: allowed addresses only, bounded responses, failures as JSON-RPC errors.
 
-An error that the transport raises would end the connection of every call that shares it; told as a JSON-RPC
-error it is that of the one request.
+An exception of the transport would end the connection of every call that shares it; a JSON-RPC error fails
+only one request.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ from voiceagent.mcp.policies.reach import NotAllowed, Reach, check_addresses
 
 SESSION = "mcp-session-id"
 UNREACHABLE = -32_090
-"""Code of the errors that are made here, of those that JSON-RPC leaves to implementations."""
+"""Code of our own errors, in the range that JSON-RPC leaves to implementations."""
 FORGOTTEN = "Session terminated"
-"""Told of a session that the server does not know any more: by the SDK, but for servers that say why."""
+"""The SDK's message for a session that the server does not know any more, except from servers that give a
+reason.
+"""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends requests. reach: where to; None for a server that the configuration names. notified_s: how long a
-    message may take that asks for nothing: the SDK sends no other beside it.
+    """Transport to one server.
+
+    reach: allowed addresses; None for a configured server. notified_s: time limit of a message without a
+    response, during which the SDK sends no other.
     """
 
     def __init__(self, reach: Reach | None, max_bytes: int, notified_s: float) -> None:
@@ -34,7 +38,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request; redirects come here too, as requests of their own."""
+        """Send one request. Redirects pass through here too, as requests of their own."""
         try:
             async with asyncio.timeout(None if await _asks(request) else self._notified_s):
                 response = await self._inner.handle_async_request(await self._addressed(request))
@@ -48,7 +52,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if response.status_code == 404 and SESSION in request.headers:
             await response.aclose()
             return _failure(404, FORGOTTEN)
-        if request.method == "GET":  # its events come as long as the connection lasts
+        if request.method == "GET":  # a stream of events, unbounded
             return response
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _Bounded(response.stream, self._max_bytes)
@@ -59,7 +63,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
     async def _addressed(self, request: httpx2.Request) -> httpx2.Request:
-        """The request to the very address that was checked: a name may lead elsewhere when asked again."""
+        """Return the request to the checked address itself, as another DNS lookup may return a
+        different one.
+        """
         url = request.url
         if self._reach is None:
             return request
@@ -70,7 +76,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return httpx2.Request(
             request.method,
             url.copy_with(host=address),
-            headers=request.headers,  # `Host` is the name's
+            headers=request.headers,  # `Host` stays the name
             stream=request.stream,
             extensions={**request.extensions, "sni_hostname": url.host},
         )
@@ -79,19 +85,19 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 def http_client(
     reach: Reach | None, headers: Mapping[str, str], connect_s: float, max_bytes: int
 ) -> httpx2.AsyncClient:
-    """A client for one server. An answer may take as long as the tool; whoever waits gives up."""
+    """Return a client for one server. Responses have no time limit: callers give up by themselves."""
     timeout = httpx2.Timeout(None, connect=connect_s)
     transport = GuardedTransport(reach, max_bytes, connect_s)
     return httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport, trust_env=False)
 
 
 async def _asks(request: httpx2.Request) -> bool:
-    """Whether it has an answer, which takes what it takes: no notification, nor an answer to the server."""
+    """Return True if the request expects a response: not a notification, nor a response to the server."""
     return request.method != "POST" or {"id", "method"} <= from_json(await request.aread()).keys()
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body of no more than so many bytes."""
+    """A response body limited to `max_bytes`."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, max_bytes: int) -> None:
         self._inner = inner

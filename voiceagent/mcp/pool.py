@@ -1,4 +1,4 @@
-"""The MCP servers of a process: those of its configuration, and those that clients name."""
+"""MCP servers of a process: configured ones, and those that clients name."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ from voiceagent.validation.references import import_object
 
 INSTALL = "pip install 'voiceagent-server[mcp]'"
 RETRY_S = 5.0
-"""After how long a configured server is asked again that did not tell its tools."""
+"""Interval of retries for a configured server that has not listed its tools."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTool:
-    """A tool of a server of the configuration, as a call is offered it."""
+    """A tool of a configured server, as offered to a call."""
 
     config: McpServerConfig
     mcp: McpTool
 
 
 class McpPool:
-    """What reaches MCP servers. It is used on one event loop.
+    """Access to MCP servers, on one event loop.
 
-    servers: those of `[[agent.mcp]]`. environ: where their secrets are. connect: makes a connection; left
-    out, by the `mcp` SDK. Raises ConfigError where that is missing, or a variable.
+    servers: from `[[agent.mcp]]`. environ: holds their secrets. connect: creates a connection; by default
+    with the `mcp` SDK. Raises ConfigError if the SDK or a variable is missing.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class McpPool:
         self._upkeep: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Learn what the configured servers offer; one that does not answer is asked again later."""
+        """List the tools of the configured servers; failed ones are retried later."""
         if self._connections is None:
             return
         await asyncio.gather(*(self._relist(*pair) for pair in self._servers.values()))
@@ -91,7 +91,7 @@ class McpPool:
     # ---- servers that a client names
 
     def refusal(self, server: McpServer) -> str | None:
-        """Why a session may not name this server; None where it may."""
+        """Return the reason why a session may not name this server, or None if it may."""
         if self._connections is None:
             return "this server takes no MCP servers of its clients; allowed: those of mcp.allowed_urls, none"
         try:
@@ -101,37 +101,37 @@ class McpPool:
         return None
 
     async def tools(self, server: McpServer) -> tuple[ListedTool, ...]:
-        """The tools of a server that its client allowed. Raises McpFailed."""
+        """Return the tools of a server that its client allowed. Raises McpFailed."""
         listed = await self._shared.tools(self._target_of(server))
         allowed = tuple(tool for tool in listed if server.allowed.matches(tool))
         self._check_size(allowed)
         return allowed
 
     async def call(self, server: McpServer, name: str, arguments: str) -> str:
-        """Call a tool: what it gave. Raises McpFailed."""
+        """Call a tool and return its result. Raises McpFailed."""
         return await self._call(self._target_of(server), name, _parsed(arguments))
 
     @property
     def timeout_s(self) -> float:
-        """How long a tool may take of a server that a client named."""
+        """Time limit of tools of servers that clients named."""
         return self._config.timeout_s
 
     # ---- servers of the configuration
 
     def configured(self) -> list[ConfiguredTool]:
-        """What the configured servers offer, as far as they have told."""
+        """Return the tools of the configured servers that have listed them."""
         found: list[ConfiguredTool] = []
         for config, target in self._servers.values():
             listed = self._shared.listed(target)
             shown = _of(config, [without_arguments(tool, config.arguments) for tool in listed or ()])
             server = McpServer(config.label, config.url or config.command or "", approval=NO_APPROVAL)
-            with suppress(McpFailed):  # too many: it was logged as they came
+            with suppress(McpFailed):  # too many: logged when they were listed
                 self._check_size(shown)
                 found += [ConfiguredTool(config, tool) for tool in offered(server, shown, {})]
         return found
 
     async def call_configured(self, tool: ConfiguredTool, arguments: str) -> str:
-        """Call one of these tools, with the arguments that are always the same. Raises McpFailed."""
+        """Call one of these tools, with the configured fixed arguments. Raises McpFailed."""
         target = self._servers[tool.config.label][1]
         listed = self._shared.listed(target)
         spec = next((one for one in listed or () if one.name == tool.mcp.name), ListedTool(tool.mcp.name, ""))
@@ -140,19 +140,20 @@ class McpPool:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the configured servers."""
+        """Labels of the configured servers."""
         return tuple(self._servers)
 
     async def read_configured(self, label: str, uri: str) -> tuple[str, ...]:
-        """The texts of a resource of a configured server. Raises McpFailed."""
+        """Return the texts of a resource of a configured server. Raises McpFailed."""
         return await self._shared.use(self._servers[label][1], lambda connection: connection.read(uri))
 
     async def _keep_up(self) -> None:
-        """Ask configured servers for their tools again and again, and close what nobody uses."""
+        """Refresh the tools of configured servers, and close unused connections, until cancelled."""
         while True:
             await asyncio.sleep(RETRY_S)
             due = [pair for pair in self._servers.values() if self._shared.due(pair[1])]
-            await asyncio.gather(*(self._relist(*pair) for pair in due))  # one that is silent delays no other
+            # concurrently: a silent server delays no other
+            await asyncio.gather(*(self._relist(*pair) for pair in due))
             self._shared.drop_unused()
 
     async def _relist(self, server: McpServerConfig, target: Target) -> None:
@@ -165,7 +166,7 @@ class McpPool:
 
     @property
     def _shared(self) -> SharedConnections:
-        assert self._connections is not None  # there are no servers otherwise
+        assert self._connections is not None  # never called without servers
         return self._connections
 
     def _target_of(self, server: McpServer) -> Target:
@@ -184,7 +185,7 @@ class McpPool:
 
 
 def _of(server: McpServerConfig, tools: Sequence[ListedTool]) -> list[ListedTool]:
-    """The tools that the agent is to have."""
+    """Return the tools that the agent may use."""
     return [tool for tool in tools if ToolFilter(server.allowed_tools).matches(tool)]
 
 

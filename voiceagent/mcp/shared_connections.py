@@ -1,4 +1,4 @@
-"""Connections to MCP servers, each shared by all that use it, and the lists of tools that they brought."""
+"""Shared connections to MCP servers, one for each server, with their lists of tools."""
 
 from __future__ import annotations
 
@@ -17,34 +17,35 @@ from voiceagent.mcp.target import McpFailed, Target
 
 Answer = TypeVar("Answer")
 DOUBT_S = 5.0
-"""A server that fails calls, or says that it has other tools now, is asked for them no more often."""
+"""Shortest interval between refreshes of a server's tools after failed calls or announced changes."""
 
 
 class Connected(Protocol):
-    """A connection, as `voiceagent.mcp.connection` makes them."""
+    """Interface of a connection; `voiceagent.mcp.connection` implements it."""
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
-        """All tools of the server. Raises McpFailed, TooMuch, TimeoutError."""
+        """Return all tools of the server. Raises McpFailed, TooMuch, TimeoutError."""
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """What a tool gave. Raises McpFailed."""
+        """Call a tool and return its result. Raises McpFailed."""
 
     async def read(self, uri: str) -> tuple[str, ...]:
-        """The texts of a resource. Raises McpFailed."""
+        """Return the texts of a resource. Raises McpFailed."""
 
     async def close(self) -> None:
-        """End it."""
+        """Close the connection."""
 
 
 Connect = Callable[[Target, McpConfig, Callable[[], None]], Connected]
-"""Makes a connection; the last is called when the server says that it has other tools now."""
+"""Factory of connections; the callback reports that the server's tools have changed."""
 
 
 @dataclass(slots=True)
 class _Shared:
-    """A server that calls share. listed_s, used_s: when its tools were listed, and when it was used last.
-    doubted_s: when they were last asked for because a call had failed, or the server said so. renewal: when
-    they are next, for that.
+    """A server's connection and state.
+
+    listed_s, used_s: times of the last list and the last use. doubted_s: time of the last refresh because of
+    a failed call or an announced change. renewal: timer of the next such refresh.
     """
 
     connection: Connected
@@ -58,9 +59,9 @@ class _Shared:
 
 
 class SharedConnections:
-    """One connection a server, made when it is first used and closed when it was not for `idle_s`.
+    """One connection for each server, opened on first use and closed after `idle_s` without use.
 
-    kept: servers whose connections are not closed for others. clock: monotonic seconds.
+    kept: servers whose connections are never closed for others. clock: monotonic seconds.
     """
 
     def __init__(
@@ -86,31 +87,32 @@ class SharedConnections:
         await asyncio.gather(*self._ending)
 
     def listed(self, target: Target) -> tuple[ListedTool, ...] | None:
-        """The tools of a server as far as it has told; None where it has not."""
+        """Return the cached tools of a server; None if it has not listed them."""
         return self._shared[target].tools if target in self._shared else None
 
     def due(self, target: Target) -> bool:
-        """Whether a server is to be asked for its tools: it has not told, or long ago."""
+        """Return True if a server's list of tools is missing or too old."""
         shared = self._shared.get(target)
         return shared is None or shared.tools is None or self._stale(shared)
 
     async def tools(self, target: Target) -> tuple[ListedTool, ...]:
-        """The tools of a server; a list that is old is refreshed behind the scenes. Raises McpFailed."""
+        """Return the tools of a server; an old list is refreshed in the background. Raises McpFailed."""
         shared = self._take(target)
         if shared.tools is None:
             return await self._list(shared)
         if self._stale(shared) and shared.listing is None:
-            self._begin_list(shared)  # whoever asks now has the list that there is
+            self._begin_list(shared)  # this request gets the old list
         return shared.tools
 
     async def relist(self, target: Target) -> tuple[ListedTool, ...]:
-        """Ask a server for its tools now. Raises McpFailed."""
+        """Refresh and return the tools of a server. Raises McpFailed."""
         return await self._list(self._take(target))
 
     async def use(self, target: Target, ask: Callable[[Connected], Awaitable[Answer]]) -> Answer:
-        """What a connection answers, which is in use meanwhile. Raises McpFailed, after which its tools are
-        asked for behind the scenes: the one that failed may be there no longer, or take something else; and
-        where it took too long, the server may hang.
+        """Send a request, marking the connection as in use. Raises McpFailed.
+
+        A failure refreshes the tools in the background, as the called one may be gone or have changed. So
+        does a cancelled request, as the server may hang.
         """
         shared = self._take(target)
         shared.calls += 1
@@ -120,7 +122,7 @@ class SharedConnections:
             if failed.error.kind != "http_error":
                 self._doubt(shared)
             raise
-        except asyncio.CancelledError:  # whoever waited has given up
+        except asyncio.CancelledError:  # the caller gave up
             self._doubt(shared)
             raise
         finally:
@@ -128,7 +130,7 @@ class SharedConnections:
             shared.used_s = self._clock()
 
     def drop_unused(self) -> None:
-        """Close what nobody used for a while."""
+        """Close connections unused for `idle_s`."""
         now_s = self._clock()
         for target, shared in list(self._shared.items()):
             if now_s - shared.used_s > self._config.idle_s and not shared.calls and target not in self._kept:
@@ -163,7 +165,7 @@ class SharedConnections:
             self._begin_list(shared)
 
     def _changed(self, target: Target) -> None:
-        """A server says that it has other tools now: they are asked for, once for many such words."""
+        """Schedule a refresh after the server announced a change; several announcements share one."""
         shared = self._shared.get(target)
         if shared is not None and shared.renewal is None and (shared.tools is not None or shared.listing):
             wait_s = max(0.0, shared.doubted_s + DOUBT_S - self._clock())
@@ -171,14 +173,14 @@ class SharedConnections:
 
     def _renew(self, shared: _Shared) -> None:
         shared.renewal = None
-        if shared.listing is not None:  # it may have been asked for before they changed
+        if shared.listing is not None:  # the running request may predate the change
             shared.listing.add_done_callback(lambda _: self._renew(shared))
             return
         shared.doubted_s = self._clock()
         self._begin_list(shared)
 
     def _take(self, target: Target) -> _Shared:
-        """The connection to a server. Raises McpFailed where there are too many in use."""
+        """Return the connection to a server. Raises McpFailed if too many are in use."""
         shared = self._shared.get(target)
         if shared is None:
             self._make_room()

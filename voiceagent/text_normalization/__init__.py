@@ -1,4 +1,4 @@
-"""Converts text as a model writes it to words that a synthesizer can read. Pure.
+"""Converts text as a model writes it to words that a synthesizer can read.
 
 Each kind of text has a file of rules: codes, telephone numbers, dates, times, ordinals, money, units,
 streets, addresses, abbreviations, markup. `languages/` holds their names and words. English, German and
@@ -69,7 +69,7 @@ def normalize(text: str, language: str = "en", before: str = "") -> tuple[str, A
 
 
 def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
-    """Read what stands at `at`; returns where it ends."""
+    """Read the text at `at`. Return the index of its end."""
     for rule in _rules(text, at, language):
         if (match := rule.pattern.match(text, at)) and (words := rule.read(match, language)) is not None:
             if words.isspace():
@@ -102,7 +102,7 @@ def _read_mark(text: str, at: int, spoken: Spoken) -> int:
 
 
 def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
-    """The rules that may apply to what stands at `at`."""
+    """Return the rules that may apply at `at`."""
     rules = _rules_of(language)
     inside_word = at > 0 and text[at - 1].isalnum()
     if text[at].isalpha():

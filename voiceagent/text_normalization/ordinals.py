@@ -71,7 +71,7 @@ def _german_ending(before: str, noun: str, language: Language) -> str:
 
 
 def goes_on_after_ordinal(sentence: str, following: str) -> bool:
-    """Return True if a German sentence that ends in a number and a full stop so far continues with
+    """Return True if a German sentence that so far ends in a number and a full stop continues with
     `following`.
     """
     if following[:1].islower() or following[:1].isdigit():

@@ -1,4 +1,4 @@
-"""Full stops that end no sentence, or that end one that seems to go on. Pure."""
+"""Full stops: those that end no sentence, and those that do without a space after them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spoken words of a text as they are put together, with their alignment."""
+"""Builder of the spoken words of a text and their alignment."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class Spoken:
 
     @property
     def result(self) -> tuple[str, Alignment]:
-        """The words so far, "" where none has a letter or a figure, and their alignment."""
+        """Words so far, "" if none has a letter or a figure, and their alignment."""
         return ("".join(self._pieces), tuple(self._pairs)) if self._pairs else ("", ())
 
     def space(self) -> None:
-        """White space."""
+        """Add white space."""
         self._space = True
         if self._paired or not self._leads:
             self._end_word()
 
     def silence(self, at: int, leads: bool = False) -> None:
-        """Something that is not spoken.
+        """Add an element that is not spoken.
 
         It belongs to the word it touches, else to the word before it or, if it `leads`, to the one after it.
         """
@@ -54,7 +54,7 @@ class Spoken:
             self._word_at = at
 
     def keep(self, letters: str, at: int) -> None:
-        """Letters that are spoken as they are written."""
+        """Add letters that are spoken as written."""
         unspaced = _UNSPACED.match(letters) is not None
         if unspaced and self._paired:
             self._end_word()
@@ -65,13 +65,13 @@ class Spoken:
             self._end_word()
 
     def say(self, words: str, at: int) -> None:
-        """Words in place of what stands at `at`."""
+        """Add words that replace the text at `at`."""
         self._begin(at, apart=_UNSPACED.match(self._last) is None)
         self._add(words)
         self._rewritten = True
 
     def mark(self, character: str, at: int) -> None:
-        """A character that is neither letter nor figure: kept where a synthesizer makes something of it."""
+        """Add a character that is neither letter nor figure; kept if it affects synthesis."""
         last = self._last
         if character in KEPT or _combines(character):
             self._add(character if last else "")
@@ -86,7 +86,7 @@ class Spoken:
         self.silence(at)
 
     def _begin(self, at: int, apart: bool) -> None:
-        """A spoken piece begins; `apart`: not as part of the letters before it."""
+        """Begin a spoken piece. apart: separated from the letters before it."""
         if self._space:
             self._open_gap()
         elif apart and self._last.isalnum():
@@ -98,7 +98,7 @@ class Spoken:
             self._paired = True
 
     def _add(self, spoken: str) -> None:
-        """Append to the spoken words. They are a list: one growing string would be copied for each word."""
+        """Append to the spoken words, which are a list, as a growing string would be copied for each word."""
         if spoken:
             self._pieces.append(spoken)
             self._length += len(spoken)
@@ -115,5 +115,5 @@ class Spoken:
 
 
 def _combines(character: str) -> bool:
-    """Whether it is a part of the letter before it, as vowels are in the scripts of India."""
+    """Return True if the character belongs to the letter before it, as vowel signs do in Indic scripts."""
     return unicodedata.category(character).startswith("M") or character in "\u200c\u200d"
