@@ -306,10 +306,10 @@ class ReportsLoad(Protocol):
 
 
 @runtime_checkable
-class SupportsHurry(Protocol):
+class SupportsPriorityRaise(Protocol):
     """A queue of requests whose priority can be raised while they wait."""
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
         """Turn this caller's preemptive request, if one waits, into a turn's request. Never raises.
 
         Args:

@@ -80,7 +80,7 @@ _TAIL = """
 """Graph in ONNX's text format (github.com/onnx/onnx, docs/Syntax.md); the weights are added as initializers.
 """
 
-_OF_A_LAYER = {
+_LAYER_NAMES = {
     "query": "attention.self.query",
     "key": "attention.self.key",
     "value": "attention.self.value",
@@ -100,7 +100,7 @@ def minilm_graph(path: Path) -> bytes:
     """
     file = read_safetensors(path)
     count = 1 + max(int(name.split(".")[2]) for name in file if name.startswith("encoder.layer."))
-    weights = _named(file, count)
+    weights = _by_graph_name(file, count)
     layers = [_LAYER.format(n=number, next=number + 1) for number in range(count)]
     tail = _TAIL.replace("states_LAST", f"states_{count}")
     model = onnx.parser.parse_model(_HEAD + "".join(layers) + tail)
@@ -123,7 +123,7 @@ def read_safetensors(path: Path) -> Weights:
     }
 
 
-def _named(file: Weights, layers: int) -> Weights:
+def _by_graph_name(file: Weights, layers: int) -> Weights:
     """Return the weights, transposed for row-vector matmul, keyed by the graph's initializer names."""
     weights = {
         "word_table": file["embeddings.word_embeddings.weight"],
@@ -134,7 +134,7 @@ def _named(file: Weights, layers: int) -> Weights:
         "embeddings_norm_b": file["embeddings.LayerNorm.bias"],
     }
     for number in range(layers):
-        for name, in_file in _OF_A_LAYER.items():
+        for name, in_file in _LAYER_NAMES.items():
             prefix = f"encoder.layer.{number}.{in_file}"
             weights[f"{name}_{number}_w"] = file[f"{prefix}.weight"].T
             weights[f"{name}_{number}_b"] = file[f"{prefix}.bias"]

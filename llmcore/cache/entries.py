@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from llmcore.cache.policy.semantic_cache import Entry, Near
+from llmcore.cache.policy.semantic_cache import Entry, NearEntry
 from llmcore.cache.vector_index import IndexThread, VectorIndex
 from llmcore.cache.vectors import Vector
 
@@ -24,7 +24,7 @@ class Entries(Protocol):
     async def close(self) -> None:
         """Release all resources; a second call does nothing."""
 
-    async def near(self, agent: str, vector: Vector, threshold: float) -> list[Near]:
+    async def find_near(self, agent: str, vector: Vector, threshold: float) -> list[NearEntry]:
         """Return the entries of `agent` with questions of at least cosine `threshold`, closest first. Raises
         EntriesError.
         """
@@ -56,15 +56,15 @@ class MemoryEntries:
         """End the thread."""
         self._thread.close()
 
-    async def near(self, agent: str, vector: Vector, threshold: float) -> list[Near]:
+    async def find_near(self, agent: str, vector: Vector, threshold: float) -> list[NearEntry]:
         """Return the entries near a question, removing expired ones."""
         while True:
-            found = await self._thread.run(self._index.near, agent, vector, threshold)
+            found = await self._thread.run(self._index.find_near, agent, vector, threshold)
             kept = [(self._entries[key], cosine) for key, cosine in found if key in self._entries]
             # search again without them: they took the places of other near entries
             stale = [entry for (entry, until_s), _ in kept if self._clock() >= until_s]
             if not stale:
-                return [Near(cosine, entry) for (entry, _), cosine in kept]
+                return [NearEntry(cosine, entry) for (entry, _), cosine in kept]
             for entry in stale:
                 await self.remove(entry)
 

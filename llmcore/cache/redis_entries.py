@@ -19,15 +19,15 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from llmcore.cache.entries import EntriesError
-from llmcore.cache.policy.semantic_cache import Entry, Near
+from llmcore.cache.policy.semantic_cache import Entry, NearEntry
 from llmcore.cache.vector_index import IndexThread, VectorIndex
 from llmcore.cache.vectors import DIMENSIONS, Vector
 
 PREFIX = "voiceagent:semantic_cache:"
 STREAM = f"{PREFIX}added"
-PATIENCE_S = 0.5
+TIMEOUT_S = 0.5
 """Time limit of Redis; lookups have a shorter one of their own."""
-READ_AT_ONCE = 500
+PAGE_SIZE = 500
 
 
 class RedisEntries:
@@ -37,35 +37,35 @@ class RedisEntries:
         self._redis: Redis = Redis.from_url(
             # no retries by the client: a lookup has only milliseconds
             url,
-            socket_timeout=PATIENCE_S,
-            socket_connect_timeout=PATIENCE_S,
+            socket_timeout=TIMEOUT_S,
+            socket_connect_timeout=TIMEOUT_S,
             retry=None,
         )
         self._capacity = capacity
         self._index = VectorIndex(capacity)
         self._thread = IndexThread()
-        self._read_to = b"0"
+        self._last_read_id = b"0"
         self._reading = asyncio.Lock()
 
     async def start(self) -> None:
         """Read the list of entries. Raises EntriesError."""
-        async with _errors_of_redis():
-            await self._follow()
+        async with _convert_redis_errors():
+            await self._read_stream()
 
     async def close(self) -> None:
         """Close the connections."""
         self._thread.close()
-        async with _errors_of_redis():
+        async with _convert_redis_errors():
             await self._redis.aclose()
 
-    async def near(self, agent: str, vector: Vector, threshold: float) -> list[Near]:
+    async def find_near(self, agent: str, vector: Vector, threshold: float) -> list[NearEntry]:
         """Return the live entries near a question. Raises EntriesError."""
-        async with _errors_of_redis():
-            await self._follow()
-            while found := await self._thread.run(self._index.near, agent, vector, threshold):
+        async with _convert_redis_errors():
+            await self._read_stream()
+            while found := await self._thread.run(self._index.find_near, agent, vector, threshold):
                 values = await self._redis.mget([PREFIX + key for key, _ in found])
                 near = [
-                    Near(cosine, Entry(**json.loads(value)))
+                    NearEntry(cosine, Entry(**json.loads(value)))
                     for (_, cosine), value in zip(found, values, strict=True)
                     if value is not None
                 ]
@@ -82,34 +82,34 @@ class RedisEntries:
             "key": entry.key,
             "vector": vector.astype("<f4").tobytes(),
         }
-        async with _errors_of_redis(), self._redis.pipeline(transaction=True) as together:
-            together.set(PREFIX + entry.key, json.dumps(asdict(entry)), px=max(1, round(ttl_s * 1000)))
-            together.xadd(STREAM, entry_fields, maxlen=self._capacity, approximate=True)
-            await together.execute()
+        async with _convert_redis_errors(), self._redis.pipeline(transaction=True) as transaction:
+            transaction.set(PREFIX + entry.key, json.dumps(asdict(entry)), px=max(1, round(ttl_s * 1000)))
+            transaction.xadd(STREAM, entry_fields, maxlen=self._capacity, approximate=True)
+            await transaction.execute()
 
     async def remove(self, entry: Entry) -> None:
         """Remove an entry for all servers. Raises EntriesError."""
-        async with _errors_of_redis():
+        async with _convert_redis_errors():
             await self._redis.unlink(PREFIX + entry.key)
         await self._thread.run(self._index.remove, entry.key)
 
     async def clear(self) -> None:
         """Remove all entries for all servers. Raises EntriesError."""
-        async with _errors_of_redis():
-            await self._follow()
+        async with _convert_redis_errors():
+            await self._read_stream()
             keys = await self._thread.run(self._index.clear)
             await self._redis.unlink(STREAM, *(PREFIX + key for key in keys))
 
-    async def _follow(self) -> None:
+    async def _read_stream(self) -> None:
         """Read new items of the stream, by this server and others."""
         # one reader: two at once would add new items twice
         async with self._reading:
             while True:
-                answer: Any = await self._redis.xrange(STREAM, min=b"(" + self._read_to, count=READ_AT_ONCE)
+                answer: Any = await self._redis.xrange(STREAM, min=b"(" + self._last_read_id, count=PAGE_SIZE)
                 if answer:
                     await self._thread.run(self._add, [entry for _, entry in answer])
-                    self._read_to = answer[-1][0]
-                if len(answer) < READ_AT_ONCE:
+                    self._last_read_id = answer[-1][0]
+                if len(answer) < PAGE_SIZE:
                     return
 
     def _add(self, added: list[dict[bytes, bytes]]) -> None:
@@ -120,7 +120,7 @@ class RedisEntries:
 
 
 @asynccontextmanager
-async def _errors_of_redis() -> AsyncIterator[None]:
+async def _convert_redis_errors() -> AsyncIterator[None]:
     """Convert the client's exceptions to EntriesError."""
     try:
         yield

@@ -49,9 +49,9 @@ class VectorIndex:
             if not self._spaces[space].keys:
                 del self._spaces[space]
 
-    def near(self, space: str, vector: Vector, threshold: float) -> list[tuple[str, float]]:
+    def find_near(self, space: str, vector: Vector, threshold: float) -> list[tuple[str, float]]:
         """Return the keys and cosines of at most `MAX_NEAR` vectors, closest first."""
-        return self._spaces[space].near(vector, threshold) if space in self._spaces else []
+        return self._spaces[space].find_near(vector, threshold) if space in self._spaces else []
 
     def clear(self) -> list[str]:
         """Remove and return all keys."""
@@ -84,7 +84,7 @@ class _Space:
             self.keys[place] = last
             self._places[last] = place
 
-    def near(self, vector: Vector, threshold: float) -> list[tuple[str, float]]:
+    def find_near(self, vector: Vector, threshold: float) -> list[tuple[str, float]]:
         # Not `@`: BLAS starts threads for a product this small, and waits for them on busy cores.
         cosines = np.vecdot(self._rows[: len(self.keys)], vector)
         found = np.flatnonzero(cosines >= threshold)

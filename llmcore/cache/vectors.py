@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float32]
 """Unit vector, so that a dot product is the cosine."""
 DIMENSIONS = 384
-KEPT = 256
+MAX_VECTORS = 256
 """Vectors remembered; enough for the calls that pause at once."""
 
 
@@ -47,22 +47,22 @@ class Vectors:
         """Load the model. Raises EmbeddingError."""
         await asyncio.wrap_future(self._pool.submit(self._embedding.load))
 
-    def begin_early(self, text: str) -> None:
+    def start_early(self, text: str) -> None:
         """Start to embed a text that may be asked for, unless another one is in progress."""
         if self._newest is None or self._newest.done():
-            self._begin(text)
+            self._start(text)
 
-    async def of(self, text: str) -> Vector:
+    async def embed(self, text: str) -> Vector:
         """Return the vector of a text. Cancelling does not stop the work, which others may wait for. Raises
         EmbeddingError.
         """
-        return await asyncio.shield(asyncio.wrap_future(self._begin(text)))
+        return await asyncio.shield(asyncio.wrap_future(self._start(text)))
 
-    def _begin(self, text: str) -> Future[Vector]:
+    def _start(self, text: str) -> Future[Vector]:
         future = self._futures.get(text)
         if future is None:
             future = self._newest = self._futures[text] = self._pool.submit(self._embedding.embed, text)
-            if len(self._futures) > KEPT:
+            if len(self._futures) > MAX_VECTORS:
                 self._futures.popitem(last=False)
         self._futures.move_to_end(text)
         return future

@@ -18,24 +18,24 @@ def extract(turns: OldTurns, max_characters: int) -> str:
     the system prompt states are left out.
     """
     # newest first, and few: each sentence is searched for all of them
-    worth = list(dict.fromkeys(fact.phrase for fact in reversed(turns.facts())))[:MAX_PHRASES]
+    phrases = list(dict.fromkeys(fact.phrase for fact in reversed(turns.facts())))[:MAX_PHRASES]
     lines: list[tuple[str, str]] = [("", sentence) for sentence in _sentences(turns.earlier)]
     for message in turns.said:
         if message.role not in _SPEAKERS:
             continue
         for sentence in _sentences(message.content):
-            if any(phrase in sentence for phrase in worth):
+            if any(phrase in sentence for phrase in phrases):
                 lines.append((_SPEAKERS[message.role], sentence))
-    return _fitting(list(dict.fromkeys(lines)), max_characters)
+    return _fit(list(dict.fromkeys(lines)), max_characters)
 
 
-def _fitting(lines: list[tuple[str, str]], max_characters: int) -> str:
+def _fit(lines: list[tuple[str, str]], max_characters: int) -> str:
     """Join the lines, dropping as many as needed."""
-    dispensable = sorted(range(len(lines)), key=lambda index: lines[index][0] != "You")
+    drop_order = sorted(range(len(lines)), key=lambda index: lines[index][0] != "You")
 
     def without(count: int) -> str:
-        gone = set(dispensable[:count])
-        return _joined([line for index, line in enumerate(lines) if index not in gone])
+        dropped = set(drop_order[:count])
+        return _join([line for index, line in enumerate(lines) if index not in dropped])
 
     counts = range(len(lines) + 1)
     return without(bisect_left(counts, True, key=lambda count: len(without(count)) <= max_characters))
@@ -45,7 +45,7 @@ def _sentences(text: str) -> list[str]:
     return [sentence for sentence in _SENTENCE_END.split(text.strip()) if sentence]
 
 
-def _joined(lines: list[tuple[str, str]]) -> str:
+def _join(lines: list[tuple[str, str]]) -> str:
     """Join the lines, naming the speaker at each change."""
     parts: list[str] = []
     speaker = ""

@@ -52,7 +52,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FactIndex:
     """Index of a text for looking up facts. numbers: keys, alone and with what they count. words: all, in
     lower case.
     """
@@ -60,8 +60,8 @@ class Known:
     numbers: frozenset[str]
     words: frozenset[str]
 
-    def __or__(self, other: Known) -> Known:
-        return Known(self.numbers | other.numbers, self.words | other.words)
+    def __or__(self, other: FactIndex) -> FactIndex:
+        return FactIndex(self.numbers | other.numbers, self.words | other.words)
 
     def has(self, fact: Fact) -> bool:
         """Return True if this name or number occurs in any form."""
@@ -75,7 +75,7 @@ class Known:
         return key in self.numbers or key in self.words  # "A:0" is both partly a number and partly a word
 
 
-def known(texts: Iterable[str], language: str) -> Known:
+def index_facts(texts: Iterable[str], language: str) -> FactIndex:
     """Index these texts."""
     numbers: set[str] = set()
     words: set[str] = set()
@@ -87,10 +87,10 @@ def known(texts: Iterable[str], language: str) -> Known:
             for key in (run.key, *run.parts):
                 for writing in (key, *_as_hour(key)):
                     numbers.update((writing, f"{writing} {run.counted}"))
-    return Known(frozenset(numbers), frozenset(words))
+    return FactIndex(frozenset(numbers), frozenset(words))
 
 
-def find_facts(text: str, language: str) -> list[Fact]:
+def extract_facts(text: str, language: str) -> list[Fact]:
     """Return the facts of a text in their order."""
     facts = []
     for run in number_runs(text, language):
@@ -109,7 +109,7 @@ def asks_for_name(text: str) -> bool:
     return name is not None and "?" in text[name.end() :]
 
 
-def given_name(answer: str) -> list[Fact]:
+def name_in_answer(answer: str) -> list[Fact]:
     """Return the name in a short answer to such a question, in any case: "anna lund"."""
     words = _WORD.findall(answer)
     if not 1 <= len(words) <= MAX_NAME:

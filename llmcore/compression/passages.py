@@ -57,5 +57,5 @@ def with_passages(messages: Sequence[Message], texts: Sequence[str]) -> tuple[Me
     if index < 0 or not texts:
         return tuple(messages)
     context = "\n".join((OPENS, *texts))
-    told = replace(messages[index], content=f"{context}{CLOSES}\n{words}")
-    return (*messages[:index], told, *messages[index + 1 :])
+    message = replace(messages[index], content=f"{context}{CLOSES}\n{words}")
+    return (*messages[:index], message, *messages[index + 1 :])

@@ -6,7 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from llmcore.compression.facts import Fact, Known, asks_for_name, find_facts, given_name, known
+from llmcore.compression.facts import (
+    Fact,
+    FactIndex,
+    asks_for_name,
+    extract_facts,
+    index_facts,
+    name_in_answer,
+)
 from llmcore.engine import Message
 
 REQUEST = (
@@ -38,22 +45,22 @@ class OldTurns:
 
     def facts(self) -> list[Fact]:
         """Return the facts to keep: the caller's, and the agent's beyond the system prompt."""
-        static = _known_static(self.static, self.language)
-        facts, asked = find_facts(self.earlier, self.language), False
+        static = _index_static(self.static, self.language)
+        facts, asked = extract_facts(self.earlier, self.language), False
         for message in self.said:
-            found = find_facts(message.content, self.language)
+            found = extract_facts(message.content, self.language)
             if message.role == "user":
-                facts += given_name(message.content) if asked else []
+                facts += name_in_answer(message.content) if asked else []
                 facts += found
             elif message.role == "assistant":
                 facts += [fact for fact in found if not static.states(fact)]
                 asked = asks_for_name(message.content)
         return facts
 
-    def known(self) -> Known:
+    def index_facts(self) -> FactIndex:
         """Return an index of everything that a summary may state."""
         calls = (call.arguments for message in self.said for call in message.tool_calls)
-        return _known_static(self.static, self.language) | known(
+        return _index_static(self.static, self.language) | index_facts(
             [self.earlier, *(message.content for message in self.said), *calls], self.language
         )
 
@@ -95,13 +102,15 @@ def request_summary(prompt: Sequence[Message], summary_tokens: int) -> tuple[Mes
 
 def check_summary(summary: str, turns: OldTurns) -> Verdict:
     """Compare the names, numbers and dates of a summary with those of the turns."""
-    stated, may_be_stated = known([summary], turns.language), turns.known()
+    stated, may_be_stated = index_facts([summary], turns.language), turns.index_facts()
     missing = _phrases(fact for fact in turns.facts() if not stated.states(fact))
-    invented = _phrases(fact for fact in find_facts(summary, turns.language) if not may_be_stated.has(fact))
+    invented = _phrases(
+        fact for fact in extract_facts(summary, turns.language) if not may_be_stated.has(fact)
+    )
     return Verdict(missing, invented)
 
 
-def with_missing(summary: str, missing: Sequence[str], max_characters: int) -> str:
+def append_missing(summary: str, missing: Sequence[str], max_characters: int) -> str:
     """Append the lost phrases to the summary, up to `max_characters`; the oldest are dropped."""
     kept: list[str] = []
     for phrase in reversed(missing):
@@ -112,9 +121,9 @@ def with_missing(summary: str, missing: Sequence[str], max_characters: int) -> s
 
 
 @lru_cache(maxsize=16)
-def _known_static(static: str, language: str) -> Known:
+def _index_static(static: str, language: str) -> FactIndex:
     """Cache the index of the system prompt, which is long and the same for many calls."""
-    return known([static], language)
+    return index_facts([static], language)
 
 
 def _phrases(facts: Iterable[Fact]) -> tuple[str, ...]:

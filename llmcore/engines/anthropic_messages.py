@@ -15,10 +15,10 @@ from anthropic.types import MessageDeltaUsage, RawMessageStreamEvent
 from anthropic.types import Usage as ReportedUsage
 
 from llmcore.engine import Delta, Message, Request, ToolCall, Usage
-from llmcore.engines.hosted_failures import BrokenStream
+from llmcore.engines.remote_failures import BrokenStream
 from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import GO_ON, OPENING, Shapes
-from llmcore.text.reshaping import as_sent
+from llmcore.text.reshaping import adapt_messages
 from llmcore.text.tool_calls import join_opaque, opaque_of, sendable_name
 
 CacheTtl = Literal["5m", "1h"]
@@ -36,17 +36,17 @@ def request_body(request: Request, ttl: CacheTtl, server: str = "") -> dict[str,
     puts the tools before it. The second, before the newest message, ends the settled part of this call: the
     newest message may still change while the caller speaks, and each write to the cache costs money.
     """
-    marked = {"cache_control": {"type": "ephemeral", "ttl": ttl}}
+    breakpoint_mark = {"cache_control": {"type": "ephemeral", "ttl": ttl}}
     split = next((n for n, message in enumerate(request.messages) if message.role != "system"), None)
-    system = [_text(message.content) for message in request.messages[:split]]
+    system = [_text_block(message.content) for message in request.messages[:split]]
     messages = _messages(request.messages[split:] if split is not None else (), server)
     tools = _tools(request)
     if system:
-        system[-1] |= marked
+        system[-1] |= breakpoint_mark
     elif tools:
-        tools[-1] |= marked
+        tools[-1] |= breakpoint_mark
     if len(messages) > 1:
-        messages[-2]["content"][-1] |= marked
+        messages[-2]["content"][-1] |= breakpoint_mark
     body: dict[str, Any] = {"messages": messages}
     if system:
         body["system"] = system
@@ -66,31 +66,31 @@ def cached_part(body: dict[str, Any]) -> bytes:
 def shared_part(body: dict[str, Any]) -> dict[str, Any] | None:
     """Return a body with only the part that calls share, or None if there is none."""
     shared = {field: body[field] for field in ("system", "tools", "tool_choice") if field in body}
-    return shared | {"messages": [{"role": "user", "content": [_text(OPENING)]}]} if shared else None
+    return shared | {"messages": [{"role": "user", "content": [_text_block(OPENING)]}]} if shared else None
 
 
 def _messages(history: tuple[Message, ...], server: str) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    for message in as_sent(history, REFUSED):
+    for message in adapt_messages(history, REFUSED):
         # the API wants results in a user message, directly after the calls and before any text
         role = "assistant" if message.role == "assistant" else "user"
         blocks = _blocks(message, server)
         if not messages and role == "assistant":
-            messages.append({"role": "user", "content": [_text(OPENING)]})
+            messages.append({"role": "user", "content": [_text_block(OPENING)]})
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += blocks
         elif blocks:
             messages.append({"role": role, "content": blocks})
     if not messages:
-        messages.append({"role": "user", "content": [_text(OPENING)]})
+        messages.append({"role": "user", "content": [_text_block(OPENING)]})
     if messages[-1]["role"] == "assistant":  # its blank user message was dropped
-        messages.append({"role": "user", "content": [_text(GO_ON)]})
+        messages.append({"role": "user", "content": [_text_block(GO_ON)]})
     return messages
 
 
 def _blocks(message: Message, server: str) -> list[dict[str, Any]]:
     if message.role == "tool":
-        return [_result(message.tool_call_id, message.content)]
+        return [_result_block(message.tool_call_id, message.content)]
     calls = [
         {
             "type": "tool_use",
@@ -103,22 +103,22 @@ def _blocks(message: Message, server: str) -> list[dict[str, Any]]:
     thoughts = [
         block for call in message.tool_calls for block in opaque_of(call.opaque, server).get("thoughts", ())
     ]
-    words = [_text(message.content)] if message.content.strip() else []  # the API refuses an empty text
-    images = [_image(image) for image in message.images]
+    words = [_text_block(message.content)] if message.content.strip() else []  # the API refuses an empty text
+    images = [_image_block(image) for image in message.images]
     return thoughts + images + words + calls
 
 
-def _image(url: str) -> dict[str, Any]:
+def _image_block(url: str) -> dict[str, Any]:
     """Return the content block of an image, given as a data URL."""
     kind, _, data = url.removeprefix("data:").partition(";base64,")
     return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _result(call_id: str | None, text: str) -> dict[str, Any]:
+def _result_block(call_id: str | None, text: str) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": call_id, "content": text}
 
 
@@ -227,14 +227,14 @@ class EventReader:
         return [Delta(tool_calls=calls), last] if calls else [last]
 
 
-def usage_of(told: ReportedUsage | MessageDeltaUsage, before: Usage | None = None) -> Usage:
+def usage_of(reported: ReportedUsage | MessageDeltaUsage, before: Usage | None = None) -> Usage:
     """Return the token counts. The prompt is the sum of tokens read from the cache, written to it, and
     uncached.
 
     before: an earlier report, which stays valid for counts that this one leaves out.
     """
-    if told.input_tokens is None:
-        return replace(before or Usage(), completion_tokens=told.output_tokens)
-    read, written = told.cache_read_input_tokens or 0, told.cache_creation_input_tokens or 0
-    prompt = told.input_tokens + read + written
-    return Usage(prompt, read, told.output_tokens, written_tokens=written)
+    if reported.input_tokens is None:
+        return replace(before or Usage(), completion_tokens=reported.output_tokens)
+    read, written = reported.cache_read_input_tokens or 0, reported.cache_creation_input_tokens or 0
+    prompt = reported.input_tokens + read + written
+    return Usage(prompt, read, reported.output_tokens, written_tokens=written)

@@ -25,7 +25,7 @@ from llmcore.engines.ct2_reply import Ct2Reply, Reader
 from llmcore.serving.slots import Busy, PrioritySlots
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
-from llmcore.text.message_shapes import ANY, Shapes
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.tool_calls import MARKUPS, MarkupName
 
 Result = TypeVar("Result")
@@ -123,16 +123,16 @@ class CTranslate2Llm:
     @property
     def shapes(self) -> Shapes:
         """Message shapes that the model's template refuses; none before the start."""
-        return self._reader.chat.shapes if self._reader else ANY
+        return self._reader.chat.shapes if self._reader else ANY_SHAPE
 
     def load(self) -> EngineLoad:
         """Return replies and prefills in progress and waiting, and the used share of the cache."""
-        most = self._settings.kept_tokens
-        return EngineLoad(self._computing, self._slots.waiting, self.kept_tokens / most if most else None)
+        limit = self._settings.kept_tokens
+        return EngineLoad(self._computing, self._slots.waiting, self.kept_tokens / limit if limit else None)
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
         """Raise the priority of this caller's waiting requests."""
-        self._slots.hurry(caller, priority)
+        self._slots.raise_priority(caller, priority)
 
     async def start(self) -> None:
         """Load the model.
@@ -203,10 +203,10 @@ class CTranslate2Llm:
         self._computing += 1
         # A cancelled wait ends before the thread does; the thread's end counts.
         future = self._pool.submit(work, self._reader)
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._computed, caller))
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._on_computed, caller))
         return asyncio.wrap_future(future)
 
-    def _computed(self, caller: str) -> None:
+    def _on_computed(self, caller: str) -> None:
         self._computing -= 1
         self._slots.release(caller)
 
@@ -232,14 +232,16 @@ def _load(settings: _Settings) -> Reader:
     except Exception as error:  # ctranslate2 and tokenizers raise bare RuntimeError and Exception
         raise LlmError(f"{directory}: cannot load the model: {error}") from error
     # the configuration may lower the model's limit, not raise it
-    longest = min(settings.context_tokens, int(config.get("model_max_length", settings.context_tokens)))
+    context_tokens = min(
+        settings.context_tokens, int(config.get("model_max_length", settings.context_tokens))
+    )
     special = tokens_between_messages(tokenizer.get_added_tokens_decoder(), template)
 
     def encode(text: str) -> list[int]:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    chat = ChatTokens(template, encode, longest, special, template.learn_shapes())
+    chat = ChatTokens(template, encode, context_tokens, special, template.learn_shapes())
     return Reader(model, tokenizer, chat, MARKUPS[settings.markup], tokens.index(end))
 
 

@@ -56,15 +56,20 @@ class PrefixKeepingModel:
             return sum(map(len, self._kept))
 
     def run(
-        self, prompt: list[int], keep: list[int], max_tokens: int, temperature: float, on_token: OnToken
+        self,
+        prompt: list[int],
+        cache_prefix: list[int],
+        max_tokens: int,
+        temperature: float,
+        on_token: OnToken,
     ) -> Outcome:
         """Generate up to `max_tokens` after `prompt`, blocking.
 
-        keep: prefix of the prompt, shorter than it, whose state is cached unless a longer one is already.
-        on_token: also called with the end token.
+        cache_prefix: prefix of the prompt, shorter than it, whose state is cached unless a longer one is
+        already. on_token: also called with the end token.
         """
         # a local reference: another thread may replace the generator meanwhile
-        generator, prefix, known = self._choose(tuple(prompt), tuple(keep))
+        generator, prefix, known = self._select_prefix(tuple(prompt), tuple(cache_prefix))
         written = 0
 
         def callback(step: ctranslate2.GenerationStepResult) -> bool:
@@ -91,7 +96,7 @@ class PrefixKeepingModel:
 
     def log_probability(self, prompt: list[int], token: int) -> float:
         """Return the log probability that `token` follows `prompt`, blocking. Caches nothing."""
-        generator, prefix, _ = self._choose(tuple(prompt), ())
+        generator, prefix, _ = self._select_prefix(tuple(prompt), ())
         options = {"static_prompt": self._texts(prefix), "cache_static_prompt": True} if prefix else {}
         (result,) = generator.generate_batch(
             [self._texts(prompt[len(prefix) :])],
@@ -103,31 +108,31 @@ class PrefixKeepingModel:
             **options,
         )
         logits = np.asarray(result.logits[0][0], np.float64)
-        most = logits.max()
-        return float(logits[token] - most - np.log(np.exp(logits - most).sum()))
+        peak = logits.max()
+        return float(logits[token] - peak - np.log(np.exp(logits - peak).sum()))
 
     def known_beginning(self, prompt: Sequence[int]) -> int:
         """Return how many leading tokens of `prompt` are cached."""
         with self._lock:
-            return len(self._longest(tuple(prompt)))
+            return len(self._longest_cached(tuple(prompt)))
 
-    def _choose(
-        self, prompt: tuple[int, ...], keep: tuple[int, ...]
+    def _select_prefix(
+        self, prompt: tuple[int, ...], cache_prefix: tuple[int, ...]
     ) -> tuple[ctranslate2.Generator, tuple[int, ...], bool]:
         """Return the generator, the prefix to pass as its static prompt, and True if that is cached
         already.
         """
         with self._lock:
-            longest = self._longest(prompt)
-            if len(longest) >= len(keep):
+            longest = self._longest_cached(prompt)
+            if len(longest) >= len(cache_prefix):
                 return self._generator, longest, bool(longest)
-            if len(keep) > self._max_kept_tokens:
+            if len(cache_prefix) > self._max_kept_tokens:
                 return self._generator, (), False
-            if len(keep) + sum(map(len, self._kept)) > self._max_kept_tokens:
+            if len(cache_prefix) + sum(map(len, self._kept)) > self._max_kept_tokens:
                 self._generator, self._kept = self._load(), set()
-            return self._generator, keep, False
+            return self._generator, cache_prefix, False
 
-    def _longest(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
+    def _longest_cached(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
         # shorter than the prompt: the model needs at least one token to run
         matching = (kept for kept in self._kept if len(kept) < len(prompt) and prompt[: len(kept)] == kept)
         return max(matching, key=len, default=())

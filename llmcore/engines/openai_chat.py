@@ -14,10 +14,10 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
 from llmcore.engine import Delta, Message, Request, ServerError, ToolCall, Usage
 from llmcore.engines.growing_calls import GrowingCall, GrowingCalls, merge
-from llmcore.engines.hosted_failures import AttemptFailed, BrokenStream, error_in_stream
+from llmcore.engines.remote_failures import AttemptFailed, BrokenStream, error_in_stream
 from llmcore.text.finish_words import finish_reason
-from llmcore.text.message_shapes import ANY, Shapes
-from llmcore.text.reshaping import as_sent, sent_tools
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
+from llmcore.text.reshaping import adapt_messages, adapt_tools
 from llmcore.text.tool_calls import join_opaque, new_call_id, opaque_of, sendable_name
 
 END_FIELD = "end_log_probability"
@@ -26,30 +26,32 @@ ENGINE_FAILED = "engine_failed"
 """Error type in the stream of our own replicas: the engine failed, and not only this reply."""
 STREAM_ENDED: Final = "the stream ended"
 """Sentinel after the last chunk of a stream that ended properly."""
-_REASONING = ("reasoning_content", "reasoning")
+_REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Message fields with the model's thoughts: DeepSeek's, which most servers use, and the newer one."""
 _REASONING_DETAILS = ("reasoning_details", "thinking_blocks")
 """Fields with the thoughts in a form to be sent back: OpenRouter's, LiteLLM's."""
-_KNOWN = frozenset(
+_STANDARD_FIELDS = frozenset(
     ("role", "content", "refusal", "tool_calls", "function_call", "name", "token_ids", "logprobs")
 )
 """Fields of a message that are not sent back as opaque data."""
 
 
-def request_body(request: Request, shapes: Shapes = ANY, server: str = "") -> dict[str, Any]:
+def request_body(request: Request, shapes: Shapes = ANY_SHAPE, server: str = "") -> dict[str, Any]:
     """Return the fields of a streamed request that depend on the conversation.
 
     shapes: message shapes that the server refuses. server: only this server's opaque fields are sent back.
     """
     body: dict[str, Any] = {
-        "messages": [_message(message, shapes, server) for message in as_sent(request.messages, shapes)],
+        "messages": [
+            _message(message, shapes, server) for message in adapt_messages(request.messages, shapes)
+        ],
         "temperature": request.temperature,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
     if request.stop:
         body["stop"] = list(request.stop)
-    if tools := sent_tools(request.tools, shapes):
+    if tools := adapt_tools(request.tools, shapes):
         body["tools"] = [
             {
                 "type": "function",
@@ -66,9 +68,9 @@ def request_body(request: Request, shapes: Shapes = ANY, server: str = "") -> di
 
 
 def _message(message: Message, shapes: Shapes, server: str) -> dict[str, Any]:
-    of_message = dict(opaque_of(message.opaque, server).get("message", {}))
+    message_fields = dict(opaque_of(message.opaque, server).get("message", {}))
     body: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls and not message.content and not shapes.takes("empty_content"):
+    if message.tool_calls and not message.content and not shapes.accepts("empty_content"):
         body["content"] = None
     if message.images:
         words = [{"type": "text", "text": message.content}] if message.content else []
@@ -77,7 +79,7 @@ def _message(message: Message, shapes: Shapes, server: str) -> dict[str, Any]:
     calls = []
     for call in message.tool_calls:
         opaque = opaque_of(call.opaque, server)
-        of_message |= opaque.get("message", {})
+        message_fields |= opaque.get("message", {})
         function = {"name": sendable_name(call.name), "arguments": call.arguments}
         calls.append(
             {
@@ -91,7 +93,7 @@ def _message(message: Message, shapes: Shapes, server: str) -> dict[str, Any]:
         body["tool_calls"] = calls
     if message.tool_call_id is not None:
         body["tool_call_id"] = message.tool_call_id
-    return {**of_message, **body}
+    return {**message_fields, **body}
 
 
 def _tool_choice(choice: str) -> str | dict[str, Any]:
@@ -137,7 +139,10 @@ class ChunkReader:
         thought = _thought(delta.content) if isinstance(delta.content, list) else ""
         if delta.model_extra:
             thought = thought or _reasoning(delta.model_extra)
-            merge(self._extra, {key: each for key, each in delta.model_extra.items() if key not in _KNOWN})
+            merge(
+                self._extra,
+                {key: each for key, each in delta.model_extra.items() if key not in _STANDARD_FIELDS},
+            )
         self.started = self.started or bool(words or thought or delta.tool_calls)
         for piece in _pieces(delta):
             self._calls.add(piece)
@@ -163,8 +168,8 @@ class ChunkReader:
         """Return a finished call. The first one carries the message's opaque fields, thoughts included:
         models that think between tool calls need them back.
         """
-        of_message = self._extra if first else {}
-        opaque = join_opaque(self._server, call=call.extra, function=call.of_function, message=of_message)
+        message_fields = self._extra if first else {}
+        opaque = join_opaque(self._server, call=call.extra, function=call.of_function, message=message_fields)
         return ToolCall(call.call_id or new_call_id(), call.name, call.arguments, opaque)
 
 
@@ -177,12 +182,12 @@ def stream_error(error: Any) -> AttemptFailed:
 
 
 def _is_reasoning(key: str) -> bool:
-    return key in _REASONING or key in _REASONING_DETAILS
+    return key in _REASONING_FIELDS or key in _REASONING_DETAILS
 
 
 def _reasoning(extra: Mapping[str, Any]) -> str:
     """Return the thoughts of a delta. Some servers send the same text under two names."""
-    for key in _REASONING:
+    for key in _REASONING_FIELDS:
         if isinstance(text := extra.get(key), str) and text:
             return text
     details = extra.get("reasoning_details")

@@ -15,21 +15,21 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
 from llmcore.engine import Request, SetupError, Usage
-from llmcore.engines.hosted_engine import START_S, EventStream, HostedLlm, HostedSettings, trace_headers
-from llmcore.engines.hosted_failures import AttemptFailed, BrokenStream, retry_after_s
 from llmcore.engines.openai_chat import ChunkReader, request_body, stream_error
 from llmcore.engines.openai_servers import (
     Server,
     ServerKind,
+    description_paths,
     kind_of,
-    listed,
-    rendering_of,
+    model_list,
+    rendering_endpoint,
     server_of,
-    told_at,
 )
 from llmcore.engines.openai_stream import Chunks
-from llmcore.text.message_shapes import ANY, Shapes
-from llmcore.text.refusal_texts import is_about_length, is_about_messages, shapes_told
+from llmcore.engines.remote_engine import START_S, EventStream, RemoteLlm, RemoteSettings, trace_headers
+from llmcore.engines.remote_failures import AttemptFailed, BrokenStream, retry_after_s
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
+from llmcore.text.refusal_texts import is_about_length, is_about_messages, refused_shapes
 from llmcore.text.shape_learning import Probe, learning
 
 log = logging.getLogger(__name__)
@@ -45,22 +45,22 @@ _NEEDS_FLAG = "requires --jinja"
 """llama.cpp's error for tools without --jinja: status 500, although the request is at fault."""
 _REFUSALS = frozenset({400, 422, 500})
 """Statuses with which servers refuse message shapes; 500 if a template's exception is not caught."""
-_WAS_ANSWERED = "model produced output"
+_ACCEPTED_ERROR = "model produced output"
 """llama.cpp's error about an answer outside its template's format: it accepted the messages."""
 
 
-class _Unanswered(Exception):
+class _ProbeFailed(Exception):
     """A probe was neither accepted nor refused; the text gives the reason."""
 
 
 @dataclass(eq=False)
-class OpenAISettings(HostedSettings):
+class OpenAISettings(RemoteSettings):
     """Keyword arguments of OpenAILlm, which are keys of its configuration table.
 
     base_url: address up to and including `/v1`. max_tokens_field: newer OpenAI models require
     "max_completion_tokens". extra_body: further fields of the request. prefix_cache: True if the server
     caches prompts and may be sent prefill requests; None decides by the kind of server: vLLM, SGLang, TGI,
-    TensorRT-LLM and llama.cpp do. For the rest see HostedSettings.
+    TensorRT-LLM and llama.cpp do. For the rest see RemoteSettings.
     """
 
     base_url: str = "https://api.openai.com/v1"
@@ -72,13 +72,13 @@ class OpenAISettings(HostedSettings):
 
 
 @dataclass(eq=False)
-class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
+class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
     """A model behind an OpenAI-compatible API. For its keyword arguments see OpenAISettings."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.server = Server()
-        self.shapes = ANY
+        self.shapes = ANY_SHAPE
         """Message shapes that the server is known to refuse."""
         self.asks_shapes = False
         """True if `start` must probe the server for the shapes that it accepts."""
@@ -117,28 +117,28 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
     async def list_models(self) -> object:
         """Request the list of models, and detect the kind of server by it."""
         models = await self.client.models.list()
-        listed = getattr(models, "data", None) or ()  # the package validates no answer
-        names = [(getattr(model, "id", ""), getattr(model, "owned_by", "")) for model in listed]
+        model_list = getattr(models, "data", None) or ()  # the package validates no answer
+        names = [(getattr(model, "id", ""), getattr(model, "owned_by", "")) for model in model_list]
         self._models = tuple(name for name, _ in names if name)
         kind = next((kind_of(model, owner) for model, owner in names), None)
-        self.server = server_of(kind, await self._told(kind))
+        self.server = server_of(kind, await self._describe_server(kind))
         if self.server.kind is not None:
             log.info("%s: the server is %s", self.base_url, self.server.kind)
         for advice in self.server.advice:
             log.warning("%s: %s", self.base_url, advice)
         return models
 
-    async def _told(self, kind: ServerKind | None) -> dict[str, Any]:
+    async def _describe_server(self, kind: ServerKind | None) -> dict[str, Any]:
         """Return the server's description of itself, if it has one."""
-        above = self._root
-        for path in told_at(kind):
+        root = self._root
+        for path in description_paths(kind):
             try:
-                answer = await self.client.get(above + path, cast_to=Response)
-                told = answer.json()
+                answer = await self.client.get(root + path, cast_to=Response)
+                description = answer.json()
             except (openai.APIError, ValueError) as error:
-                log.debug("%s%s: %s", above, path, error)
+                log.debug("%s%s: %s", root, path, error)
             else:
-                return told if isinstance(told, dict) else {}
+                return description if isinstance(description, dict) else {}
         return {}
 
     @property
@@ -173,25 +173,25 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             text = _text_of(refusal)
             if refusal.status_code not in _REFUSALS or not is_about_messages(text):
                 raise
-            shapes = shapes_told(text, self.shapes)
-            if _is_sent_alike(request, shapes, self.shapes):
+            shapes = refused_shapes(text, self.shapes)
+            if _is_same_body(request, shapes, self.shapes):
                 raise
             try:
                 stream = await self._create(request, shapes)
             except openai.APIError:
                 raise refusal from None
-            self._take_shapes(shapes)
+            self._adopt_shapes(shapes)
             return stream
 
     async def _create(self, request: Request, shapes: Shapes) -> Chunks:
         body = request_body(request, shapes, self._origin) | {self.max_tokens_field: request.max_tokens}
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
         more = {**self.server.always, **(self.extra_body or {}), **unfinished}
-        own = {SESSION_HEADER: request.caller} if request.caller else {}
+        headers = {SESSION_HEADER: request.caller} if request.caller else {}
         if request.asks_end:
-            own[ENDS_HEADER] = "1"
+            headers[ENDS_HEADER] = "1"
         stream: AsyncStream[ChatCompletionChunk] = await self.client.chat.completions.create(
-            model=self.model, extra_body=more, extra_headers=trace_headers(request) | own, **body
+            model=self.model, extra_body=more, extra_headers=trace_headers(request) | headers, **body
         )
         return Chunks(stream)
 
@@ -208,32 +208,34 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             async with asyncio.timeout(START_S):
                 while True:
                     probes = rounds.send(answers) if answers is not None else next(rounds)
-                    answers = await asyncio.gather(*map(self._takes, probes))
+                    answers = await asyncio.gather(*map(self._accepts, probes))
         except StopIteration as end:
-            self._conclude(end.value)
+            self._finish_learning(end.value)
         except TimeoutError:
             log.warning("%s: the shapes of messages that it takes are not known: no answer", self.base_url)
-        except _Unanswered as failure:
+        except _ProbeFailed as failure:
             log.warning("%s: the shapes of messages that it takes are not known: %s", self.base_url, failure)
 
-    def _conclude(self, learned: Shapes | None) -> None:
+    def _finish_learning(self, learned: Shapes | None) -> None:
         self._has_learned = learned is not None
         if learned is not None:
-            self._take_shapes(learned)
+            self._adopt_shapes(learned)
         elif self._models and self.model not in self._models:
-            raise SetupError(f"{self.base_url}: it refuses the model {self.model!r}{listed(self._models)}")
+            raise SetupError(
+                f"{self.base_url}: it refuses the model {self.model!r}{model_list(self._models)}"
+            )
         else:  # the warm-up turn fails in the same way, and reports the error
             log.warning("%s: it refuses even a plain question", self.base_url)
 
-    def _take_shapes(self, shapes: Shapes) -> None:
-        known = set(self.shapes.in_words())
+    def _adopt_shapes(self, shapes: Shapes) -> None:
+        known = set(self.shapes.describe())
         self.shapes = shapes
-        for line in shapes.in_words():
+        for line in shapes.describe():
             if line not in known:
                 log.warning("%s: %s", self.base_url, line)
 
-    async def _takes(self, probe: Probe) -> bool:
-        """Return True if the server accepts a probe. Raises SetupError, _Unanswered."""
+    async def _accepts(self, probe: Probe) -> bool:
+        """Return True if the server accepts a probe. Raises SetupError, _ProbeFailed."""
         request = Request(probe.messages, probe.tools, max_tokens=1)
         reader = self.new_reader()
         try:
@@ -242,27 +244,27 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
                     reader.push(each)
         except openai.APIStatusError as error:
             text = _text_of(error)
-            if _WAS_ANSWERED not in text and not is_about_length(text):
+            if _ACCEPTED_ERROR not in text and not is_about_length(text):
                 self._check_refusal(error)
                 return False
         except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
-            raise _Unanswered(f"{type(error).__name__} {error}") from error
+            raise _ProbeFailed(f"{type(error).__name__} {error}") from error
         except (openai.APIError, AttemptFailed, BrokenStream) as error:  # an error inside the stream
-            if _WAS_ANSWERED not in str(error):
+            if _ACCEPTED_ERROR not in str(error):
                 return False
         return await self._renders_whole(request, probe)
 
     def _check_refusal(self, error: openai.APIStatusError) -> None:
-        """Raise SetupError or _Unanswered unless the error is a refusal of messages."""
+        """Raise SetupError or _ProbeFailed unless the error is a refusal of messages."""
         status, text = error.status_code, _text_of(error)
         if status in (401, 403):
             raise SetupError(f"{self.base_url}: {status}: {text}{self.key_advice}")
         if status == 404:
             raise SetupError(
-                f"{self.base_url}: it has no model {self.model!r} ({text}){listed(self._models)}"
+                f"{self.base_url}: it has no model {self.model!r} ({text}){model_list(self._models)}"
             )
         if status not in _REFUSALS:
-            raise _Unanswered(f"{status}: {text}")
+            raise _ProbeFailed(f"{status}: {text}")
 
     async def _renders_whole(self, request: Request, probe: Probe) -> bool:
         """Return True if the server's prompt for a probe has all its words, each under its role.
@@ -274,12 +276,12 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
             return True
         if not probe.is_whole(prompt):
             return False
-        others = [replace(request, messages=messages) for messages in probe.in_disguise]
+        others = [replace(request, messages=messages) for messages in probe.role_swapped]
         return prompt not in [await self._prompt_of(other, probe.shapes) for other in others]
 
     async def _prompt_of(self, request: Request, shapes: Shapes) -> str | None:
         """Return the server's prompt for a request; None if the server does not show it."""
-        rendering = rendering_of(self.server.kind)
+        rendering = rendering_endpoint(self.server.kind)
         if rendering is None:
             return None
         body = request_body(request, shapes)
@@ -319,5 +321,5 @@ def _text_of(error: openai.APIStatusError) -> str:
     return error.body if isinstance(error.body, str) else error.message  # TGI's body is text, not an object
 
 
-def _is_sent_alike(request: Request, one: Shapes, other: Shapes) -> bool:
+def _is_same_body(request: Request, one: Shapes, other: Shapes) -> bool:
     return request_body(request, one) == request_body(request, other)

@@ -98,7 +98,7 @@ class VllmLlm(VllmSettings):
         prompt = await asyncio.to_thread(vllm.chat.prompt, request)
         # keep marks that are special tokens: without them their content would be spoken
         shown = are_special_tokens(vllm.special_tokens)
-        params = _sampling(request, forced, marks_of(request, draft), skip_special_tokens=not shown)
+        params = _generation_params(request, forced, marks_of(request, draft), skip_special_tokens=not shown)
         cached = written = 0
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
@@ -125,11 +125,13 @@ class VllmLlm(VllmSettings):
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
         end = vllm.chat.end_of_user if request.asks_end else None
-        params = _one_token(marks_of(request, draft), end)
+        params = _prefill_params(marks_of(request, draft), end)
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
-                told = _log_probability(output, end)
-                usage = Usage(len(prompt), output.num_cached_tokens or 0, 1, end_log_probability=told)
+                log_probability = _log_probability(output, end)
+                usage = Usage(
+                    len(prompt), output.num_cached_tokens or 0, 1, end_log_probability=log_probability
+                )
         return usage
 
     async def _outputs(
@@ -162,7 +164,7 @@ def _queued_s(output: RequestOutput) -> float | None:
     return float(scheduled_s - queued_s) if scheduled_s and queued_s else None
 
 
-def _sampling(
+def _generation_params(
     request: Request, forced: bool, marks: dict[str, Any], skip_special_tokens: bool
 ) -> SamplingParams:
     from vllm.sampling_params import (  # noqa: PLC0415 - optional, and imported by now
@@ -186,7 +188,7 @@ def _sampling(
     )
 
 
-def _one_token(marks: dict[str, Any], asked: int | None) -> SamplingParams:
+def _prefill_params(marks: dict[str, Any], asked: int | None) -> SamplingParams:
     """Return the parameters of a prefill. asked: token whose probability is wanted, if any."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
 
@@ -206,5 +208,5 @@ def _log_probability(output: RequestOutput, token: int | None) -> float | None:
     None in a step in which a draft proposes for other requests.
     """
     places = output.outputs[0].logprobs
-    told = places[0] if token is not None and places else None
-    return float(told[token].logprob) if told and token in told else None
+    log_probability = places[0] if token is not None and places else None
+    return float(log_probability[token].logprob) if log_probability and token in log_probability else None

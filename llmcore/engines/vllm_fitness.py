@@ -16,7 +16,7 @@ MIN_CAPABILITY = {"fp8": (7, 5), "awq_marlin": (7, 5), "compressed-tensors": (7,
 """The same for weights, from the classes of vLLM's `quantization` package."""
 DRAFTS = ("draft_model", "eagle", "eagle3", "medusa", "mlp_speculator")
 """Methods with a draft model."""
-RUN_ALONG = ("draft_model", "eagle", "eagle3", "mtp")
+ALWAYS_RUN_DRAFTS = ("draft_model", "eagle", "eagle3", "mtp")
 """Methods whose draft vLLM's second model runner runs in every step, even without proposals."""
 SECOND_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
 """vLLM's variable: "0" selects its first model runner, "1" its second."""
@@ -56,7 +56,7 @@ def misfits(settings: VllmSettings, device: Device) -> Iterator[str]:
         yield from _on_cpu(settings)
 
 
-def runs_along(settings: VllmSettings) -> str:
+def draft_cost_warning(settings: VllmSettings) -> str:
     """Return a warning about the draft's cost on vLLM's second model runner; "" if it does not apply.
 
     On GPUs vLLM 0.24 selects that runner for Llama, Mistral, Qwen3 and some mixtures of experts, with the
@@ -65,7 +65,7 @@ def runs_along(settings: VllmSettings) -> str:
     first.
     """
     method = (settings.speculative or {}).get("method")
-    if method not in RUN_ALONG or settings.scheduling_policy != "priority":
+    if method not in ALWAYS_RUN_DRAFTS or settings.scheduling_policy != "priority":
         return ""
     return (
         f"speculative.method {method!r}: on vLLM's second model runner the draft costs time also in "

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from llmcore.engine import EngineLoad, Eviction, Steps
 
-_NAMES = (
+_METRICS = (
     "vllm:num_requests_running",
     "vllm:num_requests_waiting",
     "vllm:kv_cache_usage_perc",
@@ -26,7 +26,7 @@ def read_load(metrics: CollectorRegistry) -> EngineLoad:
     """Return the load by an engine's metrics; missing ones are 0 or None."""
     values: dict[str, float] = {}
     by_position: dict[int, float] = {}
-    for family in metrics.restricted_registry(_NAMES).collect():
+    for family in metrics.restricted_registry(_METRICS).collect():
         for sample in family.samples:
             if "position" in sample.labels:
                 position = int(sample.labels["position"])
@@ -39,13 +39,13 @@ def read_load(metrics: CollectorRegistry) -> EngineLoad:
         return int(values[name]) if name in values else None
 
     return EngineLoad(
-        running=count(_NAMES[0]) or 0,
-        waiting=count(_NAMES[1]) or 0,
-        cache_usage=values.get(_NAMES[2]),
-        preemptions=count(_NAMES[3]),
-        drafts=count(_NAMES[4]),
-        drafted=count(_NAMES[5]),
-        accepted=count(_NAMES[6]),
+        running=count(_METRICS[0]) or 0,
+        waiting=count(_METRICS[1]) or 0,
+        cache_usage=values.get(_METRICS[2]),
+        preemptions=count(_METRICS[3]),
+        drafts=count(_METRICS[4]),
+        drafted=count(_METRICS[5]),
+        accepted=count(_METRICS[6]),
         accepted_at=tuple(int(by_position[position]) for position in sorted(by_position)),
     )
 

@@ -125,7 +125,7 @@ def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:
     if settings.scheduling_policy == "priority" and settings.enable_chunked_prefill:
         tokens = settings.yielding_tokens
         arguments["long_prefill_token_threshold"] = min(tokens, settings.max_model_len or tokens)
-    arguments["additional_config"] = {"llmcore_server": EndsItsReader(SERVER_PID)}
+    arguments["additional_config"] = {"llmcore_server": WatchOnUnpickle(SERVER_PID)}
     if settings.max_step_ms is not None:
         arguments["additional_config"][BATCH_BOUNDS] = batch_bounds(settings, settings.max_step_ms)
     if settings.speculative is not None:
@@ -134,7 +134,7 @@ def engine_arguments(settings: VllmSettings, on_cpu: bool) -> dict[str, Any]:
     return arguments | (settings.engine_args or {})
 
 
-class EndsItsReader(str):
+class WatchOnUnpickle(str):
     """Text in the configuration that ties the engine process to the server: unpickling it starts the watch.
 
     It is among the first things that the engine process does. The worker's extension starts the same watch
@@ -142,12 +142,12 @@ class EndsItsReader(str):
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (str(self),)
+        return _unpickle, (str(self),)
 
 
-def _unpickled(text: str) -> EndsItsReader:
+def _unpickle(text: str) -> WatchOnUnpickle:
     import_module("llmcore.engines.vllm_worker")
-    return EndsItsReader(text)
+    return WatchOnUnpickle(text)
 
 
 def batch_bounds(settings: VllmSettings, max_step_ms: float) -> dict[str, Any]:

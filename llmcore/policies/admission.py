@@ -36,16 +36,16 @@ class AdmissionControl:
         self._max_utilization = max_utilization
         self._max_ttft_s = max_ttft_s
         self._busy = 0.0
-        self._long_busy = self._long_calls = 0.0
+        self._recent_busy = self._recent_calls = 0.0
         self._at_s: float | None = None
 
     def observe(self, now_s: float, requests: int, calls: int) -> None:
         """Record a sample. requests: running and waiting. calls: open now."""
         if self._at_s is not None:
             passed_s = now_s - self._at_s
-            self._busy = _faded(self._busy, requests, passed_s, MEMORY_S)
-            self._long_busy = _faded(self._long_busy, requests, passed_s, CALL_MEMORY_S)
-            self._long_calls = _faded(self._long_calls, calls, passed_s, CALL_MEMORY_S)
+            self._busy = _decayed_mean(self._busy, requests, passed_s, MEMORY_S)
+            self._recent_busy = _decayed_mean(self._recent_busy, requests, passed_s, CALL_MEMORY_S)
+            self._recent_calls = _decayed_mean(self._recent_calls, calls, passed_s, CALL_MEMORY_S)
         self._at_s = now_s
 
     def decide(self, calls: int, predicted_ttft_s: float) -> Refusal | None:
@@ -59,19 +59,19 @@ class AdmissionControl:
                 f"an answer would take {predicted_ttft_s:.2f} s to begin, at most {self._max_ttft_s:.2f} s"
             )
             return Refusal(f"busy: {reason} is promised", max(1.0, math.ceil(predicted_ttft_s)))
-        if (calls + 1) * self._a_call(calls) > MARGIN * self._max_utilization * self._max_running:
+        if (calls + 1) * self._slots_per_call(calls) > MARGIN * self._max_utilization * self._max_running:
             reason = f"{calls} calls keep {self._busy:.1f} of {self._max_running} slots of the LLM busy"
             return Refusal(f"busy: {reason}", MEMORY_S)
         return None
 
-    def _a_call(self, calls: int) -> float:
+    def _slots_per_call(self, calls: int) -> float:
         """Return the slots one call uses: the larger of the current and the recent mean."""
         now = self._busy / calls if calls >= MIN_CALLS else 0.0
-        of_late = self._long_busy / self._long_calls if self._long_calls >= MIN_CALLS else 0.0
-        return max(now, of_late)
+        recent = self._recent_busy / self._recent_calls if self._recent_calls >= MIN_CALLS else 0.0
+        return max(now, recent)
 
 
-def _faded(mean: float, newest: float, passed_s: float, memory_s: float) -> float:
+def _decayed_mean(mean: float, newest: float, passed_s: float, memory_s: float) -> float:
     # weighted by time, not by samples: samples are late while the event loop is busy
-    faded = math.exp(-passed_s / memory_s)
-    return faded * mean + (1 - faded) * newest
+    weight = math.exp(-passed_s / memory_s)
+    return weight * mean + (1 - weight) * newest

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 WINDOW = 100
 """Steps over which the 99th percentile is taken. The window is cleared after each change."""
-ROOM = 0.7
+FAST_SHARE = 0.7
 """Share of the bound below which a full step counts as fast."""
-FULL = 0.9
+FULL_SHARE = 0.9
 """Share of the token limit from which a step counts as full. Smaller steps say nothing about larger ones."""
-STEPS_UP = 4
+FAST_STEPS = 4
 """Consecutive fast full steps before the limit rises."""
-PARTS = 8
+INCREMENTS = 8
 """Increments between the lower and the upper limit."""
 
 
@@ -46,7 +46,7 @@ class BatchLimits:
     def __init__(self, bounds: BatchBounds) -> None:
         self._bounds = bounds
         self._steps: deque[float] = deque(maxlen=WINDOW)
-        self._well = 0
+        self._fast_steps = 0
         self.tokens = bounds.max_tokens
         self.sequences = bounds.max_sequences
 
@@ -58,11 +58,11 @@ class BatchLimits:
         if step_s > self._bounds.p99_s and self._p99_s() > self._bounds.p99_s:
             self._shrink(self._bounds.p99_s / step_s, tokens, sequences)
             return
-        full = tokens >= FULL * self.tokens or (waiting > 0 and sequences >= self.sequences)
+        full = tokens >= FULL_SHARE * self.tokens or (waiting > 0 and sequences >= self.sequences)
         if not full:
             return
-        self._well = self._well + 1 if step_s < ROOM * self._bounds.p99_s else 0
-        if self._well >= STEPS_UP:
+        self._fast_steps = self._fast_steps + 1 if step_s < FAST_SHARE * self._bounds.p99_s else 0
+        if self._fast_steps >= FAST_STEPS:
             self._grow(waiting)
 
     def _p99_s(self) -> float:
@@ -76,15 +76,15 @@ class BatchLimits:
         else:
             self.sequences = max(bounds.min_sequences, int(by * min(sequences, self.sequences)))
         self._steps.clear()
-        self._well = 0
+        self._fast_steps = 0
 
     def _grow(self, waiting: int) -> None:
         """Raise the limit on sequences if requests wait, else that on tokens."""
         bounds = self._bounds
         if waiting and self.sequences < bounds.max_sequences:
-            part = math.ceil((bounds.max_sequences - bounds.min_sequences) / PARTS)
+            part = math.ceil((bounds.max_sequences - bounds.min_sequences) / INCREMENTS)
             self.sequences = min(bounds.max_sequences, self.sequences + part)
         else:
-            part = math.ceil((bounds.max_tokens - bounds.min_tokens) / PARTS)
+            part = math.ceil((bounds.max_tokens - bounds.min_tokens) / INCREMENTS)
             self.tokens = min(bounds.max_tokens, self.tokens + part)
-        self._well = 0
+        self._fast_steps = 0

@@ -26,47 +26,50 @@ class CircuitBreaker:
         self._random = random
         self._failures = 0
         self._trips = 0
-        self._trying = False
-        self._until_s = 0.0
+        self._probing = False
+        self._probe_at_s = 0.0
 
     @property
     def state(self) -> State:
         """ "closed": all requests pass. "open": none. "half_open": one probe is in flight."""
         if self._trips == 0:
             return "closed"
-        return "half_open" if self._trying else "open"
+        return "half_open" if self._probing else "open"
 
     def allows(self, now_s: float) -> bool:
-        """Return True if a request may be sent. Then call `succeeded`, `failed` or `abandoned` once."""
+        """Return True if a request may be sent.
+
+        Its outcome must then be reported, by `record_success`, `record_failure` or `record_cancelled`.
+        """
         if self._trips == 0:
             return True
         # one at a time: a recovering engine must not receive the whole backlog
-        if self._trying or now_s < self._until_s:
+        if self._probing or now_s < self._probe_at_s:
             return False
-        self._trying = True
+        self._probing = True
         return True
 
     def wait_s(self, now_s: float) -> float:
         """Return the seconds until the next probe; 0 if a request may be sent now."""
-        return max(0.0, self._until_s - now_s) if self._trips else 0.0
+        return max(0.0, self._probe_at_s - now_s) if self._trips else 0.0
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Close the circuit after a reply."""
         self._failures = self._trips = 0
-        self._trying = False
+        self._probing = False
 
-    def failed(self, now_s: float) -> None:
+    def record_failure(self, now_s: float) -> None:
         """Count a failure. Open the circuit after too many in a row or a failed probe."""
         self._failures += 1
         # Ignore late failures of requests sent before the circuit opened.
-        if self._trying or (self._trips == 0 and self._failures >= self._max_failures):
+        if self._probing or (self._trips == 0 and self._failures >= self._max_failures):
             self._trips += 1
-            self._trying = False
-            self._until_s = now_s + self._backoff.wait_s(self._trips, self._random, self._backoff.base_s)
+            self._probing = False
+            self._probe_at_s = now_s + self._backoff.wait_s(self._trips, self._random, self._backoff.base_s)
 
-    def abandoned(self) -> None:
+    def record_cancelled(self) -> None:
         """Release the probe after a request was cancelled before a result was known."""
-        self._trying = False
+        self._probing = False
 
 
 @dataclass(frozen=True, slots=True)

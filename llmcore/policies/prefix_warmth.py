@@ -16,12 +16,12 @@ Prefix = TypeVar("Prefix", bound=Hashable)
 
 MARGIN = 0.1
 """Share of the time to live left when a prefix is read again; the request itself takes time."""
-KEPT = 32
+MAX_PREFIXES = 32
 """Prefixes remembered: more than one server has agents."""
 
 
 @dataclass(slots=True)
-class _Warmth:
+class _Usage:
     used_s: float
     read_s: float
     callers: set[str] = field(default_factory=set)
@@ -35,35 +35,41 @@ class PrefixWarmth(Generic[Prefix]):
     """
 
     def __init__(self, ttl_s: float, keep_s: float) -> None:
-        self._every_s = ttl_s * (1 - MARGIN)
+        self._interval_s = ttl_s * (1 - MARGIN)
         self._keep_s = keep_s
-        self._known: OrderedDict[Prefix, _Warmth] = OrderedDict()
+        self._usages: OrderedDict[Prefix, _Usage] = OrderedDict()
 
-    def used(self, prefix: Prefix, caller: str, now_s: float) -> None:
+    def record_use(self, prefix: Prefix, caller: str, now_s: float) -> None:
         """Record that a request of this caller begins with the prefix, which is cached now."""
-        warmth = self._known.pop(prefix, None) or _Warmth(now_s, now_s)
-        warmth.used_s = warmth.read_s = now_s
-        if len(warmth.callers) < 2:
-            warmth.callers.add(caller)
-        self._known[prefix] = warmth
-        if len(self._known) > KEPT:
-            self._known.popitem(last=False)
+        usage = self._usages.pop(prefix, None) or _Usage(now_s, now_s)
+        usage.used_s = usage.read_s = now_s
+        if len(usage.callers) < 2:
+            usage.callers.add(caller)
+        self._usages[prefix] = usage
+        if len(self._usages) > MAX_PREFIXES:
+            self._usages.popitem(last=False)
 
     def due_s(self) -> float | None:
         """Return the time of the next read, or None if no prefix is kept warm."""
-        return min((warmth.read_s + self._every_s for warmth in self._kept().values()), default=None)
+        return min(
+            (usage.read_s + self._interval_s for usage in self._worth_keeping().values()), default=None
+        )
 
-    def take_due(self, now_s: float) -> list[Prefix]:
+    def pop_due(self, now_s: float) -> list[Prefix]:
         """Return the prefixes to read now, and mark them as read."""
-        due = [prefix for prefix, warmth in self._kept().items() if warmth.read_s + self._every_s <= now_s]
+        due = [
+            prefix
+            for prefix, usage in self._worth_keeping().items()
+            if usage.read_s + self._interval_s <= now_s
+        ]
         for prefix in due:
-            self._known[prefix].read_s = now_s
+            self._usages[prefix].read_s = now_s
         return due
 
-    def _kept(self) -> dict[Prefix, _Warmth]:
+    def _worth_keeping(self) -> dict[Prefix, _Usage]:
         """Return the prefixes of two or more callers whose next read is within `keep_s` of their last use."""
         return {
-            prefix: warmth
-            for prefix, warmth in self._known.items()
-            if len(warmth.callers) > 1 and warmth.read_s + self._every_s <= warmth.used_s + self._keep_s
+            prefix: usage
+            for prefix, usage in self._usages.items()
+            if len(usage.callers) > 1 and usage.read_s + self._interval_s <= usage.used_s + self._keep_s
         }

@@ -28,8 +28,8 @@ class Rules:
     learned: LearnedRouter | None = None
 
 
-def route(request: Request, rules: Rules, pressed: bool) -> Route:
-    """Choose the model for a request. pressed: the server is overloaded, so a turn need not be simple."""
+def route(request: Request, rules: Rules, overloaded: bool) -> Route:
+    """Choose the model for a request. overloaded: the server is overloaded, so a turn need not be simple."""
     last = next((message for message in reversed(request.messages) if message.role == "user"), None)
     # when in doubt the large model: a wrong answer costs more than a slow one
     if last is None or len(last.content) > rules.max_characters:
@@ -38,6 +38,6 @@ def route(request: Request, rules: Rules, pressed: bool) -> Route:
         return "large"
     if sum(len(message.content) for message in request.messages) > rules.max_context_characters:
         return "large"
-    simple = pressed or any(pattern.search(last.content) for pattern in rules.patterns)
+    simple = overloaded or any(pattern.search(last.content) for pattern in rules.patterns)
     simple = simple or (rules.learned is not None and rules.learned.is_simple(request.messages))
     return "small" if simple else "large"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
-from llmcore.policies.served_prefixes import Marks, Reading, ServedPrefixes
+from llmcore.policies.served_prefixes import BlockHashes, PrefixSnapshot, ServedPrefixes
 
 BALANCE = 1.25
 """Largest ratio of a replica's sessions to the mean. A smaller one moves more sessions off their hashed
@@ -66,77 +66,82 @@ class SessionAffinity:
         return self._placed[replica]
 
     def choose(
-        self, key: str, usable: Set[str], now_s: float, avoid: Set[str] = frozenset(), prompt: Marks = ()
+        self,
+        key: str,
+        usable: Set[str],
+        now_s: float,
+        avoid: Set[str] = frozenset(),
+        prompt: BlockHashes = (),
     ) -> Choice | None:
         """Choose the replica for a request of session `key` ("" for no session), or None if none is left.
 
         avoid: replicas that already refused or failed this request. prompt: its block hashes.
         """
-        self._forget(now_s)
-        left = usable - avoid
-        if not left:
+        self._remove_idle(now_s)
+        candidates = usable - avoid
+        if not candidates:
             return None
         if not key:
             # no cache anywhere: the least loaded replica
-            return Choice(min(self._in_order(key, left), key=self._open.__getitem__), "placed")
+            return Choice(min(self._ring_order(key, candidates), key=self._open.__getitem__), "placed")
         session = self._sessions.get(key)
         if session is None or session.replica not in usable:
-            return self._place(key, left, now_s, prompt)
+            return self._place(key, candidates, now_s, prompt)
         session.used_s = now_s
         self._sessions.move_to_end(key)
-        if session.replica in left and not self._full(session.replica):
+        if session.replica in candidates and not self._full(session.replica):
             return Choice(session.replica, "kept")
-        others = [replica for replica in self._in_order(key, left) if replica != session.replica]
+        others = [replica for replica in self._ring_order(key, candidates) if replica != session.replica]
         with_room = [replica for replica in others if not self._full(replica)]
         # all are full: waiting at its own replica costs less than a full prefill elsewhere
-        if session.replica in left and not with_room:
+        if session.replica in candidates and not with_room:
             return Choice(session.replica, "kept")
-        return Choice(self._having_most(with_room or others, prompt), "spilled")
+        return Choice(self._longest_cached(with_room or others, prompt), "spilled")
 
-    def opened(self, replica: str, prompt: Marks = ()) -> Reading:
-        """Count a request sent to the replica. Return the prompt's state for `read`."""
+    def open_request(self, replica: str, prompt: BlockHashes = ()) -> PrefixSnapshot:
+        """Count a request sent to the replica. Return the prompt's state for `record_read`."""
         self._open[replica] += 1
-        return self._served[replica].reading(prompt)
+        return self._served[replica].snapshot(prompt)
 
-    def read(self, replica: str, reading: Reading, cached: float) -> None:
+    def record_read(self, replica: str, snapshot: PrefixSnapshot, cached: float) -> None:
         """Record a completed prefill.
 
         cached: share of the prompt that the replica reports as cached, 0 to 1.
         """
-        self._served[replica].read(reading, cached)
+        self._served[replica].record_read(snapshot, cached)
 
-    def closed(self, replica: str) -> None:
+    def close_request(self, replica: str) -> None:
         """Count a request as finished."""
         self._open[replica] -= 1
 
-    def lost(self, replica: str) -> None:
+    def forget_replica(self, replica: str) -> None:
         """Forget the cache of a replica that was lost."""
         self._served[replica] = ServedPrefixes()
 
-    def _place(self, key: str, usable: Set[str], now_s: float, prompt: Marks) -> Choice:
+    def _place(self, key: str, usable: Set[str], now_s: float, prompt: BlockHashes) -> Choice:
         reason: Reason = "moved" if key in self._sessions else "placed"
-        self._end(key)
+        self._remove(key)
         bound = math.ceil(BALANCE * (len(self._sessions) + 1) / len(usable))
         # At least one is under the bound: otherwise they would hold more sessions than exist.
-        replica, *others = self._in_order(key, usable)
+        replica, *others = self._ring_order(key, usable)
         if self._placed[replica] >= bound:
-            replica = self._having_most([name for name in others if self._placed[name] < bound], prompt)
+            replica = self._longest_cached([name for name in others if self._placed[name] < bound], prompt)
         self._sessions[key] = _Session(replica, now_s)
         self._placed[replica] += 1
         return Choice(replica, reason)
 
-    def _having_most(self, replicas: Sequence[str], prompt: Marks) -> str:
+    def _longest_cached(self, replicas: Sequence[str], prompt: BlockHashes) -> str:
         """Return the replica with the longest cached prefix of a prompt; the first of equals."""
-        return max(replicas, key=lambda replica: self._served[replica].matched(prompt))
+        return max(replicas, key=lambda replica: self._served[replica].known_blocks(prompt))
 
-    def _end(self, key: str) -> None:
+    def _remove(self, key: str) -> None:
         if (session := self._sessions.pop(key, None)) is not None:
             self._placed[session.replica] -= 1
 
     def _full(self, replica: str) -> bool:
         return self._open[replica] >= self._max_running
 
-    def _in_order(self, key: str, usable: Set[str]) -> Iterator[str]:
+    def _ring_order(self, key: str, usable: Set[str]) -> Iterator[str]:
         """Yield the usable replicas in ring order from the key's point, which never changes."""
         start, seen = bisect(self._ring, (_point(key), "")), set[str]()
         for step in range(len(self._ring)):
@@ -148,12 +153,12 @@ class SessionAffinity:
                 if len(seen) == self._count:
                     return
 
-    def _forget(self, now_s: float) -> None:
+    def _remove_idle(self, now_s: float) -> None:
         while self._sessions:
             key, session = next(iter(self._sessions.items()))
             if now_s - session.used_s < IDLE_S:
                 return
-            self._end(key)
+            self._remove(key)
 
 
 def _point(text: str) -> int:

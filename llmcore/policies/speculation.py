@@ -24,7 +24,7 @@ ERROR_CHANCE = 0.01
 """Probability that one verdict of the bound is wrong."""
 TRIAL_PROPOSALS = 16
 """Proposals granted to a reply during a trial; a good draft needs about as many to pass."""
-SURELY_BAD = 2
+MAX_FAILED_TRIALS = 2
 """Failed trials in a row after which the paused draft no longer reads prompts."""
 READS_BEFORE_S = 10.0
 """Time before a trial at which the draft reads prompts again: the first reply's prompt may be prefilled now.
@@ -87,7 +87,7 @@ class Speculation:
         self._failed_trials = 0
         self._retry_at_s = 0.0
         self._mean_tokens = math.inf  # until the first reply ends
-        self._before = (0, 0, 0)
+        self._totals = (0, 0, 0)
         self._start_window()
 
     @property
@@ -99,46 +99,46 @@ class Speculation:
         """Decide for a reply of at most `max_tokens`. streams: concurrent replies, this one included."""
         if streams > self._limits.max_streams:
             return Decision(0, "streams")
-        if self._short(max_tokens):
+        if self._is_too_short(max_tokens):
             return Decision(0, "short")
         if self.state == "off" and now_s < self._retry_at_s:
             return Decision(0, self._why_off)
         if self.state == "off":
             self.state = "trial"
-            self._break_even.forget()
+            self._break_even.reset()
             self._start_window()
         if self.state == "trial":
             return Decision(TRIAL_PROPOSALS, "trial")
-        return Decision(0, "comparison") if self._break_even.wants_plain() else Decision(None, "pays")
+        return Decision(0, "comparison") if self._break_even.is_plain_due() else Decision(None, "pays")
 
-    def draft_reads(self, now_s: float) -> bool:
+    def should_draft_read(self, now_s: float) -> bool:
         """Return True if the draft should read prompts that it may propose nothing for, to be ready for its
         next trial.
 
-        False if replies are too short for it or `max_streams` is 0. After `SURELY_BAD` failed trials, True
-        only shortly before the next. Prompts cached before lack the draft's part, which lowers its acceptance
-        in that trial for calls already open.
+        False if replies are too short for it or `max_streams` is 0. After `MAX_FAILED_TRIALS` failed trials,
+        True only shortly before the next. Prompts cached before lack the draft's part, which lowers its
+        acceptance in that trial for calls already open.
         """
-        if self._short(math.inf) or self._limits.max_streams == 0:
+        if self._is_too_short(math.inf) or self._limits.max_streams == 0:
             return False
-        surely_bad = self.state == "off" and self._failed_trials >= SURELY_BAD
+        surely_bad = self.state == "off" and self._failed_trials >= MAX_FAILED_TRIALS
         return not surely_bad or now_s >= self._retry_at_s - READS_BEFORE_S
 
     def observe(self, now_s: float, load: EngineLoad) -> None:
         """Update from the engine's counters of proposals and tokens, which count from its start."""
         totals = (load.drafts or 0, load.drafted or 0, load.accepted or 0)
-        if totals[0] < self._before[0]:
-            self._before = (0, 0, 0)  # the engine was restarted
-        news = [total - before for total, before in zip(totals, self._before, strict=True)]
-        self._before = totals
-        if self.state == "off" or news[1] <= 0:
+        if totals[0] < self._totals[0]:
+            self._totals = (0, 0, 0)  # the engine was restarted
+        new = [total - before for total, before in zip(totals, self._totals, strict=True)]
+        self._totals = totals
+        if self.state == "off" or new[1] <= 0:
             return  # these proposals belong to replies begun before the draft was turned off
-        self._drafts += news[0]
-        self._drafted += news[1]
-        self._accepted += news[2]
+        self._drafts += new[0]
+        self._drafted += new[1]
+        self._accepted += new[2]
         self._judge(now_s, self._accepted / self._drafted)
 
-    def reply_over(self, now_s: float, decision: Decision, times: ReplyTimes) -> None:
+    def on_reply_done(self, now_s: float, decision: Decision, times: ReplyTimes) -> None:
         """Record a completed reply for which `decision` was made."""
         known = math.isfinite(self._mean_tokens)
         self._mean_tokens = (
@@ -149,26 +149,26 @@ class Speculation:
             return
         self._break_even.observe(times.ttft_s, times.token_s, drafted=decision.reason == "pays")
         if self._break_even.pays(self._mean_tokens) is False:
-            self._leave_out(now_s, "cost")
-            self._break_even.forget()
+            self._turn_off(now_s, "cost")
+            self._break_even.reset()
 
     def _judge(self, now_s: float, acceptance: float) -> None:
         self.acceptance = acceptance
         minimum, full = self._limits.min_acceptance, self._drafts >= self._limits.window
         margin = math.sqrt(math.log(1 / ERROR_CHANCE) / (2 * self._drafts)) if self._drafts else math.inf
         if acceptance + margin < minimum or (full and acceptance < minimum):
-            self._leave_out(now_s, "acceptance")
+            self._turn_off(now_s, "acceptance")
         elif full or (self.state == "trial" and acceptance - margin >= minimum):
             self.state = "on"
             self._failed_trials = 0
             self._start_window()
 
-    def _leave_out(self, now_s: float, why: Reason) -> None:
+    def _turn_off(self, now_s: float, why: Reason) -> None:
         self._failed_trials += 1
         self._retry_at_s = now_s + self._limits.retry.wait_s(self._failed_trials, lambda: 1.0)
         self.state, self._why_off = "off", why
 
-    def _short(self, max_tokens: float) -> bool:
+    def _is_too_short(self, max_tokens: float) -> bool:
         return min(max_tokens, self._mean_tokens) < self._limits.min_tokens
 
     def _start_window(self) -> None:

@@ -77,18 +77,18 @@ class MeteredLlm:
         """Generate a reply. Raises LlmError."""
         figures = RequestFigures(request.priority_class)
         self._running += 1
-        asked_s = self._clock()
+        requested_s = self._clock()
         try:
             async with aclosing(self._engine.generate(request)) as deltas:
                 async for delta in deltas:
-                    self._take(figures, delta, self._clock() - asked_s)
+                    self._record(figures, delta, self._clock() - requested_s)
                     yield delta
                     # restarted after each piece: the reader's own time is not the engine's
-                    asked_s = self._clock()
+                    requested_s = self._clock()
             figures.ending = "finished"
         except LlmError as error:
-            well = isinstance(error, RequestError | BusyError)
-            figures.ending = "refused" if well else "failed"
+            healthy = isinstance(error, RequestError | BusyError)
+            figures.ending = "refused" if healthy else "failed"
             raise
         finally:
             self._running -= 1
@@ -102,7 +102,7 @@ class MeteredLlm:
         return usage
 
     @staticmethod
-    def _take(figures: RequestFigures, delta: Delta, waited_s: float) -> None:
+    def _record(figures: RequestFigures, delta: Delta, waited_s: float) -> None:
         figures.usage = delta.usage or figures.usage
         if figures.ttft_s is None:
             figures.ttft_s = waited_s

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from llmcore.engine import Delta, EngineLoad, LimitError, Llm, Request, SupportsHurry, Usage
+from llmcore.engine import Delta, EngineLoad, LimitError, Llm, Request, SupportsPriorityRaise, Usage
 from llmcore.policies.admission import AdmissionControl, Refusal
 from llmcore.policies.priority_queue import PriorityQueue, Ticket
 
@@ -19,8 +19,9 @@ from llmcore.policies.priority_queue import PriorityQueue, Ticket
 class PriorityLlm:
     """A pass-through to `engine` in the order that the queue admits requests.
 
-    max_prompt_characters: longer prompts are refused; None for no limit. waited: called with each request's
-    wait in seconds. engines: those with queues of their own, notified when a request's priority is raised.
+    max_prompt_characters: longer prompts are refused; None for no limit. on_admitted: called with each
+    request's wait in seconds. engines: those with queues of their own, notified when a request's priority is
+    raised.
     """
 
     def __init__(
@@ -30,15 +31,15 @@ class PriorityLlm:
         admission: AdmissionControl,
         clock: Callable[[], float] = time.monotonic,
         max_prompt_characters: int | None = None,
-        waited: Callable[[Ticket, float], None] = lambda ticket, wait_s: None,
-        engines: Sequence[SupportsHurry] = (),
+        on_admitted: Callable[[Ticket, float], None] = lambda ticket, wait_s: None,
+        engines: Sequence[SupportsPriorityRaise] = (),
     ) -> None:
         self._max_prompt_characters = max_prompt_characters
         self._engine = engine
         self._queue = queue
         self._admission = admission
         self._clock = clock
-        self._waited = waited
+        self._on_admitted = on_admitted
         self._engines = engines
         self._admitted: dict[Ticket, asyncio.Event] = {}
 
@@ -68,11 +69,11 @@ class PriorityLlm:
         """Record the engine's load with so many open calls. Call about once a second."""
         self._admission.observe(self._clock(), load.running + load.waiting + self._queue.waiting, calls)
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
         """Turn this caller's preemptive request into a turn's, in this queue and in the engines' own."""
-        for ticket in self._queue.hurry(caller, due_s):
+        for ticket in self._queue.raise_priority(caller, due_s):
             for engine in self._engines:
-                engine.hurry(caller, due_s, self._queue.priority(ticket, self._clock()))
+                engine.raise_priority(caller, due_s, self._queue.priority(ticket, self._clock()))
         self._admit()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
@@ -81,11 +82,11 @@ class PriorityLlm:
         read = False
         ticket, gate_s = await self._wait_in_queue(request)
         try:
-            async with aclosing(self._engine.generate(self._ordered(ticket))) as deltas:
+            async with aclosing(self._engine.generate(self._with_priority(ticket))) as deltas:
                 async for delta in deltas:
                     if not read:
                         read = True
-                        self._read(ticket)
+                        self._on_first_token(ticket)
                     if delta.usage is None:
                         yield delta
                     else:
@@ -99,14 +100,14 @@ class PriorityLlm:
         usage: Usage | None = None
         ticket, _ = await self._wait_in_queue(request)
         try:
-            usage = await self._engine.prefill(self._ordered(ticket))
+            usage = await self._engine.prefill(self._with_priority(ticket))
             if usage is not None:
-                self._read(ticket)
+                self._on_first_token(ticket)
         finally:
             self._remove(ticket, usage)
         return usage
 
-    def _ordered(self, ticket: Ticket) -> Request:
+    def _with_priority(self, ticket: Ticket) -> Request:
         """Return the request with the fields by which the engine keeps the queue's order."""
         return replace(
             ticket.request,
@@ -139,11 +140,11 @@ class PriorityLlm:
             self._remove(ticket, None)
             raise
         waited_s = self._clock() - began_s
-        self._waited(ticket, waited_s)
+        self._on_admitted(ticket, waited_s)
         return ticket, waited_s
 
-    def _read(self, ticket: Ticket) -> None:
-        self._queue.first_token(ticket, self._clock())
+    def _on_first_token(self, ticket: Ticket) -> None:
+        self._queue.on_first_token(ticket, self._clock())
         self._admit()
 
     def _remove(self, ticket: Ticket, usage: Usage | None) -> None:

@@ -23,7 +23,7 @@ from llmcore.engine import (
     Usage,
 )
 from llmcore.policies.circuit_breaker import Backoff
-from llmcore.policies.served_prefixes import Marks, Reading, marks_of
+from llmcore.policies.served_prefixes import BlockHashes, PrefixSnapshot, block_hashes
 from llmcore.policies.session_affinity import Choice, SessionAffinity
 
 PROBES = Backoff(0.25, 5.0)
@@ -39,28 +39,30 @@ class Replica(Llm, ReportsLoad, Protocol):
         """Return once the replica has answered. Raises LlmError."""
 
 
-class _Parted(LlmError):
+class _DivergedReply(LlmError):
     """After failover, the new replica's text differs from the part already sent."""
 
 
-class Resumption:
+class ResumedReply:
     """A filter for a restarted reply: drops the text that was already sent."""
 
-    def __init__(self, said: str) -> None:
-        self._left = said
+    def __init__(self, sent: str) -> None:
+        self._expected = sent
 
-    def take(self, delta: Delta) -> Delta | None:
+    def push(self, delta: Delta) -> Delta | None:
         """Return the new part of `delta`, or None if there is none.
 
         Raises LlmError if the replies diverge.
         """
-        if not self._left:
+        if not self._expected:
             return delta
-        known = delta.text[: len(self._left)]
+        known = delta.text[: len(self._expected)]
         # greedy replies of two machines may diverge: their kernels sum in a different order
-        if not self._left.startswith(known) or (delta.finish_reason is not None and known != self._left):
-            raise _Parted("another replica begins the reply otherwise")
-        self._left = self._left[len(known) :]
+        if not self._expected.startswith(known) or (
+            delta.finish_reason is not None and known != self._expected
+        ):
+            raise _DivergedReply("another replica begins the reply otherwise")
+        self._expected = self._expected[len(known) :]
         rest = replace(delta, text=delta.text[len(known) :])
         return rest if rest.text or rest.tool_calls or rest.finish_reason is not None else None
 
@@ -123,7 +125,7 @@ class ReplicatedLlm:
             raise failures[0]
         for name, outcome in zip(self._replicas, outcomes, strict=True):
             if isinstance(outcome, LlmError):
-                self._lose(name, outcome)
+                self._mark_lost(name, outcome)
 
     async def close(self) -> None:
         """Close all replicas; a second call does nothing."""
@@ -135,66 +137,68 @@ class ReplicatedLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply. Raises LlmError."""
-        said, last, tried, prompt = "", False, set[str](), marks_of(request)
+        sent, called, tried, prompt = "", False, set[str](), block_hashes(request)
         while True:
             name = self._choose(request, prompt, tried)
-            resumption = Resumption(said)
+            resumed = ResumedReply(sent)
             try:
                 async with aclosing(self._generate(name, request, prompt)) as deltas:
                     async for delta in deltas:
-                        if (new := resumption.take(delta)) is not None:
-                            said += new.text
-                            last = last or bool(new.tool_calls)
+                        if (new := resumed.push(delta)) is not None:
+                            sent += new.text
+                            called = called or bool(new.tool_calls)
                             yield new
                 return
-            except (RequestError, _Parted):
+            except (RequestError, _DivergedReply):
                 raise
             except LlmError as error:
                 tried.add(name)
                 # not repeatable: a reply with a tool call, or sampled text of which a part was sent
-                fixed = last or (said and request.temperature > 0)
-                if fixed or len(tried) == self._tries or not self._usable() - tried:
+                unrepeatable = called or (sent and request.temperature > 0)
+                if unrepeatable or len(tried) == self._tries or not self._usable() - tried:
                     raise
                 log.warning("another replica answers: %s", error)
 
     async def prefill(self, request: Request) -> Usage | None:
         """Prefill at the session's replica. Raises LlmError."""
-        prompt = marks_of(request)
+        prompt = block_hashes(request)
         name = self._choose(request, prompt)
-        reading = self._affinity.opened(name, prompt)
+        snapshot = self._affinity.open_request(name, prompt)
         try:
             usage = await self._replicas[name].prefill(request)
-            self._read(name, reading, usage)
+            self._record_read(name, snapshot, usage)
             return usage
         except LlmError as error:
-            self._failed(name, error)
+            self._on_failure(name, error)
             raise
         finally:
-            self._affinity.closed(name)
+            self._affinity.close_request(name)
 
-    async def _generate(self, name: str, request: Request, prompt: Marks) -> AsyncGenerator[Delta, None]:
+    async def _generate(
+        self, name: str, request: Request, prompt: BlockHashes
+    ) -> AsyncGenerator[Delta, None]:
         """Yield the reply of one replica; mark the replica lost if it fails. Raises LlmError."""
-        reading = self._affinity.opened(name, prompt)
+        snapshot = self._affinity.open_request(name, prompt)
         try:
             async with aclosing(self._replicas[name].generate(request)) as deltas:
                 async for delta in deltas:
                     # reset by a reply only, not by a probe: a replica that answers just probes is probed less
                     # and less
                     self._failures[name] = 0
-                    self._read(name, reading, delta.usage)
+                    self._record_read(name, snapshot, delta.usage)
                     yield delta
         except LlmError as error:
-            self._failed(name, error)
+            self._on_failure(name, error)
             raise
         finally:
-            self._affinity.closed(name)
+            self._affinity.close_request(name)
 
-    def _read(self, name: str, reading: Reading, usage: Usage | None) -> None:
+    def _record_read(self, name: str, snapshot: PrefixSnapshot, usage: Usage | None) -> None:
         """Record the cached share of a prompt once the replica reports it; a busy replica reports none."""
         if usage is not None and usage.prompt_tokens:
-            self._affinity.read(name, reading, usage.cached_tokens / usage.prompt_tokens)
+            self._affinity.record_read(name, snapshot, usage.cached_tokens / usage.prompt_tokens)
 
-    def _choose(self, request: Request, prompt: Marks, tried: Set[str] = frozenset()) -> str:
+    def _choose(self, request: Request, prompt: BlockHashes, tried: Set[str] = frozenset()) -> str:
         choice = self._affinity.choose(request.caller, self._usable(), self._clock(), tried, prompt)
         if choice is None:
             raise LlmError(f"no replica answers: {', '.join(self._probes)}")
@@ -204,13 +208,13 @@ class ReplicatedLlm:
     def _usable(self) -> Set[str]:
         return self._replicas.keys() - self._probes.keys()
 
-    def _failed(self, name: str, error: LlmError) -> None:
+    def _on_failure(self, name: str, error: LlmError) -> None:
         if not isinstance(error, RequestError | BusyError) and name not in self._probes:
-            self._lose(name, error)
+            self._mark_lost(name, error)
 
-    def _lose(self, name: str, error: LlmError) -> None:
+    def _mark_lost(self, name: str, error: LlmError) -> None:
         log.error("a replica is lost: %s", error)
-        self._affinity.lost(name)
+        self._affinity.forget_replica(name)
         self._failures[name] += 1
         self._probes[name] = asyncio.create_task(self._probe(name), name=f"probe {name}")
 

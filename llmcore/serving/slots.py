@@ -22,7 +22,7 @@ class PrioritySlots:
     def __init__(self, slots: int, max_waiting: int) -> None:
         self._free = slots
         self._share = max(1, slots // 2)
-        self._held: Counter[str] = Counter()
+        self._slots_of: Counter[str] = Counter()
         self._max_waiting = max_waiting
         self._arrivals = count()
         self._queue: list[tuple[int, int, asyncio.Future[None], str]] = []
@@ -44,7 +44,7 @@ class PrioritySlots:
         """
         if self._free and self._has_room(caller):
             self._free -= 1
-            self._hold(caller)
+            self._count_slot(caller)
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._queue, (priority, next(self._arrivals), future, caller))
@@ -61,7 +61,7 @@ class PrioritySlots:
                 self.release(caller)  # admitted and cancelled in the same loop iteration
             raise
 
-    def hurry(self, caller: str, priority: int) -> None:
+    def raise_priority(self, caller: str, priority: int) -> None:
         """Raise the priority of this caller's waiting jobs to `priority`, unless it is higher already."""
         self._queue = [
             (min(entry[0], priority), *entry[1:]) if entry[3] == caller else entry for entry in self._queue
@@ -71,21 +71,21 @@ class PrioritySlots:
     def release(self, caller: str = "") -> None:
         """Return a caller's slot and admit the first waiting job that may have it."""
         if caller:
-            self._held[caller] -= 1
-            if not self._held[caller]:
-                del self._held[caller]
+            self._slots_of[caller] -= 1
+            if not self._slots_of[caller]:
+                del self._slots_of[caller]
         self._free += 1
         waiting = sorted(entry for entry in self._queue if not entry[2].done())
         for entry in waiting:
             if self._free and self._has_room(entry[3]):
                 self._free -= 1
-                self._hold(entry[3])
+                self._count_slot(entry[3])
                 entry[2].set_result(None)
         self._queue = [entry for entry in waiting if not entry[2].done()]
 
     def _has_room(self, caller: str) -> bool:
-        return not caller or self._held[caller] < self._share
+        return not caller or self._slots_of[caller] < self._share
 
-    def _hold(self, caller: str) -> None:
+    def _count_slot(self, caller: str) -> None:
         if caller:
-            self._held[caller] += 1
+            self._slots_of[caller] += 1

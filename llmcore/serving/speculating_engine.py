@@ -52,7 +52,7 @@ class SpeculatingLlm:
         load = self._engine.load()
         before = self._policy.state
         self._policy.observe(self._clock(), load)
-        self._report(before)
+        self._log_change(before)
         return load
 
     async def start(self) -> None:
@@ -71,32 +71,32 @@ class SpeculatingLlm:
             self.load()
             before = self._policy.state
             decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)
-            self._report(before)
+            self._log_change(before)
             self._observe(decision.reason)
-            reads = self._policy.draft_reads(self._clock())
+            reads = self._policy.should_draft_read(self._clock())
             draft = DraftUse(decision.proposals, reads, decision.begins_at)
-            asked_s, first_s = self._clock(), None
+            requested_s, first_s = self._clock(), None
             async with aclosing(self._engine.generate(request, draft)) as deltas:
                 async for delta in deltas:
                     first_s = self._clock() if first_s is None else first_s
                     if delta.usage is not None:
-                        self._reply_over(decision, asked_s, first_s, delta.usage.completion_tokens)
+                        self._record_reply(decision, requested_s, first_s, delta.usage.completion_tokens)
                     yield delta
         finally:
             self._streams -= 1
 
     async def prefill(self, request: Request) -> Usage | None:
         """Prefill at the engine, without proposals. Raises LlmError."""
-        draft = DraftUse(0, self._policy.draft_reads(self._clock()))
+        draft = DraftUse(0, self._policy.should_draft_read(self._clock()))
         return await self._engine.prefill(request, draft)
 
-    def _reply_over(self, decision: Decision, asked_s: float, first_s: float, tokens: int) -> None:
+    def _record_reply(self, decision: Decision, requested_s: float, first_s: float, tokens: int) -> None:
         before, now_s = self._policy.state, self._clock()
         token_s = (now_s - first_s) / (tokens - 1) if tokens > 1 else 0.0
-        self._policy.reply_over(now_s, decision, ReplyTimes(tokens, first_s - asked_s, token_s))
-        self._report(before)
+        self._policy.on_reply_done(now_s, decision, ReplyTimes(tokens, first_s - requested_s, token_s))
+        self._log_change(before)
 
-    def _report(self, before: State) -> None:
+    def _log_change(self, before: State) -> None:
         state = self._policy.state
         if state == before:
             return

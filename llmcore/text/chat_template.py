@@ -23,14 +23,14 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from llmcore.engine import LlmError, Message, RequestError, Tool, ToolCall
 from llmcore.text.control_marks import leaves_thought_open
-from llmcore.text.message_shapes import ANY, Shapes
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.shape_learning import learn_from_template
 from llmcore.text.trained_for import TrainedFor
 
 log = logging.getLogger(__name__)
 
 # Marks the end of an unfinished message. Private-use characters, which no template changes.
-_CUT = "\ue0f0\ue0f1\ue0f2"
+_END_MARK = "\ue0f0\ue0f1\ue0f2"
 
 _SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token")
 
@@ -107,7 +107,7 @@ class ChatTemplate:
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
         generation_prompt: bool = True,
-        shapes: Shapes = ANY,
+        shapes: Shapes = ANY_SHAPE,
     ) -> str:
         """Return the text of a conversation. Raises LlmError.
 
@@ -134,15 +134,15 @@ class ChatTemplate:
 
     def closing_of_user(self) -> str:
         """Return the text after a user message's content if it is the last message. Raises LlmError."""
-        return self._around_words([Message("user", "")])[1]
+        return self._split_at_end([Message("user", "")])[1]
 
     def render_unfinished(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY_SHAPE
     ) -> str:
         """Return the prompt up to the last word of the last message, without its closing token. Raises
         LlmError.
         """
-        return self._around_words(messages, tools, shapes)[0]
+        return self._split_at_end(messages, tools, shapes)[0]
 
     def learn_shapes(self) -> Shapes:
         """Return the message shapes that this template refuses or leaves out."""
@@ -151,19 +151,19 @@ class ChatTemplate:
         )
         if learned is None:
             log.warning("the chat template does not render a plain question and its answer whole")
-            return ANY
-        for line in learned.in_words():
+            return ANY_SHAPE
+        for line in learned.describe():
             log.info("the chat template: %s", line)
         return learned
 
-    def _around_words(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY
+    def _split_at_end(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY_SHAPE
     ) -> tuple[str, str]:
         """Return the text up to the last word of the last message, and the text after it."""
         *before, last = messages
-        growing = Message(last.role, last.content + _CUT, last.tool_calls, last.tool_call_id)
-        whole = self.render([*before, growing], tools, generation_prompt=False, shapes=shapes)
-        text, found, closing = whole.rpartition(_CUT)
+        marked = Message(last.role, last.content + _END_MARK, last.tool_calls, last.tool_call_id)
+        whole = self.render([*before, marked], tools, generation_prompt=False, shapes=shapes)
+        text, found, closing = whole.rpartition(_END_MARK)
         if not found:
             raise RequestError(f"the chat template does not render the last message, of role {last.role!r}")
         return text, closing
@@ -176,7 +176,7 @@ def _token_text(token: str | Mapping[str, Any]) -> str:
 
 def _as_chat(messages: Sequence[Message], shapes: Shapes) -> list[dict[str, Any]]:
     """Convert messages to the form of templates: OpenAI's, but with the arguments as an object."""
-    null_for_empty, as_objects = not shapes.takes("empty_content"), shapes.takes("object_arguments")
+    null_for_empty, as_objects = not shapes.accepts("empty_content"), shapes.accepts("object_arguments")
     names: dict[str, str] = {}
     chat: list[dict[str, Any]] = []
     for message in messages:

@@ -15,11 +15,17 @@ from itertools import zip_longest
 
 Encode = Callable[[str], list[int]]
 
-KEPT = 2048
+MAX_PIECES = 2048
 """Cached pieces; the least recently used is dropped beyond that."""
 MAX_CHARACTERS = 16_384
-"""Longest cached piece in characters: `KEPT` of them take at most about 64 MB."""
-_AROUND = (("Hello there", " and more."), ("a\n", "\nb"), ("", "user\nHi"), ("1 ", "  2"), ("don't", "é日x"))
+"""Longest cached piece in characters: `MAX_PIECES` of them take at most about 64 MB."""
+_CONTEXTS = (
+    ("Hello there", " and more."),
+    ("a\n", "\nb"),
+    ("", "user\nHi"),
+    ("1 ", "  2"),
+    ("don't", "é日x"),
+)
 """Test texts before and after a special token."""
 
 
@@ -31,12 +37,12 @@ class PiecewiseEncoder:
 
     def __init__(self, encode: Encode, special_tokens: Iterable[str]) -> None:
         self._encode = encode
-        parting = [token for token in special_tokens if token and _parts(encode, token)]
+        separators = [token for token in special_tokens if token and _splits_text(encode, token)]
         # longest first, as one token may begin another
-        names = "|".join(re.escape(token) for token in sorted(parting, key=len, reverse=True))
-        self._parting = re.compile(f"({names})") if parting else None
+        names = "|".join(re.escape(token) for token in sorted(separators, key=len, reverse=True))
+        self._separators = re.compile(f"({names})") if separators else None
 
-        @lru_cache(KEPT)
+        @lru_cache(MAX_PIECES)
         def encode_piece(piece: str) -> array[int]:
             return array("L", encode(piece))
 
@@ -44,18 +50,18 @@ class PiecewiseEncoder:
 
     def __call__(self, text: str) -> list[int]:
         """Return the tokens of a text. Thread-safe if `encode` is."""
-        if self._parting is None:
+        if self._separators is None:
             return self._encode(text)
         tokens: list[int] = []
-        between = self._parting.split(text)  # text, a special token, text, ...
+        between = self._separators.split(text)  # text, a special token, text, ...
         for piece in map("".join, zip_longest(between[::2], between[1::2], fillvalue="")):
             tokens += self._encode_piece(piece) if len(piece) <= MAX_CHARACTERS else self._encode(piece)
         return tokens
 
 
-def _parts(encode: Encode, token: str) -> bool:
+def _splits_text(encode: Encode, token: str) -> bool:
     """Return True if `encode` treats the text before and after this token independently."""
     return all(
-        encode(before + token + behind) == encode(before + token) + encode(behind)
-        for before, behind in _AROUND
+        encode(before + token + after) == encode(before + token) + encode(after)
+        for before, after in _CONTEXTS
     )

@@ -71,7 +71,7 @@ def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class PrefixChange:
     """First difference of a prompt from the previous one, in the part that a prefix cache should hold.
 
     part: "instructions" and "tools" may change on purpose, while a history should only grow. place: "tools",
@@ -96,14 +96,14 @@ class PromptLayout:
         self._messages: tuple[Message, ...] = ()
         self._tools: tuple[Tool, ...] = ()
 
-    def check(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> Parting | None:
+    def check(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> PrefixChange | None:
         """Return the first difference within the stable part of the previous prompt, or None."""
         before, tools_before = self._messages, self._tools
         self._messages, self._tools = messages, tools
         if not before:
             return None
         if tools != tools_before:
-            return Parting("tools", "tools", *_difference(repr(tools_before), repr(tools)))
+            return PrefixChange("tools", "tools", *_difference(repr(tools_before), repr(tools)))
         static, turns = split_turns(before)
         stable = len(static) + sum(map(len, turns[:-1]))
         for index in range(stable):
@@ -113,7 +113,7 @@ class PromptLayout:
                     "instructions" if index < len(static) else "history"
                 )
                 place = f"{index} ({before[index].role})"
-                return Parting(part, place, *_difference(before[index].content, now.content))
+                return PrefixChange(part, place, *_difference(before[index].content, now.content))
         return None
 
 

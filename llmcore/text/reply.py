@@ -40,7 +40,7 @@ class ReplyParser:
 
     def push(self, text: str) -> list[Delta]:
         """Return the deltas that this text completes. Raises ReplyError."""
-        if self.text.passes(text):
+        if self.text.try_pass(text):
             return [Delta(text)]
         return self._deltas(lambda: self.text.push(text))
 
@@ -50,7 +50,7 @@ class ReplyParser:
         Raises ReplyError.
         """
         apart = delta.thought or delta.tool_calls or delta.finish_reason is not None
-        if not apart and self.text.passes(delta.text):
+        if not apart and self.text.try_pass(delta.text):
             return [delta]
         if delta.finish_reason is not None:
             held = self._deltas(lambda: self.text.finish(delta.finish_reason == "length"))

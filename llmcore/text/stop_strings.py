@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 
-def held_back(text: str, marks: Iterable[str]) -> int:
+def partial_mark_length(text: str, marks: Iterable[str]) -> int:
     """Return the number of trailing characters of `text` that begin, but do not complete, one of `marks`."""
     longest = max((len(mark) for mark in marks), default=0) - 1
     for length in range(min(longest, len(text)), 0, -1):
@@ -34,9 +34,9 @@ class StopStrings:
         if found:
             self.stopped, self._held = True, ""
             return text[: min(found)]
-        certain = len(text) - held_back(text, self._stops)
-        self._held = text[certain:]
-        return text[:certain]
+        settled = len(text) - partial_mark_length(text, self._stops)
+        self._held = text[settled:]
+        return text[:settled]
 
     def finish(self) -> str:
         """Return the text still held back, at the end of the reply."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from llmcore.engine import Request
-from llmcore.text.whole_characters import joined
+from llmcore.text.whole_characters import join_surrogates
 
 MarkupName = Literal["hermes", "llama3_json", "mistral"]
 
@@ -64,7 +64,11 @@ def join_opaque(server: str, **parts: Any) -> str:
     (`reasoning_content`), Claude its thinking blocks. Another server would refuse such fields.
     """
     given = {name: part for name, part in parts.items() if part}
-    return joined(json.dumps({_SERVER: server, **given}, ensure_ascii=False, default=str)) if given else ""
+    return (
+        join_surrogates(json.dumps({_SERVER: server, **given}, ensure_ascii=False, default=str))
+        if given
+        else ""
+    )
 
 
 def opaque_of(text: str, server: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class TrainedFor:
         self.parallel_tool_calls = parallel_tool_calls
         self._instructions = instructions_sha256
         self._tools = frozenset(tools)
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> TrainedFor | None:
@@ -57,8 +57,8 @@ class TrainedFor:
     def warn(self, request: Request) -> None:
         """Log each part of a request that the model does not follow, once."""
         for misfit in self.misfits(request):
-            if misfit not in self._told and len(self._told) < _REMEMBERED:
-                self._told.add(misfit)
+            if misfit not in self._logged and len(self._logged) < _REMEMBERED:
+                self._logged.add(misfit)
                 log.warning("this model was trained for one prompt, and does not follow %s", misfit)
 
 

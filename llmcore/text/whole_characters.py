@@ -21,7 +21,7 @@ class WholeCharacters:
     def push(self, delta: Delta) -> Delta:
         """Return the delta without a trailing first half, which is held for the next one."""
         calls = tuple(
-            replace(call, name=joined(call.name), arguments=joined(call.arguments))
+            replace(call, name=join_surrogates(call.name), arguments=join_surrogates(call.arguments))
             for call in delta.tool_calls
         )
         text = self._half + delta.text
@@ -29,10 +29,10 @@ class WholeCharacters:
         if text and not delta.text and delta.finish_reason is None:  # no text: keep holding the half
             return replace(delta, tool_calls=calls)
         self._half = text[-1] if ends else ""
-        return replace(delta, text=joined(text[:-1] if ends else text), tool_calls=calls)
+        return replace(delta, text=join_surrogates(text[:-1] if ends else text), tool_calls=calls)
 
 
-def joined(text: str) -> str:
+def join_surrogates(text: str) -> str:
     """Return the text with surrogate pairs joined, and U+FFFD for each lone half."""
     try:
         text.encode()

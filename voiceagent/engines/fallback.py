@@ -21,7 +21,7 @@ from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 from audio.resample import Resampler
 from audio.synthesizers import Speech, Synthesizer, SynthesizerError, WordTiming
 from llmcore.policies.circuit_breaker import CircuitBreaker
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 log = structlog.get_logger()
 
@@ -86,7 +86,7 @@ class _WithFallback(Generic[_Engine]):
     def _succeeded(self) -> None:
         if self._breaker.state != "closed":
             log.warning("speech_engine_back", stage=self._stage)
-        self._breaker.succeeded()
+        self._breaker.record_success()
 
     def _allowed(self) -> bool:
         """Return True if the circuit breaker lets this request through to the primary."""
@@ -100,7 +100,7 @@ class _WithFallback(Generic[_Engine]):
         reason = late if timed_out else str(error)
         self._count("timeout" if timed_out else "error")
         before, now_s = self._breaker.state, self._clock()
-        self._breaker.failed(now_s)
+        self._breaker.record_failure(now_s)
         log.warning("speech_fallback", stage=self._stage, reason=reason)
         if self._breaker.state == "open" and before != "open":
             log.error("speech_engine_left_alone", stage=self._stage, wait_s=self._breaker.wait_s(now_s))
@@ -130,7 +130,7 @@ class FallbackRecognizer(_WithFallback[Recognizer]):
                     self._failed(error, f"no words within {self._timeout_s:.3g} s")
                 finally:
                     if not known:
-                        self._breaker.abandoned()
+                        self._breaker.record_cancelled()
             utterance.limit_s = None
             async with aclosing(utterance.heard_by(self.fallback)) as hypotheses:
                 async for hypothesis in hypotheses:
@@ -149,18 +149,18 @@ class _KeptUtterance:
         self._kept: list[Samples | Flush] = []
         self._flushes = 0  # unanswered
         self._ended = False
-        self._patience: Patience | None = None
+        self._timeout: PauseTolerantTimeout | None = None
 
     async def heard_by(self, recognizer: Recognizer) -> AsyncGenerator[Hypothesis, None]:
         """Yield an engine's hypotheses of the whole utterance. Raises RecognizerError, TimeoutError."""
         async with aclosing(recognizer.recognize(self._sound())) as hypotheses:
             while True:
                 try:
-                    async with Patience() as self._patience:
+                    async with PauseTolerantTimeout() as self._timeout:
                         self._be_impatient()
                         hypothesis = await anext(hypotheses, None)
                 finally:
-                    self._patience = None
+                    self._timeout = None
                 if hypothesis is None:
                     return
                 if hypothesis.settled:
@@ -189,8 +189,8 @@ class _KeptUtterance:
                 return
 
     def _be_impatient(self) -> None:
-        if self._patience is not None and self.limit_s is not None and self._flushes > 0:
-            self._patience.limit(self.limit_s)
+        if self._timeout is not None and self.limit_s is not None and self._flushes > 0:
+            self._timeout.set_limit(self.limit_s)
 
 
 class FallbackSynthesizer(_WithFallback[Synthesizer]):
@@ -213,7 +213,7 @@ class FallbackSynthesizer(_WithFallback[Synthesizer]):
             known = begun = False
             try:
                 async with aclosing(self.primary.speak(text)) as speeches:
-                    async with Patience(self._timeout_s):
+                    async with PauseTolerantTimeout(self._timeout_s):
                         speech = await anext(speeches, None)
                     known = begun = True
                     self._succeeded()
@@ -228,7 +228,7 @@ class FallbackSynthesizer(_WithFallback[Synthesizer]):
                     raise
             finally:
                 if not known:
-                    self._breaker.abandoned()
+                    self._breaker.record_cancelled()
         async with aclosing(self._in_the_other_voice(text)) as speeches:
             async for speech in speeches:
                 yield speech

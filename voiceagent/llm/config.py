@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
 
-from llmcore.cache.cached_engine import AuditPlan
+from llmcore.cache.cached_engine import AuditSettings
 from llmcore.cache.policy.semantic_cache import CacheableClass
 from llmcore.cache.policy.semantic_cache import Rules as CacheRules
 from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
@@ -206,9 +206,9 @@ class SemanticCacheConfig(Section):
         )
         return CacheRules(classes, self.threshold, model)
 
-    def to_audits(self) -> AuditPlan:
+    def to_audits(self) -> AuditSettings:
         """Convert to the audit plan."""
-        return AuditPlan(self.audit, self.floor, self.min_hits, self.off_s)
+        return AuditSettings(self.audit, self.floor, self.min_hits, self.off_s)
 
 
 class RoutingConfig(Section):

@@ -91,7 +91,7 @@ class LlmMonitor:
 
     def refused_shapes(self) -> dict[str, list[str]]:
         """Return, by engine, a line for each message shape that it refuses, with the replacement."""
-        found = {name: engine.shapes.in_words() for name, engine in self._shaped.items()}
+        found = {name: engine.shapes.describe() for name, engine in self._shaped.items()}
         return {name: lines for name, lines in found.items() if lines}
 
     def monitor_replicas(self, name: str, llm: ReplicatedLlm) -> None:
@@ -254,10 +254,10 @@ class PromptMonitor:
         if start.replacements != self._replacements:  # an intended replacement
             self._layout, self._replacements = PromptLayout(), start.replacements
         edited, self._edits = start.edits != self._edits, start.edits
-        if parting := self._layout.check(start.request.messages, start.request.tools):
-            meant = edited and parting.part == "history"
-            self._metrics.prompt_parted("edited" if meant else parting.part)
-            if parting.part == "history" and not meant:
-                words = {"before": Personal(parting.before), "now": Personal(parting.now)}
-                place, character = parting.place, parting.character
+        if change := self._layout.check(start.request.messages, start.request.tools):
+            meant = edited and change.part == "history"
+            self._metrics.prompt_parted("edited" if meant else change.part)
+            if change.part == "history" and not meant:
+                words = {"before": Personal(change.before), "now": Personal(change.now)}
+                place, character = change.place, change.character
                 self._log.warning("prompt_parted", place=place, character=character, **words)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
-from llmcore.engine import Llm, Request, SupportsHurry, SupportsSpeculation
+from llmcore.engine import Llm, Request, SupportsPriorityRaise, SupportsSpeculation
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.load_shedding import SheddingLevel
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
@@ -31,7 +31,7 @@ def build_llm(
     max_prompt_characters: a longer prompt is refused.
     """
 
-    queues: list[SupportsHurry] = []
+    queues: list[SupportsPriorityRaise] = []
 
     def build(name: str, table: LlmEngineConfig) -> Llm:
         if table.replicas:
@@ -43,7 +43,7 @@ def build_llm(
             return monitor.metered(name, table, replicated)
         engine = cast("Llm", build_engine("llm", table, source, name))
         monitor.monitor_shapes(name, engine)
-        if isinstance(engine, SupportsHurry):
+        if isinstance(engine, SupportsPriorityRaise):
             queues.append(engine)
         if isinstance(engine, SupportsSpeculation) and engine.has_draft:
             engine = monitor.speculating(name, table, engine, tables.speculation.to_limits())
@@ -54,7 +54,7 @@ def build_llm(
         rules, shedder = tables.routing.to_rules(source), monitor.shedder
 
         def choose(request: Request) -> Route:
-            return route(request, rules, pressed=shedder.level >= SheddingLevel.SMALL_MODEL)
+            return route(request, rules, overloaded=shedder.level >= SheddingLevel.SMALL_MODEL)
 
         llm = RoutedLlm(llm, build("small_llm", tables.small_llm), choose)
     fallback = build("fallback", tables.fallback) if tables.fallback is not None else None
@@ -86,7 +86,7 @@ def _gate(
     llm: Llm,
     monitor: LlmMonitor,
     max_prompt_characters: int,
-    queues: Sequence[SupportsHurry],
+    queues: Sequence[SupportsPriorityRaise],
 ) -> PriorityLlm:
     """Wrap `llm` with the priority queue. queues: engines with queues of their own."""
     return PriorityLlm(
@@ -94,6 +94,6 @@ def _gate(
         PriorityQueue(QueueLimits(settings.max_running, settings.long_tokens, settings.max_long)),
         AdmissionControl(settings.max_running, settings.max_utilization, settings.max_ttft_ms / 1000),
         max_prompt_characters=max_prompt_characters,
-        waited=lambda ticket, wait_s: monitor.metrics.request_waited(ticket.request, wait_s),
+        on_admitted=lambda ticket, wait_s: monitor.metrics.request_waited(ticket.request, wait_s),
         engines=queues,
     )

@@ -24,7 +24,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
 from voiceagent.mcp.http import FORGOTTEN, UNREACHABLE, http_client
@@ -77,7 +77,7 @@ class Connection:
         try:
             if self._target.command:
                 await _first_of(listing, self._asked)
-            async with Patience(self._config.connect_s):
+            async with PauseTolerantTimeout(self._config.connect_s):
                 return await listing
         except TimeoutError:
             if self._target.command:
@@ -196,7 +196,7 @@ class Connection:
         """
         try:
             async with AsyncExitStack() as stack:
-                async with Patience(self._config.connect_s):
+                async with PauseTolerantTimeout(self._config.connect_s):
                     opened = _opened(self._target, self._config, self._note)
                     client = await stack.enter_async_context(opened)
                 ready.set_result(client)

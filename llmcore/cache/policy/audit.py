@@ -41,7 +41,7 @@ class AuditWindow:
         self._floor = floor
         self._agreed: deque[bool] = deque(maxlen=WINDOW)
 
-    def take(self, agreed: bool) -> bool:
+    def add(self, agreed: bool) -> bool:
         """Record an audit. Return True, and clear the window, if the cache must be turned off."""
         self._agreed.append(agreed)
         if len(self._agreed) < MIN_AUDITS or sum(self._agreed) >= self._floor * len(self._agreed):
@@ -57,7 +57,7 @@ class HitWindow:
         self._min_hits = min_hits
         self._hits: deque[bool] = deque(maxlen=LOOK_UPS)
 
-    def take(self, hit: bool) -> bool:
+    def add(self, hit: bool) -> bool:
         """Record a lookup. Return True, and clear the window, if the cache costs more than it saves."""
         self._hits.append(hit)
         if len(self._hits) < LOOK_UPS or sum(self._hits) >= self._min_hits * LOOK_UPS:
@@ -73,7 +73,7 @@ class Switch:
         self._reason = ""
         self._until_s = 0.0
 
-    def off(self, reason: str, until_s: float) -> None:
+    def turn_off(self, reason: str, until_s: float) -> None:
         """Turn the cache off until then, unless it is off for longer already."""
         if until_s > self._until_s:
             self._reason, self._until_s = reason, until_s

@@ -80,14 +80,14 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NearEntry:
     """An entry, and the cosine of its question to the one asked."""
 
     cosine: float
     entry: Entry
 
 
-def to_question(request: Request, rules: Rules) -> Question | Skipped:
+def cacheable_question(request: Request, rules: Rules) -> Question | Skipped:
     """Return the question of `request` if the cache may answer it, else the reason why not."""
     if request.tools and request.tool_choice != "none":
         return "tools"
@@ -95,7 +95,7 @@ def to_question(request: Request, rules: Rules) -> Question | Skipped:
         return "no_question"
     if any(message.images for message in request.messages):
         return "personal"
-    before, turn = _before_the_turns(request.messages), request.messages[-1].content
+    before, turn = _before_first_turn(request.messages), request.messages[-1].content
     first = len(before) + 1 == len(request.messages)
     if len(turn) > MAX_QUESTION_CHARACTERS:
         return "long"
@@ -108,7 +108,7 @@ def to_question(request: Request, rules: Rules) -> Question | Skipped:
         return "no_class"
     if not first and (not found.self_contained or POINTS_BACK.search(turn)):
         return "history"
-    return Question(_agent(before, request, rules.model), turn, found.ttl_s, first)
+    return Question(_agent_digest(before, request, rules.model), turn, found.ttl_s, first)
 
 
 def is_personal(text: str) -> bool:
@@ -120,7 +120,7 @@ def is_personal(text: str) -> bool:
     return any(_digits(run.group()) > _MAX_DIGITS for run in SPOKEN_DIGITS.finditer(text))
 
 
-def choose(question: Question, near: Sequence[Near]) -> Entry | None:
+def choose_entry(question: Question, near: Sequence[NearEntry]) -> Entry | None:
     """Return the closest entry with the same facts as the question, or None."""
     asked = facts(question.text)
     for found in sorted(near, key=lambda found: -found.cosine):
@@ -129,17 +129,17 @@ def choose(question: Question, near: Sequence[Near]) -> Entry | None:
     return None
 
 
-def pieces(reply: str) -> list[str]:
+def split_words(reply: str) -> list[str]:
     """Split a reply into pieces of about a word, as a model writes it."""
     return re.findall(r"\s*\S+|\s+", reply)
 
 
-def _before_the_turns(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def _before_first_turn(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Return the system prompt, and the greeting if there is one."""
     return tuple(takewhile(lambda message: message.role != "user", messages))
 
 
-def _agent(before: tuple[Message, ...], request: Request, model: str) -> str:
+def _agent_digest(before: tuple[Message, ...], request: Request, model: str) -> str:
     """Return a digest of the model, the messages before the first turn, the tools and the settings."""
     said = [(message.role, message.content) for message in before]
     tools = [asdict(tool) for tool in request.tools]

@@ -15,7 +15,7 @@ from llmcore.policies.hang_detection import HangDetector
 
 ENGINE_PROCESS = "EngineCore"
 """Prefix of the names of an engine's processes."""
-OURS = "llmcore.engines.vllm_internals.scheduler"
+SCHEDULER_MODULE = "llmcore.engines.vllm_internals.scheduler"
 """Module of our schedulers."""
 
 
@@ -24,10 +24,10 @@ def choose_scheduler(config: Any) -> None:
     # a scheduler named in the settings is the operator's choice
     if config.policy == "priority" and config.scheduler_cls is None:
         kind = "AsyncTurnScheduler" if config.async_scheduling else "TurnScheduler"
-        config.scheduler_cls = f"{OURS}.{kind}"
+        config.scheduler_cls = f"{SCHEDULER_MODULE}.{kind}"
 
 
-def second_runner(config: Any) -> bool:
+def uses_second_runner(config: Any) -> bool:
     """Return True if vLLM uses its second model runner, which `speculation` does not patch."""
     return bool(getattr(config, "use_v2_model_runner", False))
 
@@ -45,17 +45,19 @@ class RunningMetrics(Collector):
         """Move the metrics of the engine started last into a registry of its own, and return it."""
         if self not in REGISTRY._collector_to_names:
             REGISTRY.register(self)
-        own = CollectorRegistry()
+        registry = CollectorRegistry()
         for collector in list(REGISTRY._collector_to_names):
             if getattr(collector, "_name", "").startswith("vllm:"):
                 REGISTRY.unregister(collector)
-                own.register(collector)
-        self._engines[next(number for number in count(1) if number not in self._engines)] = own
-        return own
+                registry.register(collector)
+        self._engines[next(number for number in count(1) if number not in self._engines)] = registry
+        return registry
 
-    def remove(self, own: CollectorRegistry) -> None:
+    def remove(self, registry: CollectorRegistry) -> None:
         """Remove an engine that has ended; its number becomes free."""
-        self._engines = {number: metrics for number, metrics in self._engines.items() if metrics is not own}
+        self._engines = {
+            number: metrics for number, metrics in self._engines.items() if metrics is not registry
+        }
 
     def describe(self) -> list[Metric]:
         """Return no names, as vLLM is about to register metrics with the same ones."""
@@ -77,34 +79,34 @@ RUNNING_METRICS = RunningMetrics()
 """Metrics of this process."""
 
 
-async def answers(engine: Any, detector: HangDetector, take: Callable[[dict[str, Any]], None]) -> bool:
+async def is_alive(engine: Any, detector: HangDetector, on_report: Callable[[dict[str, Any]], None]) -> bool:
     """Ask the engine's loop for a sign of life, which it gives between two steps of the model.
 
     Args:
         engine: an AsyncLLM.
         detector: decides when silence is a hang. A pause of this process counts as one interval at most.
-        take: called with our scheduler's report, if the engine uses that scheduler.
+        on_report: called with our scheduler's report, if the engine uses that scheduler.
 
     Returns:
         False if the engine hangs. True if it answered or has died; `errored` distinguishes these.
     """
-    question = asyncio.ensure_future(_ask(engine))
+    probe = asyncio.ensure_future(_probe(engine))
     try:
-        while not question.done():
-            await asyncio.wait([question], timeout=detector.interval_s)
-            if not question.done() and detector.observe(await asyncio.to_thread(_processor_s, engine)):
+        while not probe.done():
+            await asyncio.wait([probe], timeout=detector.interval_s)
+            if not probe.done() and detector.observe(await asyncio.to_thread(_processor_s, engine)):
                 return False
-        if (report := question.result()) is not None:
-            take(report)
+        if (report := probe.result()) is not None:
+            on_report(report)
     except Exception:  # the engine died
         return True
     finally:
-        question.cancel()
+        probe.cancel()
     return True
 
 
-async def _ask(engine: Any) -> dict[str, Any] | None:
-    if not str(engine.vllm_config.scheduler_config.scheduler_cls).startswith(OURS):
+async def _probe(engine: Any) -> dict[str, Any] | None:
+    if not str(engine.vllm_config.scheduler_config.scheduler_cls).startswith(SCHEDULER_MODULE):
         await engine.is_sleeping()
         return None
     report: dict[str, Any] = await engine.engine_core.call_utility_async("llmcore_report")

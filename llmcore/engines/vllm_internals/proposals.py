@@ -27,33 +27,33 @@ else:
     _Base = object
 
 
-class ProposesForSome(_Base):
-    """Mixin for vLLM's scheduler; must precede it in the MRO. asks: True if the last scheduled step should
-    propose.
+class SelectiveDrafting(_Base):
+    """Mixin for vLLM's scheduler; must precede it in the MRO. wants_proposals: True if the last scheduled
+    step should propose.
     """
 
-    asks = True
+    wants_proposals = True
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
         """Count the proposals verified in a scheduled step, and set if it should propose."""
         for request_id in scheduler_output.scheduled_spec_decode_tokens:
             take_proposal(self.requests[request_id])
         chosen = [self.requests[request_id] for request_id in scheduler_output.num_scheduled_tokens]
-        self.asks = not self._has_draft_model() or any(map(proposals_left, chosen))
-        if not self.asks:
+        self.wants_proposals = not self._has_draft_model() or any(map(proposals_left, chosen))
+        if not self.wants_proposals:
             scheduler_output.num_spec_tokens_to_schedule = 0
-            reads = any(_draft_reads(request) for request in chosen)
+            reads = any(_should_draft_read(request) for request in chosen)
             setattr(scheduler_output, DRAFT_READS, reads)
         super()._update_after_schedule(scheduler_output)
         for request in chosen:  # the asynchronous scheduler has reserved placeholders for proposals here
-            _drop_unwanted(request)
+            _drop_proposals(request)
 
     def update_draft_token_ids(self, draft_token_ids: Any) -> None:
         """Store proposals for the next step, without the unwanted ones."""
         super().update_draft_token_ids(draft_token_ids)
         for request_id in draft_token_ids.req_ids:
             if (request := self.requests.get(request_id)) is not None:
-                _drop_unwanted(request)
+                _drop_proposals(request)
 
     def _has_draft_model(self) -> bool:
         """Return True if skipping proposals saves anything. Suffix decoding does not support it."""
@@ -61,7 +61,7 @@ class ProposesForSome(_Base):
         return speculative is not None and (speculative.use_eagle() or speculative.uses_draft_model())
 
 
-def fetch_if_asked(post_step: Callable[[Any, bool], None]) -> Callable[[Any, bool], None]:
+def skip_unneeded_fetch(post_step: Callable[[Any, bool], None]) -> Callable[[Any, bool], None]:
     """Wrap `EngineCore.post_step`, which fetches the proposals from the worker, to skip it when there are
     none.
 
@@ -69,19 +69,19 @@ def fetch_if_asked(post_step: Callable[[Any, bool], None]) -> Callable[[Any, boo
     """
 
     @wraps(post_step)
-    def post_step_if_asked(core: Any, model_executed: bool) -> None:
-        if core.scheduler.asks:
+    def post_step_if_needed(core: Any, model_executed: bool) -> None:
+        if core.scheduler.wants_proposals:
             post_step(core, model_executed)
 
-    return post_step_if_asked
+    return post_step_if_needed
 
 
-def _draft_reads(request: Any) -> bool:
+def _should_draft_read(request: Any) -> bool:
     """Return True if the draft should read the request's prompt tokens of this step."""
     reads = request.num_computed_tokens < request.num_prompt_tokens
     return reads and not marked(request, UNREAD) and not waits_for_draft(request)
 
 
-def _drop_unwanted(request: Any) -> None:
+def _drop_proposals(request: Any) -> None:
     if not proposals_left(request):
         request.spec_token_ids = []

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-_BEGUN = "llmcore_begun_s"
+_SCHEDULED_S = "llmcore_begun_s"
 """Attribute of a step: time at which it was scheduled."""
-SLOTS = ("max_num_running_reqs", "max_num_active_reqs")
+SLOT_LIMITS = ("max_num_running_reqs", "max_num_active_reqs")
 """A scheduler's limits of concurrent replies; the second since vLLM 0.32."""
 
 
-class Buckets:
+class Histogram:
     """A histogram. counts: values up to each bound, and those beyond the last."""
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
@@ -45,55 +45,57 @@ class Buckets:
         return [*self.counts, self.total]
 
 
-class Reports(_Base):
+class StepReporting(_Base):
     """Mixin for vLLM's scheduler; must precede it in the MRO. clock: seconds."""
 
     clock = staticmethod(time.monotonic)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._step_s, self._tokens = Buckets(STEP_BUCKETS_S), Buckets(STEP_SIZES)
-        self._sequences = Buckets(STEP_SIZES)
-        self._over_s = 0.0
+        self._step_s, self._tokens = Histogram(STEP_BUCKETS_S), Histogram(STEP_SIZES)
+        self._sequences = Histogram(STEP_SIZES)
+        self._ended_s = 0.0
         additional: Any = self.vllm_config.additional_config
         bounds = (additional or {}).get(BATCH_BOUNDS)
         self._limits = BatchLimits(BatchBounds(**bounds)) if bounds else None
-        self._max_sequences = {name: getattr(self, name) for name in SLOTS if hasattr(self, name)}
+        self._max_sequences = {name: getattr(self, name) for name in SLOT_LIMITS if hasattr(self, name)}
         self._max_tokens = self.max_num_scheduled_tokens
         self._evictions = watch_evictions(self.kv_cache_manager)
 
     def schedule(self, *arguments: Any, **options: Any) -> Any:
         """Schedule the next step within the current limits."""
-        begun_s = self.clock()
+        scheduled_s = self.clock()
         if self._limits is not None:
             self._set_limits(self._limits)
         output = super().schedule(*arguments, **options)
-        setattr(output, _BEGUN, begun_s)
+        setattr(output, _SCHEDULED_S, scheduled_s)
         return output
 
     def _set_limits(self, limits: BatchLimits) -> None:
-        writes = any(request.num_output_tokens for request in self.running)
-        self.max_num_scheduled_tokens = limits.tokens if writes else self._max_tokens
+        is_decoding = any(request.num_output_tokens for request in self.running)
+        self.max_num_scheduled_tokens = limits.tokens if is_decoding else self._max_tokens
         for name, most in self._max_sequences.items():  # never fewer than are running
             setattr(self, name, min(most, max(limits.sequences, len(self.running))))
 
     def update_from_output(self, scheduler_output: Any, *arguments: Any, **options: Any) -> Any:
         """Record a finished step."""
         now_s = self.clock()
-        computed = scheduler_output.num_scheduled_tokens
+        tokens_by_request = scheduler_output.num_scheduled_tokens
         # A step scheduled while the previous one was computed begins at that one's end.
-        took_s = now_s - max(getattr(scheduler_output, _BEGUN, now_s), self._over_s)
-        self._over_s = now_s
-        if computed:
-            self._step_s.add(took_s)
-            self._tokens.add(sum(computed.values()))
-            self._sequences.add(len(computed))
-        if self._limits is not None and self._writes(computed):
-            self._limits.observe(took_s, sum(computed.values()), len(computed), len(self.waiting))
+        step_s = now_s - max(getattr(scheduler_output, _SCHEDULED_S, now_s), self._ended_s)
+        self._ended_s = now_s
+        if tokens_by_request:
+            self._step_s.add(step_s)
+            self._tokens.add(sum(tokens_by_request.values()))
+            self._sequences.add(len(tokens_by_request))
+        if self._limits is not None and self._is_decoding(tokens_by_request):
+            self._limits.observe(
+                step_s, sum(tokens_by_request.values()), len(tokens_by_request), len(self.waiting)
+            )
         return super().update_from_output(scheduler_output, *arguments, **options)
 
-    def _writes(self, computed: dict[str, int]) -> bool:
-        requests = (self.requests.get(request_id) for request_id in computed)
+    def _is_decoding(self, tokens_by_request: dict[str, int]) -> bool:
+        requests = (self.requests.get(request_id) for request_id in tokens_by_request)
         return any(request is not None and request.num_output_tokens for request in requests)
 
     def report(self) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def watch_evictions(manager: Any) -> Counter[tuple[str, str, str]]:
     """
     evicted: Counter[tuple[str, str, str]] = Counter()
     owners: dict[int, tuple[str, str]] = {}
-    pool, now = manager.block_pool, ["", ""]
+    pool, current = manager.block_pool, ["", ""]
     cache_full_blocks, allocate_slots = pool.cache_full_blocks, manager.allocate_slots
     evict = pool._maybe_evict_cached_block
 
@@ -136,16 +138,16 @@ def watch_evictions(manager: Any) -> Counter[tuple[str, str, str]]:
         return cache_full_blocks(request, blocks, num_cached_blocks, num_full_blocks, **options)
 
     def allocate(request: Any, *arguments: Any, **options: Any) -> Any:
-        now[:] = owner_of(request)
+        current[:] = owner_of(request)
         return allocate_slots(request, *arguments, **options)
 
     def evict_and_count(block: Any) -> Any:
-        gone = evict(block)
-        if gone and (owner := owners.pop(block.block_id, None)) is not None:
-            caller, was_for = owner
-            own = "own" if caller and caller == now[0] else "other"
-            evicted[was_for, now[1], own] += 1
-        return gone
+        was_cached = evict(block)
+        if was_cached and (owner := owners.pop(block.block_id, None)) is not None:
+            caller, purpose = owner
+            own = "own" if caller and caller == current[0] else "other"
+            evicted[purpose, current[1], own] += 1
+        return was_cached
 
     pool.cache_full_blocks, manager.allocate_slots = cache, allocate
     pool._maybe_evict_cached_block = evict_and_count

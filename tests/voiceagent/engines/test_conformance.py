@@ -26,7 +26,7 @@ from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.own import Flush, Samples
-from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
+from voiceagent.engines.supervisor_engines import ENGINE_ERRORS, engine_services
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.call_worker import WorkerTask, engines_of_worker

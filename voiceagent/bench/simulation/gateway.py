@@ -74,9 +74,9 @@ class Gateway:
         """The requests that go to a replica now."""
         return self._queue.admit(now_s)
 
-    def first_token(self, ticket: Ticket, now_s: float) -> None:
+    def on_first_token(self, ticket: Ticket, now_s: float) -> None:
         """The prompt of a request has been read."""
-        self._queue.first_token(ticket, now_s)
+        self._queue.on_first_token(ticket, now_s)
 
     def over(self, ticket: Ticket, tokens: int) -> None:
         """The answer to a prompt of so many tokens is over."""

@@ -24,7 +24,7 @@ from llmcore.engine import (
     RequestError,
     ServerError,
     SetupError,
-    SupportsHurry,
+    SupportsPriorityRaise,
     Usage,
 )
 from voiceagent.conversation.fragments import Fragmenter
@@ -41,17 +41,17 @@ ENGINE_ERRORS = (
 """Exceptions of engines that are passed to workers unchanged."""
 
 
-JOINED_SAMPLES = SAMPLE_RATE_HZ * 3 // 32
+CHUNK_SAMPLES = SAMPLE_RATE_HZ * 3 // 32
 """Samples sent to the recognizer at once, three windows of the front end: one message per window would cost a
 worker more than the rest of its work on it. A recognizer also produces partial results less often.
 """
-HURRIED_FRAGMENTS = 2
+URGENT_FRAGMENTS = 2
 """Fragments of a response sent without delay: the caller waits for the first, which may be one word, and the
-second must follow while that is played. Later deltas are joined, as each message wakes both processes.
+second must follow while that is played. Later deltas are join_chunks, as each message wakes both processes.
 """
 
 
-HELD_WINDOWS = Windows(here=1 << 10)
+PREEMPTIVE_WINDOWS = Windows(here=1 << 10)
 """Flow control window of a preemptive response.
 
 The session pauses such a response by not reading it (`turn.preemptive_tokens`), and the LLM notices once this
@@ -66,14 +66,16 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
         return engines.recognizer.recognize(sound)
 
     def generate(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        return hurried_at_first(engines.llm.generate(request), cutting(language))
+        return prioritize_first_deltas(engines.llm.generate(request), new_fragmenter(language))
 
     async def prefill(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Usage | None, None]:
         yield await engines.llm.prefill(request)
 
-    async def hurry(asked: tuple[str, float], _: AsyncGenerator[Any, None]) -> AsyncGenerator[None, None]:
-        if isinstance(engines.llm, SupportsHurry):
-            engines.llm.hurry(*asked)
+    async def raise_priority(
+        raised: tuple[str, float], _: AsyncGenerator[Any, None]
+    ) -> AsyncGenerator[None, None]:
+        if isinstance(engines.llm, SupportsPriorityRaise):
+            engines.llm.raise_priority(*raised)
         yield None
 
     def speak(text: str, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Speech, None]:
@@ -83,12 +85,12 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
         "recognize": recognize,
         "generate": generate,
         "prefill": prefill,
-        "hurry": hurry,
+        "raise_priority": raise_priority,
         "speak": speak,
     }
 
 
-class RemoteRecognizer:
+class SupervisorRecognizer:
     """RPC client of the supervisor's recognizer."""
 
     def __init__(self, supervisor: RpcConnection) -> None:
@@ -102,21 +104,21 @@ class RemoteRecognizer:
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
-        with _raising(RecognizerError):
+        with _convert_errors(RecognizerError):
             async with aclosing(
-                self._supervisor.stream("recognize", items=joined(sound), patient=_is_sound)
+                self._supervisor.stream("recognize", items=join_chunks(sound), patient=_is_audio)
             ) as hypotheses:
                 async for hypothesis in hypotheses:
                     yield hypothesis
 
 
-async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
-    """Join audio to chunks of `JOINED_SAMPLES` or more; a flush sends the rest."""
+async def join_chunks(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
+    """Join audio to chunks of `CHUNK_SAMPLES` or more; a flush sends the rest."""
     waiting: list[Samples] = []
     async for item in sound:
         if not isinstance(item, Flush):
             waiting.append(item)
-            if sum(map(len, waiting)) < JOINED_SAMPLES:
+            if sum(map(len, waiting)) < CHUNK_SAMPLES:
                 continue
         if waiting:
             yield np.concatenate(waiting)
@@ -127,7 +129,7 @@ async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Sample
         yield np.concatenate(waiting)
 
 
-def cutting(language: str) -> Fragmenter:
+def new_fragmenter(language: str) -> Fragmenter:
     """Return a fragmenter with the workers' rules, but without text normalization, which is left to them."""
     return Fragmenter(language, normalize=_as_written)
 
@@ -136,7 +138,7 @@ def _as_written(text: str, *_: str) -> tuple[str, Alignment]:
     return (text if any(map(str.isalnum, text)) else ""), ()
 
 
-async def hurried_at_first(
+async def prioritize_first_deltas(
     deltas: AsyncGenerator[Delta, None], fragmenter: Fragmenter
 ) -> AsyncGenerator[Delta | Unhurried, None]:
     """Yield `deltas`; low-priority ones as `Unhurried`.
@@ -145,7 +147,7 @@ async def hurried_at_first(
     calls, and the end of the response. Each carries along the deltas before it. `fragmenter` must be new; it
     finds the same fragments as the worker does.
     """
-    first, worded, awaited = True, False, HURRIED_FRAGMENTS
+    first, worded, awaited = True, False, URGENT_FRAGMENTS
     async with aclosing(deltas):
         async for delta in deltas:
             ended = len(fragmenter.push(delta.text)) if awaited > 0 else 0
@@ -154,11 +156,11 @@ async def hurried_at_first(
             if first or begins or ended or delta.tool_calls or delta.finish_reason is not None:
                 yield delta
             else:
-                yield Unhurried(delta, one_delta)
+                yield Unhurried(delta, join_deltas)
             first = False
 
 
-def one_delta(first: Delta, second: Delta) -> Delta:
+def join_deltas(first: Delta, second: Delta) -> Delta:
     """Join two deltas: a worker's cost is per delta, not per word."""
     return replace(
         second,
@@ -168,12 +170,12 @@ def one_delta(first: Delta, second: Delta) -> Delta:
     )
 
 
-class RemoteLlm:
+class SupervisorLlm:
     """RPC client of the supervisor's LLM, with its priority queue, fallback and routing."""
 
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
-        self._asking: set[asyncio.Task[None]] = set()
+        self._requests: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Do nothing: the supervisor starts it."""
@@ -181,32 +183,32 @@ class RemoteLlm:
     async def close(self) -> None:
         """Do nothing: the supervisor closes it."""
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
         """Raise the priority of this caller's request at the supervisor."""
-        asking = asyncio.create_task(self._hurry(caller, due_s), name="hurry")
-        self._asking.add(asking)
-        asking.add_done_callback(self._asking.discard)
+        request = asyncio.create_task(self._raise_priority(caller, due_s), name="raise priority")
+        self._requests.add(request)
+        request.add_done_callback(self._requests.discard)
 
-    async def _hurry(self, caller: str, due_s: float) -> None:
+    async def _raise_priority(self, caller: str, due_s: float) -> None:
         with suppress(RpcError):  # the response itself fails too, and reports the error
-            await self._supervisor.ask("hurry", (caller, due_s))
+            await self._supervisor.ask("raise_priority", (caller, due_s))
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a response. Raises LlmError."""
-        windows = HELD_WINDOWS if request.priority_class == "preemptive" else Windows()
-        with _raising(LlmError):
+        windows = PREEMPTIVE_WINDOWS if request.priority_class == "preemptive" else Windows()
+        with _convert_errors(LlmError):
             async with aclosing(self._supervisor.stream("generate", request, windows=windows)) as deltas:
                 async for delta in deltas:
                     yield delta
 
     async def prefill(self, request: Request) -> Usage | None:
         """Prefill at the supervisor's LLM. Raises LlmError."""
-        with _raising(LlmError):
+        with _convert_errors(LlmError):
             usage: Usage | None = await self._supervisor.ask("prefill", request)
             return usage
 
 
-class RemoteSynthesizer:
+class SupervisorSynthesizer:
     """RPC client of the supervisor's synthesizer. rate_hz: sample rate, known once started."""
 
     rate_hz: int
@@ -216,7 +218,7 @@ class RemoteSynthesizer:
 
     async def start(self) -> None:
         """Wait until the supervisor has started it. Raises SynthesizerError."""
-        with _raising(SynthesizerError):
+        with _convert_errors(SynthesizerError):
             self.rate_hz = await self._supervisor.ask("rate_hz")
 
     async def close(self) -> None:
@@ -224,18 +226,18 @@ class RemoteSynthesizer:
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         """Speak one fragment of text. Raises SynthesizerError."""
-        with _raising(SynthesizerError):
+        with _convert_errors(SynthesizerError):
             async with aclosing(self._supervisor.stream("speak", text)) as speeches:
                 async for speech in speeches:
                     yield speech
 
 
-def _is_sound(item: Samples | Flush) -> bool:
+def _is_audio(item: Samples | Flush) -> bool:
     return not isinstance(item, Flush)
 
 
 @contextmanager
-def _raising(error: Callable[[str], Exception]) -> Iterator[None]:
+def _convert_errors(error: Callable[[str], Exception]) -> Iterator[None]:
     """Convert failures between the processes to the engine's error."""
     try:
         yield

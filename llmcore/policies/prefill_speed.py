@@ -6,7 +6,7 @@ MIN_TOKENS = 16
 """Smallest prompt that is used for the estimate."""
 WEIGHT = 0.2
 """Weight of the newest measurement in a running mean."""
-LONG_SHARE = 0.25
+MIN_LONG_SHARE = 0.25
 """Smallest share of prefill throughput for a long prompt while turns keep arriving."""
 RATE_TOKENS = 4000.0
 """Tokens over which the rate is averaged. Weighted by tokens, as most of a short prompt's time is not
@@ -17,7 +17,7 @@ GUESSED_TOKENS_S = 2_000.0
 _SHORTEST_S = 1e-4
 
 
-class ReadingSpeed:
+class PrefillSpeed:
     """Running means over completed prompts.
 
     slot_s: time for which a prompt that is not long holds its slot. turn_tokens: uncached tokens of a turn's
@@ -29,7 +29,7 @@ class ReadingSpeed:
         self.turn_tokens = 50.0
         self._tokens_per_character = 0.25
         self._tokens_s = GUESSED_TOKENS_S
-        self._rate = _ReadingRate()
+        self._rate = _PrefillRate()
 
     def tokens(self, characters: int) -> int:
         """Return the estimated tokens of a text of this length."""
@@ -39,20 +39,20 @@ class ReadingSpeed:
         """Return the estimated prefill time of this many tokens."""
         return tokens / self._tokens_s
 
-    def seconds_beside_turns(self, tokens: int) -> float:
+    def seconds_under_load(self, tokens: int) -> float:
         """Return the prefill time of this many tokens in an engine that also serves turns."""
-        return tokens / (LONG_SHARE * self._rate.tokens_s)
+        return tokens / (MIN_LONG_SHARE * self._rate.tokens_s)
 
-    def counted(self, characters: int, tokens: int) -> None:
+    def observe_length(self, characters: int, tokens: int) -> None:
         """Record the token count of a text of this length."""
         if tokens and characters:
             self._tokens_per_character = _mean(self._tokens_per_character, tokens / characters)
 
-    def observe(self, tokens: int, took_s: float, beside: int, *, turn: bool, long: bool) -> None:
+    def observe(self, tokens: int, took_s: float, concurrent_tokens: int, *, turn: bool, long: bool) -> None:
         """Record a completed prefill of `tokens` uncached tokens.
 
-        beside: tokens of the prompts still in prefill. turn: the prompt was a turn's and did not yield. long:
-        it yields to turns.
+        concurrent_tokens: tokens of the prompts still in prefill. turn: the prompt was a turn's and did not
+        yield. long: it yields to turns.
         """
         took_s = max(took_s, _SHORTEST_S)
         if not long:
@@ -62,14 +62,14 @@ class ReadingSpeed:
         if tokens < MIN_TOKENS:
             return
         # half of the concurrent tokens, as they were in prefill for a part of the time only
-        read = tokens + beside / 2
+        read = tokens + concurrent_tokens / 2
         self._tokens_s = _mean(self._tokens_s, read / took_s)
         # The time of a prompt that yields includes waiting, so it gives only a lower bound of the rate.
         if turn or read / took_s > self._rate.tokens_s:
             self._rate.observe(read, took_s)
 
 
-class _ReadingRate:
+class _PrefillRate:
     """Tokens a second, averaged over the latest tokens rather than over requests."""
 
     def __init__(self) -> None:

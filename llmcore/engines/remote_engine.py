@@ -22,9 +22,9 @@ from llmcore.engine import (
     SetupError,
     Usage,
 )
-from llmcore.engines.hosted_failures import AttemptFailed, BrokenStream
+from llmcore.engines.remote_failures import AttemptFailed, BrokenStream
 from llmcore.policies.circuit_breaker import Backoff
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from llmcore.text.reply import ReplyParser
 from llmcore.text.unopened_thoughts import ThoughtHabit
 from llmcore.text.whole_characters import WholeCharacters
@@ -64,7 +64,7 @@ START_S = 15.0
 
 
 @dataclass(eq=False)
-class HostedSettings:
+class RemoteSettings:
     """Keyword arguments of every remote engine, which are keys of its configuration table.
 
     model: its name at the server. base_url: address of the API. api_key_env: environment variable with the
@@ -88,14 +88,14 @@ class HostedSettings:
 
 
 @dataclass(eq=False)
-class HostedLlm(HostedSettings, ABC, Generic[Client]):
+class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
     """Base of the engines of remote models. A subclass adapts one API."""
 
     def __post_init__(self) -> None:
         self._client: Client | None = None
         self._backoff = Backoff(self.backoff_s, self.max_backoff_s)
         self._running = 0
-        self._habit = ThoughtHabit()
+        self._thought_habit = ThoughtHabit()
         self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
         self.jitter: Callable[[], float] = random.random
 
@@ -121,7 +121,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 f"{self.base_url}: the environment variable {self.api_key_env} (api_key_env) is not set"
             )
         self._client = self.new_client(key)
-        await self.persist(lambda: self._reach(max(START_S, self.first_token_timeout_s)))
+        await self.retry(lambda: self._reach(max(START_S, self.first_token_timeout_s)))
 
     async def reach(self) -> None:
         """Return once the server has answered one request.
@@ -153,7 +153,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         Raises:
             LlmError: all attempts failed, or the reply broke off.
         """
-        deltas, first = await self.persist(lambda: self._begin(request))
+        deltas, first = await self.retry(lambda: self._open_reply(request))
         async with aclosing(deltas):
             # no retry from here on: spoken words cannot be withdrawn
             if first is not _HELD_BACK:
@@ -189,7 +189,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
     def failure_of(self, error: Exception) -> AttemptFailed | None:
         """Convert an exception of the client; None for any other exception."""
 
-    async def persist(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
+    async def retry(self, attempt: Callable[[], Awaitable[Result]]) -> Result:
         """Retry an attempt until it succeeds or must not be repeated. Raises LlmError."""
         failures = 0
         while True:
@@ -197,22 +197,22 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 return await attempt()
             except AttemptFailed as failure:
                 failures += 1
-                asked_s = failure.retry_after_s
-                patient = asked_s is None or asked_s <= self._backoff.max_s
+                retry_after_s = failure.retry_after_s
+                worth_waiting = retry_after_s is None or retry_after_s <= self._backoff.max_s
                 # no retry if the server asks for a longer wait than a caller has; a fallback may answer
-                if not failure.retryable or failures > self.retries or not patient:
+                if not failure.retryable or failures > self.retries or not worth_waiting:
                     tries = f" ({failures} tries)" if failures > 1 else ""
                     raise self._error(failure, tries) from failure
-                wait_s = self._backoff.wait_s(failures, self.jitter, asked_s)
+                wait_s = self._backoff.wait_s(failures, self.jitter, retry_after_s)
             await self.sleep(wait_s)
 
-    async def within(self, patience: Patience, work: Awaitable[Result]) -> Result:
+    async def run_attempt(self, limit: PauseTolerantTimeout, work: Awaitable[Result]) -> Result:
         """Await `work`, converting all failures to AttemptFailed."""
         try:
-            async with patience:
+            async with limit:
                 return await work
         except TimeoutError:
-            raise AttemptFailed(f"no answer within {patience.limit_s:.3g} s") from None
+            raise AttemptFailed(f"no answer within {limit.limit_s:.3g} s") from None
         except (OSError, httpx2.HTTPError) as error:  # raised unconverted inside a stream
             raise AttemptFailed(f"the connection broke: {type(error).__name__} {error}") from error
         except ValueError as error:
@@ -222,19 +222,19 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
                 raise
             raise failure from error
 
-    async def _begin(self, request: Request) -> tuple[AsyncGenerator[Delta, None], Delta]:
+    async def _open_reply(self, request: Request) -> tuple[AsyncGenerator[Delta, None], Delta]:
         """Open a stream and wait for its first delta. Raises AttemptFailed."""
-        deltas = self._counted(request)
+        deltas = self._count_running(request)
         try:
             return deltas, await anext(deltas)
         except BaseException:
             await deltas.aclose()
             raise
 
-    async def _counted(self, request: Request) -> AsyncGenerator[Delta, None]:
+    async def _count_running(self, request: Request) -> AsyncGenerator[Delta, None]:
         self._running += 1
         try:
-            async with aclosing(self._deltas(request)) as deltas:
+            async with aclosing(self._attempt(request)) as deltas:
                 async for delta in deltas:
                     yield delta
         except BrokenStream as error:
@@ -242,26 +242,26 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
         finally:
             self._running -= 1
 
-    async def _deltas(self, request: Request) -> AsyncGenerator[Delta, None]:
+    async def _attempt(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Yield the deltas of one attempt. Raises AttemptFailed, BrokenStream."""
-        first = Patience(self.first_token_timeout_s)
-        reader, reply = self.new_reader(), _Reply(request, self._habit, self.base_url)
-        async with await self.within(first, self.open_stream(request)) as events:
+        first = PauseTolerantTimeout(self.first_token_timeout_s)
+        reader, reply = self.new_reader(), _Reply(request, self._thought_habit, self.base_url)
+        async with await self.run_attempt(first, self.open_stream(request)) as events:
             while True:
                 # one limit for everything before the first token: role and keep-alive events must not extend
                 # it
-                patience = Patience(self.timeout_s) if reader.started else first
+                timeout = PauseTolerantTimeout(self.timeout_s) if reader.started else first
                 if reply.holds_back:
                     arrival = asyncio.ensure_future(anext(events, None))
                     try:
                         if not await reply.in_doubt(arrival):
                             for each in reply.release():
                                 yield each
-                        event = await self.within(patience, arrival)
+                        event = await self.run_attempt(timeout, arrival)
                     finally:
                         await _stopped(arrival)
                 else:
-                    event = await self.within(patience, anext(events, None))
+                    event = await self.run_attempt(timeout, anext(events, None))
                 if event is None:
                     break
                 delta = _read(reader, event)
@@ -275,7 +275,7 @@ class HostedLlm(HostedSettings, ABC, Generic[Client]):
     async def _reach(self, limit_s: float) -> None:
         """Request the list of models; a server without one counts as reached."""
         try:
-            await self.within(Patience(limit_s), self.list_models())
+            await self.run_attempt(PauseTolerantTimeout(limit_s), self.list_models())
         except AttemptFailed as failure:
             # a server without a list of models still shows that it is up
             if failure.status in (401, 403):
@@ -304,7 +304,7 @@ class _Reply:
     def __init__(self, request: Request, habit: ThoughtHabit, server: str) -> None:
         self._parser = ReplyParser(request, doubtful=True)
         self._characters = WholeCharacters()
-        self._habit = habit
+        self._thought_habit = habit
         self._server = server
         self._held_since_s: float | None = None
         self._observed = False
@@ -312,14 +312,14 @@ class _Reply:
     @property
     def holds_back(self) -> bool:
         """True if words are held back for a limited time, and not for the whole reply."""
-        return bool(self._parser.text.doubted) and self._habit.limit_s is not None
+        return bool(self._parser.text.held_words) and self._thought_habit.limit_s is not None
 
     async def in_doubt(self, arrival: asyncio.Future[Any]) -> bool:
         """Wait for the next event while words may be held back. Return True if it arrived."""
         now_s = asyncio.get_running_loop().time()
         if self._held_since_s is None:
             self._held_since_s = now_s
-        left_s = max(0.0, self._held_since_s + (self._habit.limit_s or 0.0) - now_s)
+        left_s = max(0.0, self._held_since_s + (self._thought_habit.limit_s or 0.0) - now_s)
         return bool((await asyncio.wait({arrival}, timeout=left_s))[0])
 
     def release(self) -> list[Delta]:
@@ -328,19 +328,19 @@ class _Reply:
 
     def read(self, delta: Delta) -> list[Delta]:
         """Convert a delta of the server; `[_HELD_BACK]` if its words are held back. Raises ReplyError."""
-        text, passed = self._parser.text, self._parser.text.doubted is None
+        text, passed = self._parser.text, self._parser.text.held_words is None
         deltas = self._parser.read(self._characters.push(delta))
         if not self._observed:
             self._observe(delta, deltas, passed)
-        if text.doubted and not self._habit.doubts("".join(text.doubted)):
+        if text.held_words and not self._thought_habit.doubts("".join(text.held_words)):
             deltas += self.release()
-        return deltas or ([_HELD_BACK] if text.doubted else [])
+        return deltas or ([_HELD_BACK] if text.held_words else [])
 
     def _observe(self, delta: Delta, deltas: list[Delta], passed: bool) -> None:
         """Record once per reply whether the model writes unopened thoughts."""
         if self._parser.text.unopened:
             self._observed = True
-            self._habit.observe(unopened=True)
+            self._thought_habit.observe(unopened=True)
             if passed:
                 log.warning(
                     "%s: a thought was taken for words, as its end alone is marked; from now on words are "
@@ -352,7 +352,7 @@ class _Reply:
             delta.finish_reason == "stop" and (passed or deltas[1:])
         ):
             self._observed = True
-            self._habit.observe(unopened=False)
+            self._thought_habit.observe(unopened=False)
 
 
 async def _stopped(arrival: asyncio.Future[Any]) -> None:
