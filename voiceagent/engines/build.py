@@ -48,14 +48,15 @@ def build_engine(
     except OtherLanguage as error:
         raise problem(source, f"{name}.{error.key}", error.value, str(error)) from error
     arguments = _arguments(options, engine_class, source, name)
-    _check(known, arguments, source, name)
-    own = ":" in table.engine
+    _check_misfits(known, arguments, source, name)
+    is_custom = ":" in table.engine
     try:
         if not is_blocking(engine_class):
-            return (checked_class(stage, engine_class, table.engine) if own else engine_class)(**arguments)
+            plain = checked_class(stage, engine_class, table.engine) if is_custom else engine_class
+            return plain(**arguments)
         workers = arguments.pop("workers", 1)
         shell: type = HostedRecognizer if stage == "recognizer" else HostedSynthesizer
-        if own:
+        if is_custom:
             shell = checked_class(stage, shell, table.engine)
         return shell(engine_class, arguments, workers, supervision)
     except (ValueError, TypeError, OSError) as error:
@@ -81,13 +82,13 @@ def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name:
     return arguments
 
 
-def _check(known: KnownEngine | None, arguments: Mapping[str, Any], source: Path, name: str) -> None:
+def _check_misfits(known: KnownEngine | None, arguments: Mapping[str, Any], source: Path, name: str) -> None:
     """Raise ConfigError for arguments that a built-in engine would refuse at its start."""
     if known is None or not known.misfits:
         return
-    own = {key: value for key, value in arguments.items() if key != "workers"}
-    for key, message in import_object(known.misfits)(**own):
-        raise problem(source, f"{name}.{key}", own.get(key), message)
+    options = {key: value for key, value in arguments.items() if key != "workers"}
+    for key, message in import_object(known.misfits)(**options):
+        raise problem(source, f"{name}.{key}", options.get(key), message)
 
 
 def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:

@@ -54,40 +54,42 @@ def checked_class(stage: Stage, engine: type, name: str) -> type:
             raise WrongEngine(f"{name}.{optional} is no coroutine; wanted: async def {optional}")
     checks, defaults = _KINDS[stage]
     bases = (checks, engine) if issubclass(engine, defaults) or hosted else (checks, engine, defaults)
-    return type(engine.__name__, bases, {"__module__": engine.__module__, "_shown_name": name})
+    return type(engine.__name__, bases, {"__module__": engine.__module__, "_display_name": name})
 
 
 class _CheckedRecognizer:
     """Check of hypotheses: the last one must be settled."""
 
-    _shown_name = ""
+    _display_name = ""
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         last: Hypothesis | None = None
         engine = cast("RecognizerEngine", super())
-        async with _stream(engine.recognize, self._shown_name, RecognizerError, sound) as hypotheses:
+        async with _stream(engine.recognize, self._display_name, RecognizerError, sound) as hypotheses:
             async for last in hypotheses:
                 if not isinstance(last, Hypothesis):
-                    raise RecognizerError(f"{self._shown_name} yielded {_shown(last)}; wanted: a Hypothesis")
+                    raise RecognizerError(
+                        f"{self._display_name} yielded {_describe(last)}; wanted: a Hypothesis"
+                    )
                 yield last
         if last is None or not last.settled:
             message = "the sound ended, and no Hypothesis with settled=True came; wanted: one, the last"
-            raise RecognizerError(f"{self._shown_name}: {message}")
+            raise RecognizerError(f"{self._display_name}: {message}")
 
 
 class _CheckedLlm:
     """Check of deltas; adds the last one if its finish reason is missing."""
 
-    _shown_name = ""
+    _display_name = ""
 
     async def generate(self, request: Request, *draft: DraftUse) -> AsyncGenerator[Delta, None]:
         # only engines that support speculation, derived from one of ours, get `draft`
         ended = False
         engine = cast("Any", super())
-        async with _stream(engine.generate, self._shown_name, LlmError, request, *draft) as deltas:
+        async with _stream(engine.generate, self._display_name, LlmError, request, *draft) as deltas:
             async for delta in deltas:
                 if not isinstance(delta, Delta):
-                    raise LlmError(f"{self._shown_name} yielded {_shown(delta)}; wanted: a Delta")
+                    raise LlmError(f"{self._display_name} yielded {_describe(delta)}; wanted: a Delta")
                 ended = ended or delta.finish_reason is not None
                 yield delta
         if not ended:
@@ -97,7 +99,7 @@ class _CheckedLlm:
 class _CheckedSynthesizer:
     """Check of audio: a playable format at a known rate."""
 
-    _shown_name = ""
+    _display_name = ""
     rate_hz: int
 
     async def start(self) -> None:
@@ -105,16 +107,18 @@ class _CheckedSynthesizer:
         rate_hz = getattr(self, "rate_hz", None)
         if not isinstance(rate_hz, int) or not RATES_HZ[0] <= rate_hz <= RATES_HZ[1]:
             wanted = f"an int from {RATES_HZ[0]} to {RATES_HZ[1]}"
-            raise SynthesizerError(f"{self._shown_name}: rate_hz is {rate_hz!r}; wanted: {wanted}")
+            raise SynthesizerError(f"{self._display_name}: rate_hz is {rate_hz!r}; wanted: {wanted}")
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         engine = cast("SynthesizerEngine", super())
-        async with _stream(engine.speak, self._shown_name, SynthesizerError, text) as speeches:
+        async with _stream(engine.speak, self._display_name, SynthesizerError, text) as speeches:
             async for speech in speeches:
                 if not isinstance(speech, Speech):
                     wanted = "a Speech, which has samples"
-                    raise SynthesizerError(f"{self._shown_name} yielded {_shown(speech)}; wanted: {wanted}")
-                yield Speech(_playable(speech.samples, self._shown_name), speech.words)
+                    raise SynthesizerError(
+                        f"{self._display_name} yielded {_describe(speech)}; wanted: {wanted}"
+                    )
+                yield Speech(_playable(speech.samples, self._display_name), speech.words)
 
 
 _KINDS: dict[Stage, tuple[type, type]] = {
@@ -137,18 +141,18 @@ async def _stream(
         stream = method(*arguments)
         if not hasattr(stream, "aclose"):
             raise failure(
-                f"{called} gave {_shown(stream)}; wanted: an async generator, which yields what it makes"
+                f"{called} gave {_describe(stream)}; wanted: an async generator, which yields what it makes"
             )
         async with aclosing(stream):
             yield stream
     except (RecognizerError, LlmError, SynthesizerError):
         raise
     except Exception as error:  # custom code may raise anything
-        message = f"{called} raised {type(error).__name__}: {error}; at {_place(error, method)}"
+        message = f"{called} raised {type(error).__name__}: {error}; at {_source_line(error, method)}"
         raise failure(message) from error
 
 
-def _place(error: Exception, method: Any) -> str:
+def _source_line(error: Exception, method: Any) -> str:
     """Return file and line of the error's innermost frame in the engine's own file, else of any."""
     frames = traceback.extract_tb(error.__traceback__)
     own = getattr(sys.modules.get(method.__module__), "__file__", None)
@@ -160,19 +164,19 @@ def _playable(samples: object, name: str) -> Samples:
     """Return audio [n] as int16; floats from -1 to 1 are scaled. Raises SynthesizerError."""
     wanted = "one channel [n] of int16, or of floats from -1 to 1"
     if not isinstance(samples, np.ndarray) or samples.ndim != 1:
-        raise SynthesizerError(f"{name} made sound as {_shown(samples)}; wanted: {wanted}")
+        raise SynthesizerError(f"{name} made sound as {_describe(samples)}; wanted: {wanted}")
     if samples.dtype == np.int16:
         return samples
     if samples.dtype.kind != "f":
-        raise SynthesizerError(f"{name} made sound as {_shown(samples)}; wanted: {wanted}")
+        raise SynthesizerError(f"{name} made sound as {_describe(samples)}; wanted: {wanted}")
     loudest = float(np.max(np.abs(samples))) if len(samples) else 0.0
     if not loudest <= 1.0:  # NaN too
-        came = f"{_shown(samples)} up to {loudest:g}"
-        raise SynthesizerError(f"{name} made sound as {came}; wanted: {wanted}")
+        found = f"{_describe(samples)} up to {loudest:g}"
+        raise SynthesizerError(f"{name} made sound as {found}; wanted: {wanted}")
     return cast("Samples", np.rint(samples * _FULL_SCALE).astype(np.int16))
 
 
-def _shown(value: object) -> str:
+def _describe(value: object) -> str:
     """Describe a value in a few words."""
     if isinstance(value, np.ndarray):
         return f"an array {list(value.shape)} of {value.dtype}"

@@ -25,20 +25,22 @@ class Engines:
     synthesizer: Synthesizer
 
     @property
-    def of_workers(self) -> frozenset[Stage]:
+    def worker_stages(self) -> frozenset[Stage]:
         """Stages whose engine runs in each worker, where it costs less than a connection to another process.
 
         An engine with a fallback is shared, so that one circuit breaker sees the failures of all calls.
         """
-        return frozenset(stage for stage, engine in self._speech() if getattr(engine, "in_workers", False))
+        return frozenset(
+            stage for stage, engine in self._speech_engines() if getattr(engine, "in_workers", False)
+        )
 
     def shared(self) -> Engines:
         """Return the engines that all workers share, with silent ones in place of the others."""
-        own = self.of_workers
+        worker_stages = self.worker_stages
         return replace(
             self,
-            recognizer=SilentRecognizer() if "recognizer" in own else self.recognizer,
-            synthesizer=SilentSynthesizer() if "synthesizer" in own else self.synthesizer,
+            recognizer=SilentRecognizer() if "recognizer" in worker_stages else self.recognizer,
+            synthesizer=SilentSynthesizer() if "synthesizer" in worker_stages else self.synthesizer,
         )
 
     async def start(self, clock: Callable[[], float] = time.monotonic) -> dict[Stage, float]:
@@ -64,41 +66,41 @@ class Engines:
     def troubles(self) -> dict[str, str]:
         """Return problems by stage, for engines with processes or a fallback; "" for none."""
         found: dict[str, str] = {}
-        for stage, engine in self._speech():
+        for stage, engine in self._speech_engines():
             if isinstance(engine, FallbackRecognizer | FallbackSynthesizer) and engine.trouble:
                 found[stage] = engine.trouble
-        for stage, hosted in self._hosted():
+        for stage, hosted in self._process_engines():
             found[stage] = found.get(stage, "") or hosted.host.trouble
         return found
 
     def restarts(self) -> dict[str, int]:
         """Return the number of process restarts by stage."""
         counted: dict[str, int] = {}
-        for stage, engine in self._hosted():
+        for stage, engine in self._process_engines():
             counted[stage] = counted.get(stage, 0) + engine.host.restarts
         return counted
 
     def process_ids(self) -> dict[str, list[int]]:
         """Return the ids of running processes by stage."""
         found: dict[str, list[int]] = {}
-        for stage, engine in self._hosted():
+        for stage, engine in self._process_engines():
             found[stage] = found.get(stage, []) + engine.host.process_ids
         return found
 
-    def _speech(self) -> tuple[tuple[Stage, object], ...]:
+    def _speech_engines(self) -> tuple[tuple[Stage, object], ...]:
         return (("recognizer", self.recognizer), ("synthesizer", self.synthesizer))
 
-    def _hosted(self) -> list[tuple[Stage, HostedRecognizer | HostedSynthesizer]]:
+    def _process_engines(self) -> list[tuple[Stage, HostedRecognizer | HostedSynthesizer]]:
         """Return the engines that have processes, a primary before its fallback."""
-        each: list[tuple[Stage, object]] = []
-        for stage, engine in self._speech():
+        candidates: list[tuple[Stage, object]] = []
+        for stage, engine in self._speech_engines():
             if isinstance(engine, FallbackRecognizer | FallbackSynthesizer):
-                each += [(stage, engine.primary), (stage, engine.fallback)]
+                candidates += [(stage, engine.primary), (stage, engine.fallback)]
             else:
-                each.append((stage, engine))
+                candidates.append((stage, engine))
         return [
             (stage, engine)
-            for stage, engine in each
+            for stage, engine in candidates
             if isinstance(engine, HostedRecognizer | HostedSynthesizer)
         ]
 

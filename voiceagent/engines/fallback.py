@@ -33,10 +33,10 @@ _Engine = TypeVar("_Engine", bound=Recognizer | Synthesizer)
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
 _WAITING_PIECES = 200
 """Buffered pieces (20 s) beyond which the caller's iterator is paused."""
-_NO_SOUND: Samples = np.zeros(0, np.int16)
+_NO_AUDIO: Samples = np.zeros(0, np.int16)
 
 
-class _WithFallback(Generic[_Engine]):
+class _FallbackEngine(Generic[_Engine]):
     """A primary engine and its fallback.
 
     stage: name in the log. timeout_s: longest silence of the primary. count: called for each utterance or
@@ -83,21 +83,21 @@ class _WithFallback(Generic[_Engine]):
         """Close both engines; a second call does nothing."""
         await asyncio.gather(self.primary.close(), self.fallback.close())
 
-    def _succeeded(self) -> None:
+    def _on_success(self) -> None:
         if self._breaker.state != "closed":
             log.warning("speech_engine_back", stage=self._stage)
         self._breaker.record_success()
 
-    def _allowed(self) -> bool:
+    def _allows_primary(self) -> bool:
         """Return True if the circuit breaker lets this request through to the primary."""
         allowed = self._breaker.allows(self._clock())
         if not allowed:
             self._count("circuit_open")
         return allowed
 
-    def _failed(self, error: Exception, late: str) -> None:
+    def _on_failure(self, error: Exception, timeout_text: str) -> None:
         timed_out = isinstance(error, TimeoutError)
-        reason = late if timed_out else str(error)
+        reason = timeout_text if timed_out else str(error)
         self._count("timeout" if timed_out else "error")
         before, now_s = self._breaker.state, self._clock()
         self._breaker.record_failure(now_s)
@@ -106,7 +106,7 @@ class _WithFallback(Generic[_Engine]):
             log.error("speech_engine_left_alone", stage=self._stage, wait_s=self._breaker.wait_s(now_s))
 
 
-class FallbackRecognizer(_WithFallback[Recognizer]):
+class FallbackRecognizer(_FallbackEngine[Recognizer]):
     """A recognizer whose fallback repeats the whole utterance if `primary` fails or does not answer a flush
     in time.
     """
@@ -114,30 +114,30 @@ class FallbackRecognizer(_WithFallback[Recognizer]):
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance with the primary or the fallback. Raises RecognizerError."""
         async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
-            utterance = _KeptUtterance(ahead, self._timeout_s)
-            if self._allowed():
-                known = False
+            utterance = _RecordedUtterance(ahead, self._timeout_s)
+            if self._allows_primary():
+                reported = False
                 try:
-                    async with aclosing(utterance.heard_by(self.primary)) as hypotheses:
+                    async with aclosing(utterance.recognize_with(self.primary)) as hypotheses:
                         async for hypothesis in hypotheses:
                             if hypothesis.settled:
-                                known = True
-                                self._succeeded()
+                                reported = True
+                                self._on_success()
                             yield hypothesis
                     return
                 except (RecognizerError, TimeoutError) as error:
-                    known = True
-                    self._failed(error, f"no words within {self._timeout_s:.3g} s")
+                    reported = True
+                    self._on_failure(error, f"no words within {self._timeout_s:.3g} s")
                 finally:
-                    if not known:
+                    if not reported:
                         self._breaker.record_cancelled()
             utterance.limit_s = None
-            async with aclosing(utterance.heard_by(self.fallback)) as hypotheses:
+            async with aclosing(utterance.recognize_with(self.fallback)) as hypotheses:
                 async for hypothesis in hypotheses:
                     yield hypothesis
 
 
-class _KeptUtterance:
+class _RecordedUtterance:
     """Audio of one utterance, kept so that another engine can recognize it from its beginning.
 
     limit_s: time limit for the answer to a flush; None for no limit.
@@ -146,54 +146,54 @@ class _KeptUtterance:
     def __init__(self, ahead: LookAheadBuffer[Samples | Flush], limit_s: float | None) -> None:
         self.limit_s = limit_s
         self._ahead = ahead
-        self._kept: list[Samples | Flush] = []
-        self._flushes = 0  # unanswered
+        self._items: list[Samples | Flush] = []
+        self._unanswered_flushes = 0
         self._ended = False
         self._timeout: PauseTolerantTimeout | None = None
 
-    async def heard_by(self, recognizer: Recognizer) -> AsyncGenerator[Hypothesis, None]:
+    async def recognize_with(self, recognizer: Recognizer) -> AsyncGenerator[Hypothesis, None]:
         """Yield an engine's hypotheses of the whole utterance. Raises RecognizerError, TimeoutError."""
         async with aclosing(recognizer.recognize(self._sound())) as hypotheses:
             while True:
                 try:
                     async with PauseTolerantTimeout() as self._timeout:
-                        self._be_impatient()
+                        self._start_time_limit()
                         hypothesis = await anext(hypotheses, None)
                 finally:
                     self._timeout = None
                 if hypothesis is None:
                     return
                 if hypothesis.settled:
-                    self._answered()
+                    self._on_flush_answered()
                 yield hypothesis
 
     async def _sound(self) -> AsyncGenerator[Samples | Flush, None]:
-        for kept in list(self._kept):
+        for kept in list(self._items):
             yield kept
         while not self._ended:
             item = await self._ahead.next()
             self._ended = item is None
             if item is None or isinstance(item, Flush):
-                self._flushes += 1
-                self._be_impatient()
+                self._unanswered_flushes += 1
+                self._start_time_limit()
             if item is not None:
-                self._kept.append(item)
+                self._items.append(item)
                 yield item
 
-    def _answered(self) -> None:
+    def _on_flush_answered(self) -> None:
         """Drop the oldest flush, which has its transcript and is not repeated."""
-        self._flushes -= 1
-        for index, item in enumerate(self._kept):
+        self._unanswered_flushes -= 1
+        for index, item in enumerate(self._items):
             if isinstance(item, Flush):
-                del self._kept[index]
+                del self._items[index]
                 return
 
-    def _be_impatient(self) -> None:
-        if self._timeout is not None and self.limit_s is not None and self._flushes > 0:
+    def _start_time_limit(self) -> None:
+        if self._timeout is not None and self.limit_s is not None and self._unanswered_flushes > 0:
             self._timeout.set_limit(self.limit_s)
 
 
-class FallbackSynthesizer(_WithFallback[Synthesizer]):
+class FallbackSynthesizer(_FallbackEngine[Synthesizer]):
     """A synthesizer whose fallback speaks if `primary` fails or is late before its first audio.
 
     A later failure is raised: half a text is not repeated in another voice.
@@ -209,31 +209,31 @@ class FallbackSynthesizer(_WithFallback[Synthesizer]):
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         """Speak one fragment with the primary or the fallback. Raises SynthesizerError."""
-        if self._allowed():
-            known = begun = False
+        if self._allows_primary():
+            reported = begun = False
             try:
                 async with aclosing(self.primary.speak(text)) as speeches:
                     async with PauseTolerantTimeout(self._timeout_s):
                         speech = await anext(speeches, None)
-                    known = begun = True
-                    self._succeeded()
+                    reported = begun = True
+                    self._on_success()
                     while speech is not None:
                         yield speech
                         speech = await anext(speeches, None)
                 return
             except (SynthesizerError, TimeoutError) as error:
-                known = True
-                self._failed(error, f"no sound within {self._timeout_s:.3g} s")
+                reported = True
+                self._on_failure(error, f"no sound within {self._timeout_s:.3g} s")
                 if begun:
                     raise
             finally:
-                if not known:
+                if not reported:
                     self._breaker.record_cancelled()
-        async with aclosing(self._in_the_other_voice(text)) as speeches:
+        async with aclosing(self._speak_with_fallback(text)) as speeches:
             async for speech in speeches:
                 yield speech
 
-    async def _in_the_other_voice(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _speak_with_fallback(self, text: str) -> AsyncGenerator[Speech, None]:
         from_hz, to_hz = self.fallback.rate_hz, self.rate_hz
         resampler = Resampler(from_hz, to_hz)
         async with aclosing(self.fallback.speak(text)) as speeches:
@@ -243,6 +243,6 @@ class FallbackSynthesizer(_WithFallback[Synthesizer]):
                     for word in speech.words
                 )
                 yield Speech(resampler.push(speech.samples), words)
-        rest = resampler.push(_NO_SOUND, last=True)
+        rest = resampler.push(_NO_AUDIO, last=True)
         if len(rest):
             yield Speech(rest)

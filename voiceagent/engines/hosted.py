@@ -21,11 +21,11 @@ from voiceagent.processes.messages import Windows
 from voiceagent.processes.policies.liveness import Supervision
 
 _SUPERVISION = Supervision()
-_UNDECODED_S = 4
+_BUFFER_S = 4
 """Seconds of audio that may wait for a recognizer before the caller's iterator is paused."""
 _TURN_SAMPLES = SAMPLE_RATE_HZ // 10
 """Largest amount of audio decoded for one utterance before the next utterance's turn."""
-_RECOGNIZER_WINDOWS = Windows(there=_UNDECODED_S * SAMPLE_RATE_HZ * 2, here=1 << 13)
+_RECOGNIZER_WINDOWS = Windows(there=_BUFFER_S * SAMPLE_RATE_HZ * 2, here=1 << 13)
 
 
 def is_blocking(engine: type) -> bool:

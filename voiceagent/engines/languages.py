@@ -30,25 +30,27 @@ def in_language(
     known: the engine's catalogue entry, None for a custom one. name: as in the configuration. options: its
     keyword arguments there. language: the agent's, an ISO 639 code; "" for any.
     """
-    told = dict(options)
+    arguments = dict(options)
     if not language:
-        return told
-    fixed = _fixed(known, engine_class, options)
+        return arguments
+    fixed = _fixed_languages(known, engine_class, options)
     if fixed and language not in fixed:
         allowed = f"allowed: agent.language {' or '.join(fixed)}, or an engine or model that has it"
         raise OtherLanguage("engine", name, f"does not have the agent's language, {language!r}; {allowed}")
     key = known.language_key if known is not None else ""
     if key in options:
         other = _language_in(options[key])
-        if other and _plain(other) != _plain(language):
+        if other and _canonical(other) != _canonical(language):
             message = f"is of the language {other!r}, and agent.language is {language!r}"
             raise OtherLanguage(key, options[key], f"{message}; allowed: the same in both")
     elif known is not None and known.takes_language and language != "en":  # English is the engines' default
-        told[key] = language
-    return told
+        arguments[key] = language
+    return arguments
 
 
-def _fixed(known: KnownEngine | None, engine_class: type, options: Mapping[str, Any]) -> tuple[str, ...]:
+def _fixed_languages(
+    known: KnownEngine | None, engine_class: type, options: Mapping[str, Any]
+) -> tuple[str, ...]:
     """Return the only languages of an engine, () if unknown."""
     if known is not None and known.model_key not in options:
         return known.languages
@@ -63,5 +65,5 @@ def _language_in(value: object) -> str:
     return found[1] if found else ""
 
 
-def _plain(code: str) -> str:
+def _canonical(code: str) -> str:
     return _NORWEGIAN.get(code, code)

@@ -65,12 +65,14 @@ class LlmAlarms:
         self._loads: deque[tuple[float, EngineLoad]] = deque()
         self._waiting_since_s: float | None = None
 
-    def response(self, now_s: float, ttft_s: float, usage: Usage, gaps_s: Sequence[float] = ()) -> None:
+    def observe_response(
+        self, now_s: float, ttft_s: float, usage: Usage, gaps_s: Sequence[float] = ()
+    ) -> None:
         """Record a finished response. gaps_s: between its pieces: the step times of the engine's batch."""
         self._responses.append((now_s, ttft_s, usage))
         self._gaps.extend((now_s, gap_s) for gap_s in gaps_s)
 
-    def load(self, now_s: float, load: EngineLoad) -> None:
+    def observe_load(self, now_s: float, load: EngineLoad) -> None:
         """Record a sample of the engine's load, about once a second."""
         self._loads.append((now_s, load))
         if load.waiting == 0:
@@ -80,13 +82,13 @@ class LlmAlarms:
 
     def alarms(self, now_s: float) -> tuple[Alarm, ...]:
         """Return the current alarms."""
-        for kept in (self._responses, self._loads, self._gaps):
-            while kept and kept[0][0] < now_s - WINDOW_S:
-                kept.popleft()
+        for window in (self._responses, self._loads, self._gaps):
+            while window and window[0][0] < now_s - WINDOW_S:
+                window.popleft()
         found = (
-            self._spread(),
-            self._tail(),
-            self._steps(),
+            self._ttft_spread(),
+            self._ttft_p99(),
+            self._step_spread(),
             self._hit_rate(),
             self._acceptance(),
             self._cache(),
@@ -94,7 +96,7 @@ class LlmAlarms:
         )
         return tuple(alarm for alarm in found if alarm is not None)
 
-    def _spread(self) -> Alarm | None:
+    def _ttft_spread(self) -> Alarm | None:
         if len(self._responses) < MIN_RESPONSES:
             return None
         times = [ttft_s for _, ttft_s, _ in self._responses]
@@ -104,14 +106,14 @@ class LlmAlarms:
         text = f"p95 of the time to first token is {p95 * 1000:.0f} ms, p50 is {p50 * 1000:.0f} ms"
         return Alarm("ttft_spread", p95 / p50 if p50 else float("inf"), MAX_SPREAD, text)
 
-    def _tail(self) -> Alarm | None:
+    def _ttft_p99(self) -> Alarm | None:
         if len(self._responses) < MIN_FOR_P99:
             return None
         p99 = percentile((ttft_s for _, ttft_s, _ in self._responses), 99)
         text = f"p99 of the time to first token is {p99:.1f} s"
         return Alarm("ttft_p99", p99, MAX_P99_S, text) if p99 > MAX_P99_S else None
 
-    def _steps(self) -> Alarm | None:
+    def _step_spread(self) -> Alarm | None:
         """Return an alarm if step times vary much: a long prompt or too large a batch delays the other
         replies.
         """

@@ -30,14 +30,14 @@ def build_cache(
         engine,
         MemoryEntries(settings.capacity)
         if settings.url is None
-        else _make(source, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
+        else _create(source, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
         build_embedding(settings.embedding, source, "semantic_cache"),
         settings.to_rules(model),
         settings.to_audits(),
         metrics,
     )
     metrics.show(lambda: cache.why_off)
-    monitor.monitor_cache(cache)
+    monitor.register_cache(cache)
     return cache
 
 
@@ -50,10 +50,10 @@ def build_embedding(model: str, source: Path, table: str) -> Embedding:
         folder = resolve_paths(model, source.absolute().parent)
     except FileNotFoundError as error:
         raise problem(source, f"{table}.embedding", model, str(error)) from error
-    return cast("Embedding", _make(source, "llmcore.cache.embedding:MiniLm", folder, table=table))
+    return cast("Embedding", _create(source, "llmcore.cache.embedding:MiniLm", folder, table=table))
 
 
-def _make(source: Path, path: str, *arguments: object, table: str = "semantic_cache") -> Any:
+def _create(source: Path, path: str, *arguments: object, table: str = "semantic_cache") -> Any:
     """Create an object of the class at `path`, whose module needs the optional extra. Raises ConfigError."""
     try:
         return import_object(path)(*arguments)

@@ -24,7 +24,7 @@ from voiceagent.validation.section import Section
 Seconds = Annotated[float, Field(gt=0)]
 
 
-def _compiles(pattern: str) -> str:
+def _checked_pattern(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
@@ -61,7 +61,7 @@ class LlmEngineConfig(EngineConfig):
 
     @field_validator("replicas")
     @classmethod
-    def _each_once(cls, replicas: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_distinct(cls, replicas: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(replicas)) < len(replicas):
             raise ValueError("the same URL twice; allowed: each replica once")
         return replicas
@@ -152,7 +152,7 @@ class SpeculationConfig(Section):
 class CacheableConfig(Section):
     """`[[semantic_cache.cacheable]]`: a kind of question that may be answered from the cache."""
 
-    patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = Field(min_length=1)
+    patterns: tuple[Annotated[str, AfterValidator(_checked_pattern)], ...] = Field(min_length=1)
     """Regular expressions, case-insensitive.
 
     A turn that contains one is of this kind; the first kind that matches counts.
@@ -214,7 +214,7 @@ class SemanticCacheConfig(Section):
 class RoutingConfig(Section):
     """`[routing]`: turns that the small LLM answers, if there is a `[small_llm]`."""
 
-    patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = ()
+    patterns: tuple[Annotated[str, AfterValidator(_checked_pattern)], ...] = ()
     """Regular expressions, case-insensitive.
 
     A turn that contains one is simple. Without patterns and `learned`, the small LLM answers only under

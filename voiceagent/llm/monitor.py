@@ -30,7 +30,7 @@ from voiceagent.telemetry.log import Personal
 log = structlog.get_logger()
 
 SAMPLE_S = 1.0
-LOADED = 1.5
+LOAD_RATIO = 1.5
 """Ratio to an idle engine's time to first token above which the excess counts as load."""
 RETRY_AFTER_S = 10.0
 """Time after which a caller refused at the highest shedding level may retry: the level has then fallen by
@@ -46,8 +46,8 @@ class LlmMonitor:
         self._clock = clock
         self._engines: dict[str, tuple[MeteredLlm, LlmAlarms]] = {}
         self._speculating: dict[str, tuple[SpeculatingLlm, SpeculationLimits]] = {}
-        self._sounding: set[tuple[str, str]] = set()
-        self._gate: PriorityLlm | None = None
+        self._active_alarms: set[tuple[str, str]] = set()
+        self._priority_llm: PriorityLlm | None = None
         self._resilient: FallbackLlm | None = None
         self._replicated: dict[str, ReplicatedLlm] = {}
         self._shaped: dict[str, KnowsShapes] = {}
@@ -56,16 +56,16 @@ class LlmMonitor:
         self._token_times = TokenTimes()
         self.shedder = LoadShedder()
 
-    def metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
+    def wrap_metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
         """Wrap and register the engine of the table `name`."""
         model = str(table.options.get("model", ""))
         alarms = LlmAlarms()
-        metered = MeteredLlm(engine, partial(self._request_over, table.engine, model, alarms), self._clock)
+        metered = MeteredLlm(engine, partial(self._on_request_done, table.engine, model, alarms), self._clock)
         self._engines[name] = metered, alarms
         self.metrics.add_engine(table.engine, model, metered)
         return metered
 
-    def speculating(
+    def wrap_speculating(
         self, name: str, table: EngineConfig, engine: SupportsSpeculation, limits: SpeculationLimits
     ) -> SpeculatingLlm:
         """Wrap and register the engine of the table `name`, whose draft takes part in responses within the
@@ -78,11 +78,11 @@ class LlmMonitor:
         self.metrics.add_speculation(table.engine, model, speculating)
         return speculating
 
-    def monitor_resilience(self, llm: FallbackLlm) -> None:
+    def register_fallback(self, llm: FallbackLlm) -> None:
         """Register the circuit breaker of `[llm]`."""
         self._resilient = llm
 
-    def monitor_shapes(self, name: str, engine: object) -> None:
+    def register_shapes(self, name: str, engine: object) -> None:
         """Register the engine `name` for `refused_shapes`; it then probes its server at the start."""
         if isinstance(engine, AsksShapes):
             engine.asks_shapes = True
@@ -94,7 +94,7 @@ class LlmMonitor:
         found = {name: engine.shapes.describe() for name, engine in self._shaped.items()}
         return {name: lines for name, lines in found.items() if lines}
 
-    def monitor_replicas(self, name: str, llm: ReplicatedLlm) -> None:
+    def register_replicas(self, name: str, llm: ReplicatedLlm) -> None:
         """Register the replicas of the table `name`."""
         self._replicated[name] = llm
         self.metrics.add_replicas(name, llm)
@@ -107,26 +107,26 @@ class LlmMonitor:
         lost = [name for llm in self._replicated.values() for name in llm.lost]
         return f"replicas that do not answer: {', '.join(lost)}" if lost else ""
 
-    def monitor_gate(self, gate: PriorityLlm, budget_s: float) -> None:
+    def register_queue(self, gate: PriorityLlm, budget_s: float) -> None:
         """Register the priority queue in front of the engines, and start to sample the load for it.
 
         budget_s: time to first token; load is shed while the prediction exceeds it.
         """
-        self._gate, self._budget_s = gate, budget_s
+        self._priority_llm, self._budget_s = gate, budget_s
         self.metrics.add_prediction(lambda: gate.predicted_ttft_s)
 
     def load(self, name: str) -> EngineLoad:
         """Return the load reported by the engine of the table `name`."""
         return self._engines[name][0].load()
 
-    def monitor_cache(self, cache: CachedLlm) -> None:
+    def register_cache(self, cache: CachedLlm) -> None:
         """Register the semantic cache."""
         self._cache = cache
 
     @property
     def predicted_ttft_s(self) -> float:
         """Predicted time to first token of a turn that arrives now."""
-        return 0.0 if self._gate is None else self._gate.predicted_ttft_s
+        return 0.0 if self._priority_llm is None else self._priority_llm.predicted_ttft_s
 
     @property
     def cache_state(self) -> str | None:
@@ -147,7 +147,7 @@ class LlmMonitor:
 
     def outlook(self, calls: int) -> Refusal | None:
         """Return the same as `refusal` without counting it."""
-        refusal = self._gate.refusal(calls) if self._gate is not None else None
+        refusal = self._priority_llm.refusal(calls) if self._priority_llm is not None else None
         if refusal is None and calls and self.shedder.level >= SheddingLevel.REFUSE_CALLS:
             refusal = Refusal("busy: the calls that are going on are answered late", RETRY_AFTER_S)
         return refusal
@@ -190,29 +190,29 @@ class LlmMonitor:
         while True:
             for name, (metered, alarms) in self._engines.items():
                 load = metered.load()
-                alarms.load(self._clock(), load)
-                if name == "llm" and self._gate is not None:
-                    self._gate.sample(load, calls())
+                alarms.observe_load(self._clock(), load)
+                if name == "llm" and self._priority_llm is not None:
+                    self._priority_llm.sample(load, calls())
             self._log_changes()
             self._shed_load()
             await asyncio.sleep(SAMPLE_S)
 
     def _log_changes(self) -> None:
         found = {(name, alarm.name): alarm for name, alarms in self.alarms().items() for alarm in alarms}
-        for engine, name in found.keys() - self._sounding:
+        for engine, name in found.keys() - self._active_alarms:
             log.warning("llm_alarm", engine=engine, alarm=name, text=found[engine, name].text)
-        for engine, name in self._sounding - found.keys():
+        for engine, name in self._active_alarms - found.keys():
             log.info("llm_alarm_over", engine=engine, alarm=name)
-        self._sounding = set(found)
+        self._active_alarms = set(found)
 
     def _shed_load(self) -> None:
-        if self._gate is None:
+        if self._priority_llm is None:
             return
-        predicted_s, before = self._gate.predicted_ttft_s, self.shedder.level
+        predicted_s, before = self._priority_llm.predicted_ttft_s, self.shedder.level
         # A machine that misses the budget even when idle gains nothing from shedding.
-        budget_s = max(self._budget_s, LOADED * self._gate.unloaded_ttft_s)
+        budget_s = max(self._budget_s, LOAD_RATIO * self._priority_llm.unloaded_ttft_s)
         now_s, tokens = self._clock(), self._token_times
-        token_budget_s = max(TOKEN_BUDGET_S, LOADED * tokens.fastest_s)
+        token_budget_s = max(TOKEN_BUDGET_S, LOAD_RATIO * tokens.fastest_s)
         pressure = max(predicted_s / budget_s, tokens.mean_s(now_s) / token_budget_s)
         if self.shedder.observe(now_s, pressure):
             self.metrics.shedding_changed(self.shedder.level, up=self.shedder.level > before)
@@ -223,13 +223,13 @@ class LlmMonitor:
                 token_ms=round(tokens.mean_s(now_s) * 1000),
             )
 
-    def _request_over(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
+    def _on_request_done(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
         self.metrics.request_over(engine, model, figures)
         if figures.tpot_s is not None and figures.priority_class != "summary":
             self._token_times.observe(self._clock(), figures.tpot_s)
         # no caller waits for summaries
         if figures.ttft_s is not None and figures.priority_class != "summary":
-            alarms.response(self._clock(), figures.ttft_s, figures.usage or Usage(), figures.itl_s)
+            alarms.observe_response(self._clock(), figures.ttft_s, figures.usage or Usage(), figures.itl_s)
 
 
 class PromptMonitor:
@@ -248,16 +248,16 @@ class PromptMonitor:
     def check(self, start: StartResponse) -> None:
         """Compare a response's prompt with the previous one of the conversation."""
         # an interruption may still cut these words
-        assumes_words = start.preemptive and start.turn_id is None
-        if start.say or start.own_prompt or assumes_words:
+        may_be_cut = start.preemptive and start.turn_id is None
+        if start.say or start.own_prompt or may_be_cut:
             return
         if start.replacements != self._replacements:  # an intended replacement
             self._layout, self._replacements = PromptLayout(), start.replacements
         edited, self._edits = start.edits != self._edits, start.edits
         if change := self._layout.check(start.request.messages, start.request.tools):
-            meant = edited and change.part == "history"
-            self._metrics.prompt_parted("edited" if meant else change.part)
-            if change.part == "history" and not meant:
+            intended = edited and change.part == "history"
+            self._metrics.prompt_parted("edited" if intended else change.part)
+            if change.part == "history" and not intended:
                 words = {"before": Personal(change.before), "now": Personal(change.now)}
                 place, character = change.place, change.character
                 self._log.warning("prompt_parted", place=place, character=character, **words)

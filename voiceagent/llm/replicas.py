@@ -17,7 +17,7 @@ from voiceagent.validation.errors import problem
 if TYPE_CHECKING:  # importing the openai package takes a quarter of a server's import time
     from llmcore.engines.openai_engine import OpenAILlm
 
-SHARE = 0.5
+TIMEOUT_SHARE = 0.5
 """Share of the time limits in `[resilience]` for one replica, so that another can still answer in time."""
 
 
@@ -41,16 +41,16 @@ def build_replicas(
         message = "stands beside replicas; allowed: one of the two"
         raise problem(source, f"{name}.base_url", table.options["base_url"], message)
     limits = {
-        "first_token_timeout_s": SHARE * resilience.first_token_timeout_s,
-        "timeout_s": SHARE * resilience.stall_timeout_s,
+        "first_token_timeout_s": TIMEOUT_SHARE * resilience.first_token_timeout_s,
+        "timeout_s": TIMEOUT_SHARE * resilience.stall_timeout_s,
     }
     replicas: dict[str, OpenAILlm] = {}
     for url in table.replicas:
         options = limits | table.options | {"base_url": url}
-        one = EngineConfig.model_validate({"engine": table.engine} | options)
-        replicas[url] = build_engine("llm", one, source, name)
+        config = EngineConfig.model_validate({"engine": table.engine} | options)
+        replicas[url] = build_engine("llm", config, source, name)
     tries = 1 + min(replica.retries for replica in replicas.values())
     for replica in replicas.values():
         replica.retries = 0  # the next attempt is another replica's
-    each = math.ceil(priority.max_running / len(replicas))
-    return ReplicatedLlm(replicas, SessionAffinity(tuple(replicas), each), tries, observe)
+    max_running = math.ceil(priority.max_running / len(replicas))
+    return ReplicatedLlm(replicas, SessionAffinity(tuple(replicas), max_running), tries, observe)

@@ -37,17 +37,17 @@ def build_llm(
         if table.replicas:
             count = partial(monitor.metrics.replica_chosen, name)
             replicated = build_replicas(name, table, source, tables.priority, tables.resilience, count)
-            monitor.monitor_replicas(name, replicated)
+            monitor.register_replicas(name, replicated)
             for replica, one in replicated.replicas.items():
-                monitor.monitor_shapes(f"{name} {replica}", one)
-            return monitor.metered(name, table, replicated)
+                monitor.register_shapes(f"{name} {replica}", one)
+            return monitor.wrap_metered(name, table, replicated)
         engine = cast("Llm", build_engine("llm", table, source, name))
-        monitor.monitor_shapes(name, engine)
+        monitor.register_shapes(name, engine)
         if isinstance(engine, SupportsPriorityRaise):
             queues.append(engine)
         if isinstance(engine, SupportsSpeculation) and engine.has_draft:
-            engine = monitor.speculating(name, table, engine, tables.speculation.to_limits())
-        return monitor.metered(name, table, engine)
+            engine = monitor.wrap_speculating(name, table, engine, tables.speculation.to_limits())
+        return monitor.wrap_metered(name, table, engine)
 
     llm = build("llm", tables.llm)
     if tables.small_llm is not None:
@@ -58,17 +58,17 @@ def build_llm(
 
         llm = RoutedLlm(llm, build("small_llm", tables.small_llm), choose)
     fallback = build("fallback", tables.fallback) if tables.fallback is not None else None
-    resilient = _resilient(tables.resilience, llm, fallback, monitor)
-    monitor.monitor_resilience(resilient)
-    gate = _gate(tables.priority, resilient, monitor, max_prompt_characters, queues)
-    monitor.monitor_gate(gate, ttft_budget_s)
+    with_fallback = _with_fallback(tables.resilience, llm, fallback, monitor)
+    monitor.register_fallback(with_fallback)
+    queued = _with_queue(tables.priority, with_fallback, monitor, max_prompt_characters, queues)
+    monitor.register_queue(queued, ttft_budget_s)
     if tables.semantic_cache is None:
-        return gate
+        return queued
     model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
-    return build_cache(tables.semantic_cache, source, model, gate, monitor)
+    return build_cache(tables.semantic_cache, source, model, queued, monitor)
 
 
-def _resilient(
+def _with_fallback(
     settings: ResilienceConfig, llm: Llm, fallback: Llm | None, monitor: LlmMonitor
 ) -> FallbackLlm:
     """Wrap `llm` with time-outs, circuit breaker and fallback."""
@@ -81,7 +81,7 @@ def _resilient(
     )
 
 
-def _gate(
+def _with_queue(
     settings: PriorityConfig,
     llm: Llm,
     monitor: LlmMonitor,

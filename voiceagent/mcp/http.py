@@ -18,7 +18,7 @@ from voiceagent.mcp.policies.reach import NotAllowed, Reach, check_addresses
 SESSION = "mcp-session-id"
 UNREACHABLE = -32_090
 """Code of our own errors, in the range that JSON-RPC leaves to implementations."""
-FORGOTTEN = "Session terminated"
+SESSION_LOST = "Session terminated"
 """The SDK's message for a session that the server does not know any more, except from servers that give a
 reason.
 """
@@ -27,42 +27,42 @@ reason.
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """Transport to one server.
 
-    reach: allowed addresses; None for a configured server. notified_s: time limit of a message without a
+    reach: allowed addresses; None for a configured server. notification_s: time limit of a message without a
     response, during which the SDK sends no other.
     """
 
-    def __init__(self, reach: Reach | None, max_bytes: int, notified_s: float) -> None:
+    def __init__(self, reach: Reach | None, max_bytes: int, notification_s: float) -> None:
         self._reach = reach
         self._max_bytes = max_bytes
-        self._notified_s = notified_s
+        self._notification_s = notification_s
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request. Redirects pass through here too, as requests of their own."""
         try:
-            async with asyncio.timeout(None if await _asks(request) else self._notified_s):
-                response = await self._inner.handle_async_request(await self._addressed(request))
+            async with asyncio.timeout(None if await _expects_response(request) else self._notification_s):
+                response = await self._inner.handle_async_request(await self._with_checked_address(request))
         except NotAllowed as refused:
-            return _failure(UNREACHABLE, str(refused))
+            return _error_response(UNREACHABLE, str(refused))
         except (httpx2.TransportError, OSError) as error:
-            return _failure(UNREACHABLE, f"it cannot be reached ({type(error).__name__})")
+            return _error_response(UNREACHABLE, f"it cannot be reached ({type(error).__name__})")
         if response.status_code in (401, 403, 429) or response.status_code >= 500:
             await response.aclose()
-            return _failure(response.status_code, f"it answered with HTTP {response.status_code}")
+            return _error_response(response.status_code, f"it answered with HTTP {response.status_code}")
         if response.status_code == 404 and SESSION in request.headers:
             await response.aclose()
-            return _failure(404, FORGOTTEN)
+            return _error_response(404, SESSION_LOST)
         if request.method == "GET":  # a stream of events, unbounded
             return response
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Bounded(response.stream, self._max_bytes)
+        response.stream = _BoundedStream(response.stream, self._max_bytes)
         return response
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._inner.aclose()
 
-    async def _addressed(self, request: httpx2.Request) -> httpx2.Request:
+    async def _with_checked_address(self, request: httpx2.Request) -> httpx2.Request:
         """Return the request to the checked address itself, as another DNS lookup may return a
         different one.
         """
@@ -91,12 +91,12 @@ def http_client(
     return httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport, trust_env=False)
 
 
-async def _asks(request: httpx2.Request) -> bool:
+async def _expects_response(request: httpx2.Request) -> bool:
     """Return True if the request expects a response: not a notification, nor a response to the server."""
     return request.method != "POST" or {"id", "method"} <= from_json(await request.aread()).keys()
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     """A response body limited to `max_bytes`."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, max_bytes: int) -> None:
@@ -117,6 +117,6 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-def _failure(code: int, message: str) -> httpx2.Response:
+def _error_response(code: int, message: str) -> httpx2.Response:
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
     return httpx2.Response(502, headers={"content-type": "application/json"}, content=to_json(body))

@@ -69,22 +69,22 @@ class McpPool:
             labels = [server.label for server in servers]
             raise problem(source, "agent.mcp", labels, "two servers have one label; labels must differ")
         if connect is None and (servers or config.allowed_urls):
-            connect = _connect(source)
-        ours = {target for _, target in self._servers.values()}
-        self._connections = connect and SharedConnections(connect, config, ours, clock)
-        self._upkeep: asyncio.Task[None] | None = None
+            connect = _import_connection(source)
+        configured = {target for _, target in self._servers.values()}
+        self._connections = connect and SharedConnections(connect, config, configured, clock)
+        self._maintenance: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """List the tools of the configured servers; failed ones are retried later."""
         if self._connections is None:
             return
-        await asyncio.gather(*(self._relist(*pair) for pair in self._servers.values()))
-        self._upkeep = asyncio.create_task(self._keep_up(), name="MCP servers")
+        await asyncio.gather(*(self._refresh(*pair) for pair in self._servers.values()))
+        self._maintenance = asyncio.create_task(self._maintain(), name="MCP servers")
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._upkeep is not None:
-            self._upkeep.cancel()
+        if self._maintenance is not None:
+            self._maintenance.cancel()
         if self._connections is not None:
             await self._connections.close()
 
@@ -109,7 +109,7 @@ class McpPool:
 
     async def call(self, server: McpServer, name: str, arguments: str) -> str:
         """Call a tool and return its result. Raises McpFailed."""
-        return await self._call(self._target_of(server), name, _parsed(arguments))
+        return await self._call(self._target_of(server), name, _parse_arguments(arguments))
 
     @property
     def timeout_s(self) -> float:
@@ -123,7 +123,9 @@ class McpPool:
         found: list[ConfiguredTool] = []
         for config, target in self._servers.values():
             listed = self._shared.listed(target)
-            shown = _of(config, [without_arguments(tool, config.arguments) for tool in listed or ()])
+            shown = _allowed_tools(
+                config, [without_arguments(tool, config.arguments) for tool in listed or ()]
+            )
             server = McpServer(config.label, config.url or config.command or "", approval=NO_APPROVAL)
             with suppress(McpFailed):  # too many: logged when they were listed
                 self._check_size(shown)
@@ -135,7 +137,7 @@ class McpPool:
         target = self._servers[tool.config.label][1]
         listed = self._shared.listed(target)
         spec = next((one for one in listed or () if one.name == tool.mcp.name), ListedTool(tool.mcp.name, ""))
-        given = with_arguments(spec, _parsed(arguments), tool.config.arguments)
+        given = with_arguments(spec, _parse_arguments(arguments), tool.config.arguments)
         return await self._call(target, tool.mcp.name, given)
 
     @property
@@ -147,18 +149,18 @@ class McpPool:
         """Return the texts of a resource of a configured server. Raises McpFailed."""
         return await self._shared.use(self._servers[label][1], lambda connection: connection.read(uri))
 
-    async def _keep_up(self) -> None:
+    async def _maintain(self) -> None:
         """Refresh the tools of configured servers, and close unused connections, until cancelled."""
         while True:
             await asyncio.sleep(RETRY_S)
-            due = [pair for pair in self._servers.values() if self._shared.due(pair[1])]
+            due = [pair for pair in self._servers.values() if self._shared.is_due(pair[1])]
             # concurrently: a silent server delays no other
-            await asyncio.gather(*(self._relist(*pair) for pair in due))
-            self._shared.drop_unused()
+            await asyncio.gather(*(self._refresh(*pair) for pair in due))
+            self._shared.close_unused()
 
-    async def _relist(self, server: McpServerConfig, target: Target) -> None:
+    async def _refresh(self, server: McpServerConfig, target: Target) -> None:
         try:
-            self._check_size(_of(server, await self._shared.relist(target)))
+            self._check_size(_allowed_tools(server, await self._shared.refresh_tools(target)))
         except McpFailed as failed:
             log.warning("mcp_server_failed", server=server.label, reason=str(failed))
 
@@ -184,12 +186,12 @@ class McpPool:
             ) from error
 
 
-def _of(server: McpServerConfig, tools: Sequence[ListedTool]) -> list[ListedTool]:
+def _allowed_tools(server: McpServerConfig, tools: Sequence[ListedTool]) -> list[ListedTool]:
     """Return the tools that the agent may use."""
     return [tool for tool in tools if ToolFilter(server.allowed_tools).matches(tool)]
 
 
-def _parsed(arguments: str) -> dict[str, Any]:
+def _parse_arguments(arguments: str) -> dict[str, Any]:
     with suppress(ValueError):
         parsed = json.loads(arguments or "{}")
         if isinstance(parsed, dict):
@@ -207,7 +209,7 @@ def _target(server: McpServerConfig, environ: Mapping[str, str], source: Path) -
     return Target(server.url or "", headers, server.command or "", server.args, env)
 
 
-def _connect(source: Path) -> Connect:
+def _import_connection(source: Path) -> Connect:
     if find_spec("mcp") is None:
         raise ConfigError(f"{source}: agent.mcp and mcp.allowed_urls need the mcp package: {INSTALL}")
     connect: Connect = import_object("voiceagent.mcp.connection:Connection")

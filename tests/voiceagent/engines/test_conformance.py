@@ -196,7 +196,7 @@ async def as_worker(config: Config) -> AsyncIterator[Engines]:
     ready |= engine_services(shared, config.agent.language)
     ready["rate_hz"] = single_answer(AsyncMock(return_value=shared.synthesizer.rate_hz))
     try:
-        yield engines_of_worker(WorkerTask(config, 0, engines.of_workers), worker, Metrics())
+        yield engines_of_worker(WorkerTask(config, 0, engines.worker_stages), worker, Metrics())
     finally:
         worker.close()
         supervisor.close()

@@ -33,14 +33,14 @@ class Reach:
         """Raise NotAllowed unless an allowed URL is a prefix of this one."""
         try:
             parts = urlsplit(url)
-            known = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
+            is_valid = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
         except ValueError:
-            known = False
-        if not known or "@" in parts.netloc or any(ord(character) <= 0x20 for character in url):
+            is_valid = False
+        if not is_valid or "@" in parts.netloc or any(ord(character) <= 0x20 for character in url):
             raise NotAllowed(
                 f"{url!r} is no URL of an MCP server; allowed: http:// or https://, no user name"
             )
-        if not any(_begins(allowed, url) for allowed in self.urls):
+        if not any(_is_below(allowed, url) for allowed in self.urls):
             raise NotAllowed(f"{url!r} is not among the MCP servers that sessions may reach")
 
     def check_address(self, host: str, address: str) -> None:
@@ -69,15 +69,16 @@ def check_addresses(reach: Reach | None, host: str, addresses: Sequence[str]) ->
     return addresses[0]
 
 
-def _begins(allowed: str, url: str) -> bool:
+def _is_below(allowed: str, url: str) -> bool:
     """Return True if `url` is `allowed` or below it: same origin, whole path segments."""
     one, other = urlsplit(allowed), urlsplit(url)
     if (one.scheme, one.hostname, _port(allowed)) != (other.scheme, other.hostname, _port(url)):
         return False
-    path, below = one.path.rstrip("/"), unquote(other.path) or "/"
-    if "\\" in below or normpath(below).rstrip("/") != below.rstrip("/"):  # .. and // may leave the path
+    path, other_path = one.path.rstrip("/"), unquote(other.path) or "/"
+    # .. and // may leave the path
+    if "\\" in other_path or normpath(other_path).rstrip("/") != other_path.rstrip("/"):
         return False
-    return below.rstrip("/") == path or below.startswith(f"{path}/")
+    return other_path.rstrip("/") == path or other_path.startswith(f"{path}/")
 
 
 def _port(url: str) -> int | None:

@@ -55,8 +55,8 @@ def with_arguments(tool: ListedTool, given: Mapping[str, Any], fixed: Mapping[st
     """Return a call's arguments: the model's, overridden by the fixed ones that the tool has."""
     properties = tool.schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
-    ours = {name: value for name, value in fixed.items() if name in known}
-    return {**{name: value for name, value in given.items() if name not in fixed}, **ours}
+    overrides = {name: value for name, value in fixed.items() if name in known}
+    return {**{name: value for name, value in given.items() if name not in fixed}, **overrides}
 
 
 def as_text(content: Sequence[Mapping[str, Any]], structured: Any, max_characters: int) -> str:
@@ -64,21 +64,23 @@ def as_text(content: Sequence[Mapping[str, Any]], structured: Any, max_character
 
     The text comes first, then the structured content unless the text contains it.
     """
-    parts = [part for part in map(_part, content) if part]
-    if structured is not None and not _holds(parts, structured):
+    parts = [part for part in map(_text_of_block, content) if part]
+    if structured is not None and not _contains(parts, structured):
         parts.append(to_json(structured).decode())
     return cut("\n".join(parts) or "done", max_characters)
 
 
-def _holds(parts: Sequence[str], structured: Any) -> bool:
+def _contains(parts: Sequence[str], structured: Any) -> bool:
     """Return True if the texts, one or all together, contain the structured content as JSON.
 
     SDKs wrap values that are not objects as `{"result": ...}`.
     """
-    told = [_value(part) for part in parts]
+    values = [_value(part) for part in parts]
     wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
-    wanted = (structured, structured["result"]) if wrapped else (structured,)
-    return any(value in (*told, *parts, told) for value in wanted) or (bool(parts) and structured in ({}, []))
+    expected = (structured, structured["result"]) if wrapped else (structured,)
+    return any(value in (*values, *parts, values) for value in expected) or (
+        bool(parts) and structured in ({}, [])
+    )
 
 
 def _value(text: str) -> Any:
@@ -97,7 +99,7 @@ def cut(text: str, max_characters: int) -> str:
     return text[: max(0, max_characters - len(mark))] + mark
 
 
-def _part(block: Mapping[str, Any]) -> str:
+def _text_of_block(block: Mapping[str, Any]) -> str:
     match block:
         case {"type": "text", "text": str(text)}:
             return text
