@@ -22,12 +22,11 @@ from llmcore.engine import (
     SetupError,
     Usage,
 )
+from llmcore.engines.held_back_reply import HELD_BACK, HeldBackReply, cancel
 from llmcore.engines.remote_failures import AttemptFailed, BrokenStream
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
-from llmcore.text.reply import ReplyParser
 from llmcore.text.unopened_thoughts import ThoughtHabit
-from llmcore.text.whole_characters import WholeCharacters
 
 log = logging.getLogger(__name__)
 
@@ -156,11 +155,11 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
         deltas, first = await self.retry(lambda: self._open_reply(request))
         async with aclosing(deltas):
             # no retry from here on: spoken words cannot be withdrawn
-            if first is not _HELD_BACK:
+            if first is not HELD_BACK:
                 yield first
             try:
                 async for delta in deltas:
-                    if delta is not _HELD_BACK:
+                    if delta is not HELD_BACK:
                         yield delta
             except AttemptFailed as failure:
                 raise self._error(failure, "") from failure
@@ -245,7 +244,7 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
     async def _attempt(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Yield the deltas of one attempt. Raises AttemptFailed, BrokenStream."""
         first = PauseTolerantTimeout(self.first_token_timeout_s)
-        reader, reply = self.new_reader(), _Reply(request, self._thought_habit, self.base_url)
+        reader, reply = self.new_reader(), HeldBackReply(request, self._thought_habit, self.base_url)
         async with await self.run_attempt(first, self.open_stream(request)) as events:
             while True:
                 # one limit for everything before the first token: role and keep-alive events must not extend
@@ -259,7 +258,7 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
                                 yield each
                         event = await self.run_attempt(timeout, arrival)
                     finally:
-                        await _stopped(arrival)
+                        await cancel(arrival)
                 else:
                     event = await self.run_attempt(timeout, anext(events, None))
                 if event is None:
@@ -292,74 +291,6 @@ class RemoteLlm(RemoteSettings, ABC, Generic[Client]):
 
     def _error(self, failure: AttemptFailed, tries: str) -> LlmError:
         return failure.kind(f"{self.base_url}: {failure}{tries}")
-
-
-_HELD_BACK = Delta()
-"""Marker that the reply has begun, but its first words are held back as a possible thought."""
-
-
-class _Reply:
-    """Filter of one reply's deltas that removes control text. server: name in the log."""
-
-    def __init__(self, request: Request, habit: ThoughtHabit, server: str) -> None:
-        self._parser = ReplyParser(request, doubtful=True)
-        self._characters = WholeCharacters()
-        self._thought_habit = habit
-        self._server = server
-        self._held_since_s: float | None = None
-        self._observed = False
-
-    @property
-    def holds_back(self) -> bool:
-        """True if words are held back for a limited time, and not for the whole reply."""
-        return bool(self._parser.text.held_words) and self._thought_habit.limit_s is not None
-
-    async def in_doubt(self, arrival: asyncio.Future[Any]) -> bool:
-        """Wait for the next event while words may be held back. Return True if it arrived."""
-        now_s = asyncio.get_running_loop().time()
-        if self._held_since_s is None:
-            self._held_since_s = now_s
-        left_s = max(0.0, self._held_since_s + (self._thought_habit.limit_s or 0.0) - now_s)
-        return bool((await asyncio.wait({arrival}, timeout=left_s))[0])
-
-    def release(self) -> list[Delta]:
-        """Return the deltas of the words held back."""
-        return self._parser.release()
-
-    def read(self, delta: Delta) -> list[Delta]:
-        """Convert a delta of the server; `[_HELD_BACK]` if its words are held back. Raises ReplyError."""
-        text, passed = self._parser.text, self._parser.text.held_words is None
-        deltas = self._parser.read(self._characters.push(delta))
-        if not self._observed:
-            self._observe(delta, deltas, passed)
-        if text.held_words and not self._thought_habit.doubts("".join(text.held_words)):
-            deltas += self.release()
-        return deltas or ([_HELD_BACK] if text.held_words else [])
-
-    def _observe(self, delta: Delta, deltas: list[Delta], passed: bool) -> None:
-        """Record once per reply whether the model writes unopened thoughts."""
-        if self._parser.text.unopened:
-            self._observed = True
-            self._thought_habit.observe(unopened=True)
-            if passed:
-                log.warning(
-                    "%s: a thought was taken for words, as its end alone is marked; from now on words are "
-                    "held back until that. A reasoning parser of the server tells thoughts at once",
-                    self._server,
-                )
-        # a reply that was cut, or has only calls, shows nothing about the model
-        elif any(each.thought for each in deltas) or (
-            delta.finish_reason == "stop" and (passed or deltas[1:])
-        ):
-            self._observed = True
-            self._thought_habit.observe(unopened=False)
-
-
-async def _stopped(arrival: asyncio.Future[Any]) -> None:
-    """Cancel the wait for the next event, and wait until it has ended."""
-    if not arrival.done():
-        arrival.cancel()
-        await asyncio.wait({arrival})
 
 
 def _read(reader: StreamReader, event: Any) -> Delta | None:

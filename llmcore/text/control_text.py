@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
 
 from llmcore.engine import ToolCall
 from llmcore.text.control_marks import (
-    HARMONY_CALL,
-    HARMONY_THOUGHT,
     LONGEST_HEADER,
     MARK,
     PREFIXES,
@@ -23,6 +20,7 @@ from llmcore.text.control_marks import (
     STARTED_IN_THOUGHT,
     TRIGGERS,
     Region,
+    read_harmony_header,
 )
 from llmcore.text.reply_parts import Part, SpokenParts
 from llmcore.text.stop_strings import partial_mark_length
@@ -30,8 +28,6 @@ from llmcore.text.tool_calls import MalformedToolCall, new_call_id
 from llmcore.text.unmarked_calls import judge
 from llmcore.text.written_calls import WrittenCall, json_start, read_calls, value_end
 
-_RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
-_CHANNEL = re.compile(r"(?:<\|channel\|>)?\s*(\w+)\s*(?:<|to=|json|\Z)")
 _BETWEEN_CALLS = " \n\t;,}"
 """Characters that models write between two calls; an extra brace is a common mistake of theirs."""
 _LONG_CALL = 256
@@ -223,7 +219,7 @@ class ControlText:
 
     def _read_until(self, region: Region) -> bool:
         """Parse a thought, or text to remove, up to its end."""
-        end = _ends(region).search(self._pending)
+        end = region.end_pattern.search(self._pending)
         emit = self._add_thought if region.kind == "thought" else _drop
         if end is None:
             marks = (*region.closings, *region.limits)
@@ -232,32 +228,28 @@ class ControlText:
             self._pending = self._pending[settled:]
             return False
         emit(self._pending[: end.start()])
-        self._close_region(self._pending[_text_start(region, end) :])
+        self._close_region(self._pending[region.text_start(end) :])
         return bool(self._pending)
 
     def _read_header(self, region: Region) -> bool:
         """Parse a header of the harmony format: the channel and the recipient of the following text."""
-        end = _ends(region).search(self._pending)
+        end = region.end_pattern.search(self._pending)
         if end is None:
             if len(self._pending) > LONGEST_HEADER:
                 self._close_region(self._pending)
             return False
-        header, rest = self._pending[: end.start()], self._pending[_text_start(region, end) :]
-        channel = header.rpartition("<|channel|>")[2] if "<|channel|>" in header else header
+        header, rest = self._pending[: end.start()], self._pending[region.text_start(end) :]
         self._close_region(rest)
-        if end[0].lower() not in region.closings:
-            return bool(self._pending)
-        if recipient := _RECIPIENT.search(header):
-            self._region, self._has_call = HARMONY_CALL, False
-            self._pending = recipient[1] + rest
-        elif channel.strip().lower().startswith("analysis"):
-            self._region = HARMONY_THOUGHT
+        if end[0].lower() in region.closings:
+            self._region, recipient = read_harmony_header(header)
+            if recipient:
+                self._has_call, self._pending = False, recipient + rest
         return bool(self._pending)
 
     def _read_call(self, region: Region) -> bool:
         if self._has_call:
             return self._read_after_call(region)
-        ends = _ends(region)
+        ends = region.end_pattern
         start = json_start(self._pending)
         at, whole = value_end(self._pending, start, ends) if start >= 0 else (-1, False)
         if whole:  # without waiting for the closing mark
@@ -270,7 +262,7 @@ class ControlText:
         if end is None:
             return False
         self._add_calls(read_calls(self._pending[: end.start()], self._names))
-        self._close_region(self._pending[_text_start(region, end) :])
+        self._close_region(self._pending[region.text_start(end) :])
         return bool(self._pending)
 
     def _read_after_call(self, region: Region) -> bool:
@@ -281,9 +273,9 @@ class ControlText:
         if not rest:
             self._pending = ""
             return False
-        end = _ends(region).match(rest)
+        end = region.end_pattern.match(rest)
         if end is not None:
-            self._close_region(rest[_text_start(region, end) :])
+            self._close_region(rest[region.text_start(end) :])
             return bool(self._pending)
         if any(mark.startswith(rest.lower()) for mark in (*region.closings, *region.limits)):
             self._pending = rest
@@ -317,15 +309,3 @@ class ControlText:
 
 def _drop(_: str) -> None:
     pass
-
-
-@cache
-def _ends(region: Region) -> re.Pattern[str]:
-    """Return a pattern for the end of a region. It never matches for a region without end marks."""
-    marks = (*region.closings, *region.limits)
-    return re.compile("|".join(map(re.escape, marks)) if marks else r"(?!)", re.IGNORECASE | re.ASCII)
-
-
-def _text_start(region: Region, end: re.Match[str]) -> int:
-    """Return the position at which the text after a region begins."""
-    return end.end() if end[0].lower() in region.closings else end.start()
