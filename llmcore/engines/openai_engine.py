@@ -8,7 +8,6 @@ from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
-import httpx2
 import openai
 from httpx2 import Response
 from openai import AsyncOpenAI, AsyncStream
@@ -16,21 +15,20 @@ from openai.types.chat import ChatCompletionChunk
 
 from llmcore.engine import Request, SetupError, Usage
 from llmcore.engines.openai_chat import ChunkReader, request_body, stream_error
+from llmcore.engines.openai_probing import REFUSAL_STATUSES, ProbeFailed, ShapeProber, error_text
 from llmcore.engines.openai_servers import (
     Server,
     ServerKind,
     description_paths,
     kind_of,
     model_list,
-    rendering_endpoint,
     server_of,
 )
 from llmcore.engines.openai_stream import Chunks
 from llmcore.engines.remote_engine import START_S, EventStream, RemoteLlm, RemoteSettings, trace_headers
-from llmcore.engines.remote_failures import AttemptFailed, BrokenStream, retry_after_s
+from llmcore.engines.remote_failures import AttemptFailed, retry_after_s
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
-from llmcore.text.refusal_texts import is_about_length, is_about_messages, refused_shapes
-from llmcore.text.shape_learning import Probe, learning
+from llmcore.text.refusal_texts import is_about_messages, refused_shapes
 
 log = logging.getLogger(__name__)
 
@@ -43,14 +41,6 @@ production-stack as --session-key.
 """
 _NEEDS_FLAG = "requires --jinja"
 """llama.cpp's error for tools without --jinja: status 500, although the request is at fault."""
-_REFUSALS = frozenset({400, 422, 500})
-"""Statuses with which servers refuse message shapes; 500 if a template's exception is not caught."""
-_ACCEPTED_ERROR = "model produced output"
-"""llama.cpp's error about an answer outside its template's format: it accepted the messages."""
-
-
-class _ProbeFailed(Exception):
-    """A probe was neither accepted nor refused; the text gives the reason."""
 
 
 @dataclass(eq=False)
@@ -130,7 +120,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
 
     async def _describe_server(self, kind: ServerKind | None) -> dict[str, Any]:
         """Return the server's description of itself, if it has one."""
-        root = self._root
+        root = self.root
         for path in description_paths(kind):
             try:
                 answer = await self.client.get(root + path, cast_to=Response)
@@ -142,7 +132,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         return {}
 
     @property
-    def _root(self) -> str:
+    def root(self) -> str:
         """Address above the API, where servers have paths of their own."""
         return self.base_url.removesuffix("/").removesuffix("/v1")
 
@@ -168,22 +158,23 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         The new shape is kept if the server accepts it.
         """
         try:
-            return await self._create(request, self.shapes)
+            return await self.open_in_shapes(request, self.shapes)
         except openai.APIStatusError as refusal:
-            text = _text_of(refusal)
-            if refusal.status_code not in _REFUSALS or not is_about_messages(text):
+            text = error_text(refusal)
+            if refusal.status_code not in REFUSAL_STATUSES or not is_about_messages(text):
                 raise
             shapes = refused_shapes(text, self.shapes)
             if _is_same_body(request, shapes, self.shapes):
                 raise
             try:
-                stream = await self._create(request, shapes)
+                stream = await self.open_in_shapes(request, shapes)
             except openai.APIError:
                 raise refusal from None
             self._adopt_shapes(shapes)
             return stream
 
-    async def _create(self, request: Request, shapes: Shapes) -> Chunks:
+    async def open_in_shapes(self, request: Request, shapes: Shapes) -> Chunks:
+        """Request a reply to messages in these shapes. Raises the client's exceptions."""
         body = request_body(request, shapes, self._origin) | {self.max_tokens_field: request.max_tokens}
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
         more = {**self.server.always, **(self.extra_body or {}), **unfinished}
@@ -203,18 +194,15 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         """
         if not self.asks_shapes or self._has_learned:
             return
-        rounds, answers = learning(), None
         try:
             async with asyncio.timeout(START_S):
-                while True:
-                    probes = rounds.send(answers) if answers is not None else next(rounds)
-                    answers = await asyncio.gather(*map(self._accepts, probes))
-        except StopIteration as end:
-            self._finish_learning(end.value)
+                learned = await ShapeProber(self, self._models).learn()
         except TimeoutError:
             log.warning("%s: the shapes of messages that it takes are not known: no answer", self.base_url)
-        except _ProbeFailed as failure:
+        except ProbeFailed as failure:
             log.warning("%s: the shapes of messages that it takes are not known: %s", self.base_url, failure)
+        else:
+            self._finish_learning(learned)
 
     def _finish_learning(self, learned: Shapes | None) -> None:
         self._has_learned = learned is not None
@@ -234,66 +222,6 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
             if line not in known:
                 log.warning("%s: %s", self.base_url, line)
 
-    async def _accepts(self, probe: Probe) -> bool:
-        """Return True if the server accepts a probe. Raises SetupError, _ProbeFailed."""
-        request = Request(probe.messages, probe.tools, max_tokens=1)
-        reader = self.new_reader()
-        try:
-            async with await self._create(request, probe.shapes) as events:
-                async for each in events:
-                    reader.push(each)
-        except openai.APIStatusError as error:
-            text = _text_of(error)
-            if _ACCEPTED_ERROR not in text and not is_about_length(text):
-                self._check_refusal(error)
-                return False
-        except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
-            raise _ProbeFailed(f"{type(error).__name__} {error}") from error
-        except (openai.APIError, AttemptFailed, BrokenStream) as error:  # an error inside the stream
-            if _ACCEPTED_ERROR not in str(error):
-                return False
-        return await self._renders_whole(request, probe)
-
-    def _check_refusal(self, error: openai.APIStatusError) -> None:
-        """Raise SetupError or _ProbeFailed unless the error is a refusal of messages."""
-        status, text = error.status_code, _text_of(error)
-        if status in (401, 403):
-            raise SetupError(f"{self.base_url}: {status}: {text}{self.key_advice}")
-        if status == 404:
-            raise SetupError(
-                f"{self.base_url}: it has no model {self.model!r} ({text}){model_list(self._models)}"
-            )
-        if status not in _REFUSALS:
-            raise _ProbeFailed(f"{status}: {text}")
-
-    async def _renders_whole(self, request: Request, probe: Probe) -> bool:
-        """Return True if the server's prompt for a probe has all its words, each under its role.
-
-        Also True if the server does not show its prompts.
-        """
-        prompt = await self._prompt_of(request, probe.shapes)
-        if prompt is None:
-            return True
-        if not probe.is_whole(prompt):
-            return False
-        others = [replace(request, messages=messages) for messages in probe.role_swapped]
-        return prompt not in [await self._prompt_of(other, probe.shapes) for other in others]
-
-    async def _prompt_of(self, request: Request, shapes: Shapes) -> str | None:
-        """Return the server's prompt for a request; None if the server does not show it."""
-        rendering = rendering_endpoint(self.server.kind)
-        if rendering is None:
-            return None
-        body = request_body(request, shapes)
-        asked: dict[str, Any] = {field: body[field] for field in body if field in ("messages", "tools")}
-        fields = {"model": self.model, **asked, **rendering.more}
-        try:
-            answer = await self.client.post(self._root + rendering.path, cast_to=Response, body=fields)
-            return rendering.prompt_in(answer.json())
-        except (openai.APIError, ValueError, KeyError, TypeError) as error:
-            log.debug("%s: this prompt cannot be seen: %s", self.base_url, error)
-            return None
-
     def new_reader(self) -> ChunkReader:
         """Return a reader for the chunks of one reply."""
         return ChunkReader(self._origin)
@@ -307,7 +235,7 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         """Convert an exception of the openai package."""
         if isinstance(error, openai.APIStatusError):
             wait_s = retry_after_s(error.response.headers.get("retry-after"))
-            text = _text_of(error)
+            text = error_text(error)
             status = 400 if _NEEDS_FLAG in text else error.status_code
             return AttemptFailed(f"{error.status_code}: {text}", status, wait_s, body=error.body)
         if type(error) is openai.APIError:  # the package raises this exact type for an error in a stream
@@ -315,10 +243,6 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
         if isinstance(error, openai.APIError):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None
-
-
-def _text_of(error: openai.APIStatusError) -> str:
-    return error.body if isinstance(error.body, str) else error.message  # TGI's body is text, not an object
 
 
 def _is_same_body(request: Request, one: Shapes, other: Shapes) -> bool:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from llmcore.engine import Llm, Request, SupportsPriorityRaise, SupportsSpeculation
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.load_shedding import SheddingLevel
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.policies.routing import Route, route
+from llmcore.policies.session_affinity import Choice, SessionAffinity
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from llmcore.serving.priority_engine import PriorityLlm
+from llmcore.serving.replicated_engine import ReplicatedLlm
 from llmcore.serving.routed_engine import RoutedLlm
 from voiceagent.engines.build import build_engine
+from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.cache import build_cache
 from voiceagent.llm.config import LlmEngineConfig, LlmTables, PriorityConfig, ResilienceConfig
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.llm.replicas import build_replicas
+from voiceagent.validation.errors import problem
+
+if TYPE_CHECKING:  # importing the openai package takes a quarter of a server's import time
+    from llmcore.engines.openai_engine import OpenAILlm
+
+TIMEOUT_SHARE = 0.5
+"""Share of the time limits in `[resilience]` for one replica, so that another can still answer in time."""
 
 
 def build_llm(
@@ -36,7 +46,7 @@ def build_llm(
     def build(name: str, table: LlmEngineConfig) -> Llm:
         if table.replicas:
             count = partial(monitor.metrics.replica_chosen, name)
-            replicated = build_replicas(name, table, source, tables.priority, tables.resilience, count)
+            replicated = _build_replicas(name, table, source, tables.priority, tables.resilience, count)
             monitor.register_replicas(name, replicated)
             for replica, one in replicated.replicas.items():
                 monitor.register_shapes(f"{name} {replica}", one)
@@ -97,3 +107,38 @@ def _with_queue(
         on_admitted=lambda ticket, wait_s: monitor.metrics.request_waited(ticket.request, wait_s),
         engines=queues,
     )
+
+
+def _build_replicas(
+    name: str,
+    table: LlmEngineConfig,
+    source: Path,
+    priority: PriorityConfig,
+    resilience: ResilienceConfig,
+    observe: Callable[[Choice], None],
+) -> ReplicatedLlm:
+    """Build the engine of the table `name` for each of its `replicas`. Raises ConfigError.
+
+    observe: called with each request's replica and the reason. `[priority] max_running` is shared by all
+    replicas; the table's `retries` are further replicas to try.
+    """
+    if table.engine != "openai":
+        message = "has no replicas; allowed with them: openai"
+        raise problem(source, f"{name}.engine", table.engine, message)
+    if "base_url" in table.options:
+        message = "stands beside replicas; allowed: one of the two"
+        raise problem(source, f"{name}.base_url", table.options["base_url"], message)
+    limits = {
+        "first_token_timeout_s": TIMEOUT_SHARE * resilience.first_token_timeout_s,
+        "timeout_s": TIMEOUT_SHARE * resilience.stall_timeout_s,
+    }
+    replicas: dict[str, OpenAILlm] = {}
+    for url in table.replicas:
+        options = limits | table.options | {"base_url": url}
+        config = EngineConfig.model_validate({"engine": table.engine} | options)
+        replicas[url] = build_engine("llm", config, source, name)
+    tries = 1 + min(replica.retries for replica in replicas.values())
+    for replica in replicas.values():
+        replica.retries = 0  # the next attempt is another replica's
+    max_running = math.ceil(priority.max_running / len(replicas))
+    return ReplicatedLlm(replicas, SessionAffinity(tuple(replicas), max_running), tries, observe)

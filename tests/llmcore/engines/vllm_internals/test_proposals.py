@@ -90,7 +90,7 @@ async def test_the_worker_is_asked_only_where_something_may_be_proposed(asks: bo
     def post_step(core: Any, model_executed: bool) -> None:
         fetched.append(model_executed)
 
-    skip_unneeded_fetch(post_step)(SimpleNamespace(scheduler=SimpleNamespace(asks=asks)), True)
+    skip_unneeded_fetch(post_step)(SimpleNamespace(scheduler=SimpleNamespace(wants_proposals=asks)), True)
     assert fetched == ([True] if asks else [])
 
 
