@@ -1,6 +1,7 @@
-"""The LLM as the rest sees it: what an engine does, and the data that moves through it.
+"""The LLM interface: the `Llm` protocol and the data exchanged with an engine.
 
-An engine is matched by shape, not by inheritance. Closing the iterator that `generate` returned is the abort.
+An engine is matched by shape, not by inheritance. Closing the iterator returned by `generate` aborts the
+request.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 Role = Literal["system", "user", "assistant", "tool"]
 FinishReason = Literal["stop", "length", "tool_calls"]
 PriorityClass = Literal["turn", "long", "preemptive", "prefill", "summary"]
-"""What a request is for, the most urgent first: a turn's reply, that of a turn with much to read, one that
-may be dropped, prefill while speaking, or a summary of old turns.
+"""Purpose of a request, most urgent first: a turn's reply, a turn's reply with a long prompt, a preemptive
+reply (it may be dropped), prefill while speaking, and a summary of old turns.
 """
 
 LOGGED_IF_SET = {"logged": "if_set"}
@@ -61,11 +62,10 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What to generate.
+    """A generation to perform.
 
-    messages: static first (system prompt), then the history, the newest turn last.
-    max_tokens: a cap on the reply. temperature: 0 is greedy.
-    tool_choice: "auto", "none", "required", or the name of one tool.
+    messages: static first (system prompt), then the history, the newest turn last. max_tokens: a cap on the
+    reply. temperature: 0 is greedy. tool_choice: "auto", "none", "required", or the name of one tool.
     """
 
     messages: tuple[Message, ...]
@@ -80,13 +80,12 @@ class Generation:
 class Request(Generation):
     """A generation with its purpose, caller and deadline.
 
-    priority_class, due_s: purpose, and time at which the first token is due (monotonic seconds); requests are
-    ordered by these. priority: that order for the engine's own queue, if it has one: smaller runs first.
-    caller: id of the caller; requests of one caller share that caller's state, "" shares nothing.
-    traceparent: parent span (W3C Trace Context) for engines that make spans; "" without tracing. reading_s:
-    allowance for prefill concurrent with other prompts, from the prompt's length; added to the time-outs.
-    new_tokens: estimated prompt tokens that are in no cache. asks_end: `prefill` must report the probability
-    that the last message ends after its words.
+    priority_class, due_s: purpose, and time at which the first token is due (monotonic seconds); they order
+    requests. priority: the same order for the engine's own queue, if it has one: smaller runs first. caller:
+    id of the caller; requests of one caller share that caller's state, "" shares nothing. traceparent: parent
+    span (W3C Trace Context) for engines that make spans; "" without tracing. reading_s: allowance for prefill
+    concurrent with other prompts, from the prompt's length; added to the time-outs. new_tokens: estimated
+    uncached prompt tokens. asks_end: `prefill` must report the probability that the last message ends here.
     """
 
     priority_class: PriorityClass = "turn"
@@ -101,11 +100,11 @@ class Request(Generation):
 
 @dataclass(frozen=True, slots=True)
 class DraftUse:
-    """What a draft may do for one request.
+    """Permissions of a draft model for one request.
 
-    proposals: how many times it may propose tokens for the reply; None sets no limit. reads: whether it reads
-    the prompt also where it may propose none, for others that begin the same. begins_at: how many tokens of
-    the reply are written before it takes part, in reading too.
+    proposals: how many times it may propose tokens; None sets no limit. reads: True if it also reads prompts
+    that it may propose nothing for, to share their prefix with later requests. begins_at: tokens of the reply
+    written before the draft takes part, reading included.
     """
 
     proposals: int | None = None
@@ -114,7 +113,7 @@ class DraftUse:
 
 
 FREE_DRAFT = DraftUse()
-"""A draft that nobody limits."""
+"""A draft without limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +155,17 @@ class Delta:
 
 
 STEP_BUCKETS_S = (0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0)
-"""Bounds of the histogram of what steps take; the last bucket is of longer ones."""
+"""Upper bounds of the histogram of step times; one more bucket counts longer steps."""
 STEP_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
-"""The same for the tokens and the replies of a step."""
+"""Upper bounds of the histograms of tokens and sequences a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """What the steps of an engine came to since its start, and what they are limited to now.
+    """Statistics of an engine's steps since its start, and the current limits.
 
-    seconds, tokens, sequences: histograms, as the counts of each bucket and then the sum; a sequence is a
-    reply that is written, or whose prompt is read. max_tokens, max_sequences: of the next step.
+    seconds, tokens, sequences: histograms, as the counts of each bucket and then the sum. A sequence is a
+    reply in decoding or in prefill. max_tokens, max_sequences: of the next step.
     """
 
     seconds: tuple[float, ...]
@@ -178,8 +177,8 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """Blocks that left the prefix cache to make room. of: what they had been computed for. by: what the room
-    was for. whose: "own" where both were of one caller.
+    """Blocks evicted from the prefix cache. of: class of the request that computed them. by: class of the
+    request that needed room. whose: "own" if one caller made both, else "other".
     """
 
     of: str
@@ -190,11 +189,11 @@ class Eviction:
 
 @dataclass(frozen=True, slots=True)
 class EngineLoad:
-    """What an engine reports of itself; None where it does not. Counts of tokens are since its start.
+    """An engine's own report; None where it reports nothing. Counters are since its start.
 
-    cache_usage: part of the cache that is taken, 0 to 1. preemptions: replies put back to make room.
-    drafted, accepted: tokens that speculation proposed, and those that were right; accepted_at: the latter by
-    their position in a proposal. drafts: proposals. steps: of the engine. evictions: counts since its start.
+    cache_usage: share of the cache in use, 0 to 1. preemptions: replies put back to make room. drafts:
+    proposals of speculation. drafted, accepted: tokens proposed and accepted; accepted_at: accepted by
+    position in a proposal. steps: of the engine.
     """
 
     running: int = 0
@@ -210,7 +209,7 @@ class EngineLoad:
 
 
 class LlmError(Exception):
-    """The engine did not answer; the text says why.
+    """A failed request; the text gives the reason.
 
     Each subclass is one of three kinds: a failure of the server, of one request, or of this side. A plain
     `LlmError` counts as the server's.
@@ -230,11 +229,13 @@ class BusyError(LlmError):
 
 
 class RequestError(LlmError):
-    """The engine is well, but cannot answer this request: a prompt too long, a tool that is not offered."""
+    """The engine is healthy but cannot answer this request: the prompt is too long, or a tool was not
+    offered.
+    """
 
 
 class LimitError(RequestError):
-    """The request is more than one may be; the text names the limit, and may be told to whoever asked."""
+    """The request exceeds a limit. The text names it and may be shown to the client."""
 
 
 class RefusedError(RequestError):
@@ -242,75 +243,105 @@ class RefusedError(RequestError):
 
 
 class ReplyError(RequestError):
-    """The reply to this request is unusable: an error inside it, an unreadable call, or no words at all. A
-    retry, or another engine, may succeed.
+    """The reply to this request is unusable: an error in the stream, an unreadable call, or no words at all.
+    A retry, or another engine, may succeed.
     """
 
 
 def is_server_failure(error: LlmError) -> bool:
-    """Return True if the error counts against the engine, and is not of one request or of this side."""
+    """Return True if the error counts against the engine rather than against one request or this side."""
     return not isinstance(error, RequestError | BusyError | SetupError)
 
 
 class Llm(Protocol):
-    """A streaming chat model."""
+    """A streaming chat model: the interface of every engine."""
 
     async def start(self) -> None:
-        """Load the model and be ready to generate. Raises LlmError."""
+        """Load the model.
+
+        Raises:
+            LlmError: the engine cannot start.
+        """
 
     async def close(self) -> None:
-        """Release everything; a second call does nothing."""
+        """Release all resources; a second call does nothing."""
 
     def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply. The last delta has `finish_reason` and `usage`.
+        """Generate a reply. Closing the generator aborts the request without waiting for the engine.
 
-        Closing the generator aborts the request and does not wait for the engine. Raises LlmError.
+        Args:
+            request: the prompt and its settings.
+
+        Yields:
+            The reply in pieces; the last has `finish_reason` and `usage`.
+
+        Raises:
+            LlmError: the engine failed or refused.
         """
         ...
 
     async def prefill(self, request: Request) -> Usage | None:
         """Read the prompt of `request` into the prefix cache without generating.
 
-        `request.messages` ends with an unfinished user message: its closing mark is not read. Returns the
-        usage, or None where the engine has no cache that a later `generate` could hit, and need not be asked
-        again; with `asks_end` the message's end is told in it, where the engine can. Raises BusyError where
-        it has no room now, else LlmError.
+        Args:
+            request: its messages end with an unfinished user message, whose closing token is not read.
+
+        Returns:
+            The usage, with `end_log_probability` if `asks_end` is set and the engine can report it. None if
+            the engine has no cache that a later `generate` could hit; it need not be asked again.
+
+        Raises:
+            BusyError: the engine has no room now.
+            LlmError: the engine failed.
         """
 
 
 @runtime_checkable
 class ReportsLoad(Protocol):
-    """An engine that reports its load; others are measured from outside only."""
+    """An engine that reports its load; other engines are only measured from outside."""
 
     def load(self) -> EngineLoad:
-        """The load now. Cheap, and never raises."""
+        """Return the current load. Cheap; never raises."""
         ...
 
 
 @runtime_checkable
-class SupportsHurry(Protocol):
-    """Something that requests wait in, and that can still let one of them go before the others."""
+class SupportsPriorityRaise(Protocol):
+    """A queue of requests whose priority can be raised while they wait."""
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
-        """The preemptive request of this caller, if one waits, is a turn's from now on. Never raises.
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """Turn this caller's preemptive request, if one waits, into a turn's request. Never raises.
 
-        due_s, priority: as in `Request`, the latter for an engine with a queue of its own.
+        Args:
+            caller: as in `Request`.
+            due_s: the new deadline, as in `Request`.
+            priority: as in `Request`, for an engine with its own queue.
         """
         ...
 
 
 @runtime_checkable
 class SupportsSpeculation(Llm, ReportsLoad, Protocol):
-    """An engine that may have a draft model, and is told with each request what the draft may do."""
+    """An engine that may have a draft model. Each request says how the draft may be used."""
 
     @property
     def has_draft(self) -> bool:
-        """Whether it has one."""
+        """True if a draft model is loaded."""
         ...
 
     def generate(self, request: Request, draft: DraftUse = FREE_DRAFT) -> AsyncGenerator[Delta, None]:
-        """Generate a reply, as `Llm` says. draft: what a draft may do for it. Raises LlmError."""
+        """Generate a reply, as `Llm.generate` does.
+
+        Args:
+            request: the prompt and its settings.
+            draft: permissions of the draft model.
+        """
         ...
 
     async def prefill(self, request: Request, draft: DraftUse = FREE_DRAFT) -> Usage | None:
-        """Read the prompt, as `Llm` says. draft: what a draft may do for it. Raises LlmError."""
+        """Read the prompt, as `Llm.prefill` does.
+
+        Args:
+            request: the prompt.
+            draft: permissions of the draft model.
+        """

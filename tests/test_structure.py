@@ -12,7 +12,7 @@ MAX_CHANGED = 10
 """Fields of one class that change after it was made."""
 MAX_PARAMETERS = 8
 """Of a constructor. A frozen class is a value with named fields, and an engine's options are keys."""
-OPTIONS = {"HostedSettings", "VllmSettings", "WhisperRecognizer"}
+OPTIONS = {"RemoteSettings", "VllmSettings", "WhisperRecognizer"}
 SHORT_LINES, MAX_SHORT = 40, 23
 MAX_LINES = 40
 """Of a function, but for its docstring."""

@@ -1,4 +1,4 @@
-"""An engine behind the semantic cache: a question that was answered before gets the same words at once."""
+"""An engine behind the semantic cache: a question that was answered before gets the same reply at once."""
 
 from __future__ import annotations
 
@@ -19,31 +19,35 @@ from llmcore.cache.policy.semantic_cache import (
     Question,
     Rules,
     Skipped,
-    choose,
-    pieces,
-    to_question,
+    cacheable_question,
+    choose_entry,
+    split_words,
 )
 from llmcore.cache.vectors import Embedding, EmbeddingError, Vectors
-from llmcore.engine import Delta, Llm, LlmError, Request, SupportsHurry, Usage
+from llmcore.engine import Delta, Llm, LlmError, Request, SupportsPriorityRaise, Usage
 
 log = logging.getLogger(__name__)
 
 Miss = Skipped | Literal["unknown", "late", "failed", "off"]
-"""Why the engine was asked: no entry was near enough, the look-up took too long or failed, or all is off."""
+"""Reason that the engine was asked: no entry is close enough, the lookup was late or failed, or the cache is
+off.
+"""
 
 MAX_WAIT_S = 0.05
-"""How long a look-up may take before the engine is asked; most take some ms, the embedding included."""
+"""Time limit of a lookup. Most take a few ms, the embedding included."""
 MAX_STORING = 16
-"""Replies on their way into the store; more are dropped."""
+"""Replies being stored; more are dropped."""
 ENTRIES_RETRY_S = 5.0
-"""How long a store that does not answer is left alone."""
+"""Pause after a failure of the store."""
 
 
 @dataclass(frozen=True, slots=True)
-class AuditPlan:
-    """rate: the part of the hits that is answered afresh as well, 0 to 1. floor: the least share of those
-    that must agree. min_hits: the least share of look-ups that must be answered. off_s: how long the cache is
-    off where too few agree or are answered.
+class AuditSettings:
+    """Quality control of the cache.
+
+    rate: share of hits that the engine answers too, for comparison, 0 to 1. floor: smallest share of those
+    that must agree. min_hits: smallest share of lookups that must hit. off_s: time for which the cache is off
+    after missing either.
     """
 
     rate: float
@@ -53,26 +57,28 @@ class AuditPlan:
 
 
 class CacheObserver(Protocol):
-    """Is notified of what the cache does."""
+    """Subscriber to the cache's events."""
 
-    def hit(self) -> None:
-        """A reply came from the cache."""
+    def on_hit(self) -> None:
+        """Count a reply from the cache."""
 
-    def miss(self, reason: Miss) -> None:
-        """The engine was asked."""
+    def on_miss(self, reason: Miss) -> None:
+        """Count a request to the engine."""
 
-    def stored(self) -> None:
-        """A reply was stored."""
+    def on_stored(self) -> None:
+        """Count a stored reply."""
 
-    def audited(self, agreed: bool) -> None:
-        """A hit was compared with a fresh answer."""
+    def on_audited(self, agreed: bool) -> None:
+        """Count the comparison of a hit with a new reply."""
 
-    def turned(self, off: str) -> None:
-        """The cache went off for this reason, or is on again: ""."""
+    def on_switched(self, off: str) -> None:
+        """Record that the cache was turned off for this reason, or on again ("")."""
 
 
 class CachedLlm:
-    """Passes on to `engine` what the cache cannot answer. draw: from [0, 1), whether a hit is audited."""
+    """An engine that answers from the cache, and passes the rest to `engine`. draw: random number in [0, 1)
+    that selects audits.
+    """
 
     def __init__(
         self,
@@ -80,7 +86,7 @@ class CachedLlm:
         entries: Entries,
         embedding: Embedding,
         rules: Rules,
-        audits: AuditPlan,
+        settings: AuditSettings,
         observer: CacheObserver,
         clock: Callable[[], float] = time.monotonic,
         draw: Callable[[], float] = random.random,
@@ -89,24 +95,24 @@ class CachedLlm:
         self._entries = entries
         self._vectors = Vectors(embedding)
         self._rules = rules
-        self._audits = audits
-        self._window = AuditWindow(audits.floor)
-        self._hits = HitWindow(audits.min_hits)
+        self._settings = settings
+        self._audits = AuditWindow(settings.floor)
+        self._hits = HitWindow(settings.min_hits)
         self._observer = observer
         self._clock = clock
         self._draw = draw
         self._switch = Switch()
-        self._was_off = ""
+        self._reported_off = ""
         self._tasks: set[asyncio.Task[None]] = set()
         self._auditing = False
 
     @property
     def why_off(self) -> str:
-        """Why the cache does not answer now: "audit", "hits" or "entries"; "" where it does."""
+        """Reason that the cache is off: "audit", "hits" or "entries"; "" if it is on."""
         return self._switch.why_off(self._clock())
 
     async def start(self) -> None:
-        """Start the engine; entries that cannot be reached are no reason not to. Raises LlmError."""
+        """Start the engine. The cache is off if its store is unreachable. Raises LlmError."""
         await self._engine.start()
         try:
             await self._vectors.start()
@@ -115,10 +121,10 @@ class CachedLlm:
         try:
             await self._entries.start()
         except EntriesError as error:
-            self._lose_entries(error)
+            self._on_store_failure(error)
 
     async def close(self) -> None:
-        """Close the engine and the entries; a second call does nothing."""
+        """Close the engine and the store; a second call does nothing."""
         for task in self._tasks:
             task.cancel()
         await self.settled()
@@ -130,40 +136,40 @@ class CachedLlm:
         await self._engine.close()
 
     async def settled(self) -> None:
-        """Wait until what was answered so far is stored and audited."""
+        """Wait until all replies so far are stored and audited."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
-        """Tell the engine; what the cache answers waits for nothing."""
-        if isinstance(self._engine, SupportsHurry):
-            self._engine.hurry(caller, due_s, priority)
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """Pass on to the engine; cached replies do not wait."""
+        if isinstance(self._engine, SupportsPriorityRaise):
+            self._engine.raise_priority(caller, due_s, priority)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the engine read, and begin the look-up's longest part beside it. Raises LlmError."""
-        question = to_question(request, self._rules)
+        """Prefill at the engine, and start to embed the question meanwhile. Raises LlmError."""
+        question = cacheable_question(request, self._rules)
         if isinstance(question, Question) and not self.why_off:
-            self._vectors.begin_early(question.text)
+            self._vectors.start_early(question.text)
         return await self._engine.prefill(request)
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Replay the reply to a question like this one; else have the engine answer. Raises LlmError."""
-        question = to_question(request, self._rules)
+        """Replay the stored reply to a similar question, else generate one. Raises LlmError."""
+        question = cacheable_question(request, self._rules)
         found = await self._look_up(question) if isinstance(question, Question) else question
         if isinstance(found, Entry):
-            self._observer.hit()
-            self._maybe_audit(request, found)
-            for piece in pieces(found.reply):
+            self._observer.on_hit()
+            self._start_audit(request, found)
+            for piece in split_words(found.reply):
                 yield Delta(piece)
             yield Delta(finish_reason="stop", usage=_usage(found))
             return
-        self._observer.miss(found)
-        said: list[str] = []
+        self._observer.on_miss(found)
+        pieces_written: list[str] = []
         async with aclosing(self._engine.generate(request)) as deltas:
             async for delta in deltas:
-                said.append(delta.text)
-                # a reply that was cut short, or calls a tool, is no answer to anybody else
+                pieces_written.append(delta.text)
+                # replies that were cut short or call a tool are not reusable
                 if isinstance(question, Question) and question.first and delta.finish_reason == "stop":
-                    self._store(question, "".join(said), delta.usage or Usage())
+                    self._store(question, "".join(pieces_written), delta.usage or Usage())
                 yield delta
 
     async def _look_up(self, question: Question) -> Entry | Miss:
@@ -171,28 +177,28 @@ class CachedLlm:
             return "off"
         try:
             async with asyncio.timeout(MAX_WAIT_S):
-                vector = await self._vectors.of(question.text)
-                near = await self._entries.near(question.agent, vector, self._rules.threshold)
+                vector = await self._vectors.embed(question.text)
+                near = await self._entries.find_near(question.agent, vector, self._rules.threshold)
         except TimeoutError:
             return "late"
         except EntriesError as error:
-            self._lose_entries(error)
+            self._on_store_failure(error)
             return "off"
         except EmbeddingError as error:
             log.error("the semantic cache understands nothing: %s", error)
             return "failed"
-        if self._was_off:
-            self._was_off = ""
-            self._observer.turned("")
-        found = choose(question, near)
-        if self._hits.take(found is not None):
+        if self._reported_off:
+            self._reported_off = ""
+            self._observer.on_switched("")
+        found = choose_entry(question, near)
+        if self._hits.add(found is not None):
             log.warning(
                 "the semantic cache is off for %.0f s: of the latest %d look-ups under %.0f %% were answered",
-                self._audits.off_s,
+                self._settings.off_s,
                 LOOK_UPS,
-                100 * self._audits.min_hits,
+                100 * self._settings.min_hits,
             )
-            self._turn_off("hits", self._audits.off_s)
+            self._turn_off("hits", self._settings.off_s)
         return found or "unknown"
 
     def _store(self, question: Question, reply: str, usage: Usage) -> None:
@@ -200,76 +206,76 @@ class CachedLlm:
             return
         if len(self._tasks) < MAX_STORING:
             entry = Entry(question.agent, question.text, reply, usage.prompt_tokens, usage.completion_tokens)
-            self._begin(self._put(entry, question.ttl_s))
+            self._start_task(self._put(entry, question.ttl_s))
 
     async def _put(self, entry: Entry, ttl_s: float) -> None:
-        await self._entries.put(entry, await self._vectors.of(entry.question), ttl_s)
-        self._observer.stored()
+        await self._entries.put(entry, await self._vectors.embed(entry.question), ttl_s)
+        self._observer.on_stored()
 
-    def _maybe_audit(self, request: Request, entry: Entry) -> None:
-        if not self._auditing and self._draw() < self._audits.rate:
+    def _start_audit(self, request: Request, entry: Entry) -> None:
+        if not self._auditing and self._draw() < self._settings.rate:
             self._auditing = True
-            self._begin(self._audit(request, entry))
+            self._start_task(self._audit(request, entry))
 
     async def _audit(self, request: Request, entry: Entry) -> None:
-        """Answer the same request afresh, after everybody else's, and judge the entry by that."""
+        """Answer the same request again at low priority, and compare with the entry."""
         try:
-            # as urgent as a prefill: nobody waits for it
+            # low priority: no caller waits for it
             fresh = await self._answer(replace(request, priority_class="prefill", due_s=None))
             if not fresh:
                 return
-            cosine = float(await self._vectors.of(entry.reply) @ await self._vectors.of(fresh))
+            cosine = float(await self._vectors.embed(entry.reply) @ await self._vectors.embed(fresh))
             agreed = agreement(entry.reply, fresh, cosine) >= AGREES
-            self._observer.audited(agreed)
+            self._observer.on_audited(agreed)
             if not agreed:
                 log.warning("an answer of the semantic cache is not the model's any more, and is removed")
                 await self._entries.remove(entry)
-            if self._window.take(agreed):
-                self._turn_off("audit", self._audits.off_s)
-                # whatever made these answers wrong, such as new instructions, made the others wrong too
+            if self._audits.add(agreed):
+                self._turn_off("audit", self._settings.off_s)
+                # the cause, such as new instructions, makes the other entries wrong too
                 await self._entries.clear()
         finally:
             self._auditing = False
 
     async def _answer(self, request: Request) -> str:
-        """What the engine says; "" where it cannot now, or calls a tool, or is cut short."""
-        said: list[str] = []
+        """Return the engine's reply; "" if it fails, calls a tool or is cut short."""
+        pieces_written: list[str] = []
         try:
             async with aclosing(self._engine.generate(request)) as deltas:
                 async for delta in deltas:
-                    said.append(delta.text)
+                    pieces_written.append(delta.text)
                     if delta.finish_reason not in (None, "stop"):
                         return ""
         except LlmError as error:
             log.debug("no audit: %s", error)
             return ""
-        return "".join(said)
+        return "".join(pieces_written)
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(self._monitored(work), name="semantic cache")
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._run_task(work), name="semantic cache")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _monitored(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_task(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except EntriesError as error:
-            self._lose_entries(error)
+            self._on_store_failure(error)
         except EmbeddingError as error:
             log.error("the semantic cache understands nothing: %s", error)
 
-    def _lose_entries(self, error: EntriesError) -> None:
-        if self._was_off != "entries":
+    def _on_store_failure(self, error: EntriesError) -> None:
+        if self._reported_off != "entries":
             log.warning("the semantic cache is off: %s", error)
         self._turn_off("entries", ENTRIES_RETRY_S)
 
     def _turn_off(self, reason: Literal["audit", "hits", "entries"], for_s: float) -> None:
-        self._switch.off(reason, self._clock() + for_s)
-        if self._was_off != reason:
-            self._was_off = reason
-            self._observer.turned(reason)
+        self._switch.turn_off(reason, self._clock() + for_s)
+        if self._reported_off != reason:
+            self._reported_off = reason
+            self._observer.on_switched(reason)
 
 
 def _usage(entry: Entry) -> Usage:
-    """As the model would have told it: nothing of the prompt had to be read."""
+    """Return the usage of a cached reply: all prompt tokens count as cached."""
     return Usage(entry.prompt_tokens, entry.prompt_tokens, entry.completion_tokens)

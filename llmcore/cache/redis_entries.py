@@ -1,8 +1,8 @@
-"""Entries in Redis, shared among servers: each has all vectors beside it, and follows what the others add.
+"""Entries in Redis, shared among servers. Each server holds all vectors in memory and follows the others'
+additions.
 
-An entry is a key of its own that Redis deletes at the end of its time. A stream tells which entries there
-are, with their vectors: every look-up first reads what is new in it. A vector whose entry is gone is
-forgotten when it is found.
+An entry is a key that Redis expires. A stream lists the entries with their vectors; each lookup first reads
+its new items. A vector is dropped when its entry is found expired.
 """
 
 from __future__ import annotations
@@ -19,53 +19,53 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from llmcore.cache.entries import EntriesError
-from llmcore.cache.policy.semantic_cache import Entry, Near
+from llmcore.cache.policy.semantic_cache import Entry, NearEntry
 from llmcore.cache.vector_index import IndexThread, VectorIndex
 from llmcore.cache.vectors import DIMENSIONS, Vector
 
 PREFIX = "voiceagent:semantic_cache:"
 STREAM = f"{PREFIX}added"
-PATIENCE_S = 0.5
-"""How long Redis may take to answer; whoever looks something up gives up sooner."""
-READ_AT_ONCE = 500
+TIMEOUT_S = 0.5
+"""Time limit of Redis; lookups have a shorter one of their own."""
+PAGE_SIZE = 500
 
 
 class RedisEntries:
-    """At most about `capacity` entries, in the Redis at `url` (redis://..., rediss://..., unix://...)."""
+    """About `capacity` entries at most, in the Redis at `url` (redis://..., rediss://..., unix://...)."""
 
     def __init__(self, url: str, capacity: int) -> None:
         self._redis: Redis = Redis.from_url(
-            # no tries by the client itself: a look-up has milliseconds, and is given up by whoever asks
+            # no retries by the client: a lookup has only milliseconds
             url,
-            socket_timeout=PATIENCE_S,
-            socket_connect_timeout=PATIENCE_S,
+            socket_timeout=TIMEOUT_S,
+            socket_connect_timeout=TIMEOUT_S,
             retry=None,
         )
         self._capacity = capacity
         self._index = VectorIndex(capacity)
         self._thread = IndexThread()
-        self._read_to = b"0"
+        self._last_read_id = b"0"
         self._reading = asyncio.Lock()
 
     async def start(self) -> None:
-        """Read which entries there are. Raises EntriesError."""
-        async with _errors_of_redis():
-            await self._follow()
+        """Read the list of entries. Raises EntriesError."""
+        async with _convert_redis_errors():
+            await self._read_stream()
 
     async def close(self) -> None:
         """Close the connections."""
         self._thread.close()
-        async with _errors_of_redis():
+        async with _convert_redis_errors():
             await self._redis.aclose()
 
-    async def near(self, agent: str, vector: Vector, threshold: float) -> list[Near]:
-        """The entries near a question that still live. Raises EntriesError."""
-        async with _errors_of_redis():
-            await self._follow()
-            while found := await self._thread.run(self._index.near, agent, vector, threshold):
+    async def find_near(self, agent: str, vector: Vector, threshold: float) -> list[NearEntry]:
+        """Return the live entries near a question. Raises EntriesError."""
+        async with _convert_redis_errors():
+            await self._read_stream()
+            while found := await self._thread.run(self._index.find_near, agent, vector, threshold):
                 values = await self._redis.mget([PREFIX + key for key, _ in found])
                 near = [
-                    Near(cosine, Entry(**json.loads(value)))
+                    NearEntry(cosine, Entry(**json.loads(value)))
                     for (_, cosine), value in zip(found, values, strict=True)
                     if value is not None
                 ]
@@ -76,40 +76,40 @@ class RedisEntries:
         return []
 
     async def put(self, entry: Entry, vector: Vector, ttl_s: float) -> None:
-        """Keep an entry, and let the other servers know. Raises EntriesError."""
+        """Store an entry, and announce it to the other servers. Raises EntriesError."""
         entry_fields: dict[Any, Any] = {
             "agent": entry.agent,
             "key": entry.key,
             "vector": vector.astype("<f4").tobytes(),
         }
-        async with _errors_of_redis(), self._redis.pipeline(transaction=True) as together:
-            together.set(PREFIX + entry.key, json.dumps(asdict(entry)), px=max(1, round(ttl_s * 1000)))
-            together.xadd(STREAM, entry_fields, maxlen=self._capacity, approximate=True)
-            await together.execute()
+        async with _convert_redis_errors(), self._redis.pipeline(transaction=True) as transaction:
+            transaction.set(PREFIX + entry.key, json.dumps(asdict(entry)), px=max(1, round(ttl_s * 1000)))
+            transaction.xadd(STREAM, entry_fields, maxlen=self._capacity, approximate=True)
+            await transaction.execute()
 
     async def remove(self, entry: Entry) -> None:
-        """Forget an entry, for all servers. Raises EntriesError."""
-        async with _errors_of_redis():
+        """Remove an entry for all servers. Raises EntriesError."""
+        async with _convert_redis_errors():
             await self._redis.unlink(PREFIX + entry.key)
         await self._thread.run(self._index.remove, entry.key)
 
     async def clear(self) -> None:
-        """Forget all entries, for all servers. Raises EntriesError."""
-        async with _errors_of_redis():
-            await self._follow()
+        """Remove all entries for all servers. Raises EntriesError."""
+        async with _convert_redis_errors():
+            await self._read_stream()
             keys = await self._thread.run(self._index.clear)
             await self._redis.unlink(STREAM, *(PREFIX + key for key in keys))
 
-    async def _follow(self) -> None:
-        """Take in what was added since the last time, by this server and by others."""
-        # one reader: two that follow at once would add what is new twice
+    async def _read_stream(self) -> None:
+        """Read new items of the stream, by this server and others."""
+        # one reader: two at once would add new items twice
         async with self._reading:
             while True:
-                answer: Any = await self._redis.xrange(STREAM, min=b"(" + self._read_to, count=READ_AT_ONCE)
+                answer: Any = await self._redis.xrange(STREAM, min=b"(" + self._last_read_id, count=PAGE_SIZE)
                 if answer:
                     await self._thread.run(self._add, [entry for _, entry in answer])
-                    self._read_to = answer[-1][0]
-                if len(answer) < READ_AT_ONCE:
+                    self._last_read_id = answer[-1][0]
+                if len(answer) < PAGE_SIZE:
                     return
 
     def _add(self, added: list[dict[bytes, bytes]]) -> None:
@@ -120,8 +120,8 @@ class RedisEntries:
 
 
 @asynccontextmanager
-async def _errors_of_redis() -> AsyncIterator[None]:
-    """Turns what the client raises into what this package raises."""
+async def _convert_redis_errors() -> AsyncIterator[None]:
+    """Convert the client's exceptions to EntriesError."""
     try:
         yield
     except (RedisError, OSError, ValueError, TypeError, KeyError) as error:

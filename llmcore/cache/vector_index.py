@@ -1,4 +1,4 @@
-"""The nearest of many vectors by exact search, in a thread that owns them."""
+"""Exact nearest-neighbor search over vectors, in a thread that owns them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import numpy as np
 from llmcore.cache.vectors import DIMENSIONS, Vector
 
 MAX_NEAR = 4
-"""How many alike questions are looked at: the facts of few of them differ."""
+"""Candidates returned: few similar questions differ in their facts."""
 Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
 
 
 class VectorIndex:
-    """Vectors of length 1 by key, each in a space of its own: an agent's questions are not another's.
+    """Unit vectors by key, in separate spaces, one for each agent.
 
-    capacity: of all spaces; beyond it the vector that was added first goes.
+    capacity: of all spaces together; beyond it the vector added first is dropped.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -33,7 +33,7 @@ class VectorIndex:
         return len(self._order)
 
     def add(self, space: str, key: str, vector: Vector) -> list[str]:
-        """Add a vector, in the place of one of the same key; the keys that had to go."""
+        """Add a vector, replacing one with the same key. Return the keys that were evicted."""
         self.remove(key)
         gone = [next(iter(self._order))] if len(self._order) >= self._capacity else []
         for oldest in gone:
@@ -43,18 +43,18 @@ class VectorIndex:
         return gone
 
     def remove(self, key: str) -> None:
-        """Forget a vector, if it is there."""
+        """Remove a vector, if present."""
         if (space := self._order.pop(key, None)) is not None:
             self._spaces[space].remove(key)
             if not self._spaces[space].keys:
                 del self._spaces[space]
 
-    def near(self, space: str, vector: Vector, threshold: float) -> list[tuple[str, float]]:
-        """The keys and cosines of at most `MAX_NEAR` vectors, the nearest first."""
-        return self._spaces[space].near(vector, threshold) if space in self._spaces else []
+    def find_near(self, space: str, vector: Vector, threshold: float) -> list[tuple[str, float]]:
+        """Return the keys and cosines of at most `MAX_NEAR` vectors, closest first."""
+        return self._spaces[space].find_near(vector, threshold) if space in self._spaces else []
 
     def clear(self) -> list[str]:
-        """Forget all; what was there."""
+        """Remove and return all keys."""
         keys = list(self._order)
         self._spaces.clear()
         self._order.clear()
@@ -62,7 +62,7 @@ class VectorIndex:
 
 
 class _Space:
-    """Rows of one matrix, which grows by doubling; the last one fills the place of one that goes."""
+    """Rows of one matrix that grows by doubling. A removed row is replaced by the last one."""
 
     def __init__(self) -> None:
         self.keys: list[str] = []
@@ -79,13 +79,13 @@ class _Space:
     def remove(self, key: str) -> None:
         place, last = self._places.pop(key), self.keys.pop()
         if last != key:
-            # no gap: the search is one product over all rows
+            # no gap, as the search is one product over all rows
             self._rows[place] = self._rows[len(self.keys)]
             self.keys[place] = last
             self._places[last] = place
 
-    def near(self, vector: Vector, threshold: float) -> list[tuple[str, float]]:
-        # Not `@`: for a product this small BLAS starts threads, and waits for them where the cores are busy.
+    def find_near(self, vector: Vector, threshold: float) -> list[tuple[str, float]]:
+        # Not `@`: BLAS starts threads for a product this small, and waits for them on busy cores.
         cosines = np.vecdot(self._rows[: len(self.keys)], vector)
         found = np.flatnonzero(cosines >= threshold)
         best = found[np.argsort(-cosines[found])[:MAX_NEAR]]
@@ -93,15 +93,15 @@ class _Space:
 
 
 class IndexThread:
-    """Runs what is asked of it in one thread, one after the other; numpy leaves the GIL to the event loop."""
+    """A single worker thread; numpy releases the GIL to the event loop meanwhile."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="semantic cache")
 
     async def run(self, work: Callable[[Unpack[Given]], Result], *given: *Given) -> Result:
-        """The result of `work(*given)`."""
+        """Return the result of `work(*given)`."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, work, *given)
 
     def close(self) -> None:
-        """Do nothing more; what was begun is finished."""
+        """Stop accepting work; running work is finished."""
         self._pool.shutdown(wait=False)

@@ -1,4 +1,6 @@
-"""Embeddings, made once and off the event loop: begun while the caller pauses, there when the turn ends."""
+"""Embeddings computed once, off the event loop: started during the caller's pause, ready when the turn
+ends.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
-"""Of length 1, so that a dot product is the cosine."""
+"""Unit vector, so that a dot product is the cosine."""
 DIMENSIONS = 384
-KEPT = 256
-"""Texts whose vectors are remembered: those that many calls pause after at once."""
+MAX_VECTORS = 256
+"""Vectors remembered; enough for the calls that pause at once."""
 
 
 class EmbeddingError(Exception):
-    """The model cannot be loaded, or fails; the text says why."""
+    """The model cannot be loaded or fails; the text gives the reason."""
 
 
 class Embedding(Protocol):
-    """A model of what sentences mean. Both methods block, and leave the GIL to others."""
+    """A sentence embedding model. Both methods block and release the GIL."""
 
     def load(self) -> None:
-        """Be ready. Raises EmbeddingError."""
+        """Load the model. Raises EmbeddingError."""
 
     def embed(self, text: str) -> Vector:
-        """The meaning of `text`, [DIMENSIONS]. Raises EmbeddingError."""
+        """Return the embedding of `text`, [DIMENSIONS]. Raises EmbeddingError."""
         ...
 
 
 class Vectors:
-    """One text after the other, in one thread."""
+    """Cache of embeddings, computed one at a time in a thread."""
 
     def __init__(self, embedding: Embedding) -> None:
         self._embedding = embedding
@@ -45,27 +47,26 @@ class Vectors:
         """Load the model. Raises EmbeddingError."""
         await asyncio.wrap_future(self._pool.submit(self._embedding.load))
 
-    def begin_early(self, text: str) -> None:
-        """Begin to embed a text that is not surely asked for, where nobody waits for another one."""
+    def start_early(self, text: str) -> None:
+        """Start to embed a text that may be asked for, unless another one is in progress."""
         if self._newest is None or self._newest.done():
-            self._begin(text)
+            self._start(text)
 
-    async def of(self, text: str) -> Vector:
-        """The vector of a text. Who stops waiting does not stop the work: another may wait for it too.
-
-        Raises EmbeddingError.
+    async def embed(self, text: str) -> Vector:
+        """Return the vector of a text. Cancelling does not stop the work, which others may wait for. Raises
+        EmbeddingError.
         """
-        return await asyncio.shield(asyncio.wrap_future(self._begin(text)))
+        return await asyncio.shield(asyncio.wrap_future(self._start(text)))
 
-    def _begin(self, text: str) -> Future[Vector]:
+    def _start(self, text: str) -> Future[Vector]:
         future = self._futures.get(text)
         if future is None:
             future = self._newest = self._futures[text] = self._pool.submit(self._embedding.embed, text)
-            if len(self._futures) > KEPT:
+            if len(self._futures) > MAX_VECTORS:
                 self._futures.popitem(last=False)
         self._futures.move_to_end(text)
         return future
 
     def close(self) -> None:
-        """Embed nothing more."""
+        """Cancel pending work."""
         self._pool.shutdown(wait=False, cancel_futures=True)

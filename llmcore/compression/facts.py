@@ -1,4 +1,4 @@
-"""Names, numbers and dates in what was said: what a summary must not lose, and must not make up. Pure."""
+"""Names, numbers and dates in a text: facts that a summary must neither lose nor invent."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _DAYS = frozenset({
     "january", "february", "april", "june", "july", "august",
     "september", "october", "november", "december",
 })  # fmt: skip
-"""Dates even in small letters, which recognizers write; "may" and "march" are other words too."""
+"""Dates even in lower case, which recognizers write. "may" and "march" are also other words."""
 _NOT_NUMBERS = frozenset({"one", "first", "second"})
-"""Words that alone are rarely meant as numbers: "the other one", "first of all", "just a second"."""
+"""Words that alone are rarely numbers: "the other one", "first of all", "just a second"."""
 _OF_A_MONTH = re.compile(
     r" of (?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
     re.IGNORECASE,
@@ -31,7 +31,7 @@ _NAME = re.compile(r"\b(?:name|nom|nombre|nome|naam|navn|namn)\b", re.IGNORECASE
 _BEFORE = re.compile(r"(?<!\S)[^\W_]+ $")
 _AFTER = re.compile(r"(?: of)? [^\W_]+")
 _LONGEST_WORD = 40
-"""Characters of a word that is a number's neighbour."""
+"""Longest neighbor of a number, in characters."""
 MAX_NAME = 4
 """Words of an answer that is a name."""
 _NOUNS_HAVE_CAPITALS = frozenset({"de", "lb"})
@@ -39,8 +39,10 @@ _NOUNS_HAVE_CAPITALS = frozenset({"de", "lb"})
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A name, a number or a date. phrase: it with its neighbours, as it was said. key: the same for different
-    ways of writing it; parts: the keys of its parts. counted: the stem of what a number counts, or its month.
+    """A name, a number or a date.
+
+    phrase: its text with the neighboring words. key: canonical form; parts: the keys of its parts. counted:
+    stem of the noun that a number counts, or its month.
     """
 
     phrase: str
@@ -50,31 +52,31 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What a text tells, to look facts up in. numbers: keys, alone and with what they count. words: all, in
-    small letters.
+class FactIndex:
+    """Index of a text for looking up facts. numbers: keys, alone and with what they count. words: all, in
+    lower case.
     """
 
     numbers: frozenset[str]
     words: frozenset[str]
 
-    def __or__(self, other: Known) -> Known:
-        return Known(self.numbers | other.numbers, self.words | other.words)
+    def __or__(self, other: FactIndex) -> FactIndex:
+        return FactIndex(self.numbers | other.numbers, self.words | other.words)
 
     def has(self, fact: Fact) -> bool:
-        """Whether this name or number is there at all, however it is written."""
+        """Return True if this name or number occurs in any form."""
         return self._has(fact.key) or all(map(self._has, fact.parts))
 
     def states(self, fact: Fact) -> bool:
-        """Whether this very fact is there: a number with what it counts."""
+        """Return True if this fact occurs: a number together with what it counts."""
         return self.has(fact) and (not fact.counted or f"{fact.key} {fact.counted}" in self.numbers)
 
     def _has(self, key: str) -> bool:
-        return key in self.numbers or key in self.words  # "A:0" is neither quite a number nor quite a word
+        return key in self.numbers or key in self.words  # "A:0" is both partly a number and partly a word
 
 
-def known(texts: Iterable[str], language: str) -> Known:
-    """Everything that can be looked up in these texts."""
+def index_facts(texts: Iterable[str], language: str) -> FactIndex:
+    """Index these texts."""
     numbers: set[str] = set()
     words: set[str] = set()
     for text in texts:
@@ -85,11 +87,11 @@ def known(texts: Iterable[str], language: str) -> Known:
             for key in (run.key, *run.parts):
                 for writing in (key, *_as_hour(key)):
                     numbers.update((writing, f"{writing} {run.counted}"))
-    return Known(frozenset(numbers), frozenset(words))
+    return FactIndex(frozenset(numbers), frozenset(words))
 
 
-def find_facts(text: str, language: str) -> list[Fact]:
-    """The facts of a text, in their order."""
+def extract_facts(text: str, language: str) -> list[Fact]:
+    """Return the facts of a text in their order."""
     facts = []
     for run in number_runs(text, language):
         rarely = _NOT_NUMBERS.issuperset(text[run.start : run.end].lower().split())
@@ -102,13 +104,13 @@ def find_facts(text: str, language: str) -> list[Fact]:
 
 
 def asks_for_name(text: str) -> bool:
-    """Whether somebody is asked for a name here."""
+    """Return True if the text asks for a name."""
     name = _NAME.search(text)
     return name is not None and "?" in text[name.end() :]
 
 
-def given_name(answer: str) -> list[Fact]:
-    """The name that a short answer to such a question is, however it is written: "anna lund"."""
+def name_in_answer(answer: str) -> list[Fact]:
+    """Return the name in a short answer to such a question, in any case: "anna lund"."""
     words = _WORD.findall(answer)
     if not 1 <= len(words) <= MAX_NAME:
         return []
@@ -117,21 +119,23 @@ def given_name(answer: str) -> list[Fact]:
 
 
 def _as_hour(key: str) -> tuple[str, ...]:
-    """Other ways to write what may be a time of day: 7 as 700, 19 and 1900."""
+    """Return other forms of a possible time of day: 7 as 700, 19 and 1900."""
     if not key.isdecimal() or len(key) > HOUR_DIGITS or not 1 <= int(key) <= 12:
         return ()
     return f"{key}00", f"{int(key) + 12}", f"{int(key) + 12}00"
 
 
 def _with_neighbours(text: str, start: int, end: int) -> str:
-    """The number with the word before it and what it counts: "for two nights", "the third of May"."""
+    """Return the number with the word before it and the noun after it: "for two nights", "the third of
+    May".
+    """
     before = _BEFORE.search(text, max(start - _LONGEST_WORD, 0), start)
     after = _AFTER.match(text, end)
     return text[before.start() if before else start : after.end() if after else end]
 
 
 def _names(text: str, language: str) -> Iterator[tuple[int, str]]:
-    """What a caller says the name is, days, and words with a capital that do not begin a sentence."""
+    """Yield position and text of names: after "my name is", days, and capitalized words inside a sentence."""
     for match in _OPENS_NAME.finditer(text):
         yield match.start(1), match.group(1)
     start = end = -1

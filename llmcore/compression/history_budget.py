@@ -1,4 +1,4 @@
-"""When the history of a call is too long, and which of its turns a summary replaces. Pure."""
+"""Length limit of a call's history: which turns a summary replaces, and when."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from llmcore.engine import Message, Usage
 
 USUAL_TOKENS_PER_CHARACTER = 0.25
-"""Tokens per character of English, used until the model's own count is known."""
+"""English average, used until the model's own count is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryBudget:
-    """Tokens that the history may take in a prompt; the system prompt and the tools are not counted.
+    """Tokens that the history may take in a prompt, without the system prompt and the tools.
 
-    max_tokens: beyond that the oldest turns are replaced, so many at once that the rest takes `kept_tokens`:
-    a few large replacements, between which prompts share their beginning. tool_output_tokens: a longer output
-    of a tool is cut to its relevant passages. 0 for no limit.
+    max_tokens: beyond it the oldest turns are replaced, until the rest takes `kept_tokens`. Few large
+    replacements, as each one changes the prefix that prompts share. tool_output_tokens: longer tool outputs
+    are cut to their relevant passages. 0 for no limit.
     """
 
     max_tokens: int = 0
@@ -26,10 +26,9 @@ class HistoryBudget:
 
 
 def turns_to_replace(turn_tokens: Sequence[int], other_tokens: int, budget: HistoryBudget) -> int:
-    """How many of the oldest turns have to go, 0 while the history is within its budget.
+    """Return how many of the oldest turns to replace; 0 within the budget.
 
-    turn_tokens: each turn's, oldest first; the newest always stays. other_tokens: what the summary of still
-    older ones takes.
+    turn_tokens: of each turn, oldest first; the newest always stays. other_tokens: of the earlier summary.
     """
     left = sum(turn_tokens)
     if budget.max_tokens == 0 or left + other_tokens <= budget.max_tokens:
@@ -42,23 +41,23 @@ def turns_to_replace(turn_tokens: Sequence[int], other_tokens: int, budget: Hist
 
 
 class TokenEstimate:
-    """Tokens of a text from its characters, by what the engine counted in the call's latest prompt."""
+    """Tokens of a text by its characters, calibrated with the engine's count of the call's latest prompt."""
 
     def __init__(self) -> None:
         self.per_character = USUAL_TOKENS_PER_CHARACTER
 
     def observe(self, messages: Sequence[Message], usage: Usage) -> None:
-        """Take in how many tokens a prompt had; an engine that does not report teaches nothing."""
+        """Calibrate with the token count of a prompt, if the engine reported it."""
         if usage.prompt_tokens and (count := characters(messages)):
             self.per_character = usage.prompt_tokens / count
 
     def tokens(self, messages: Sequence[Message]) -> int:
-        """About how many tokens these messages take."""
+        """Return the estimated tokens of these messages."""
         return round(characters(messages) * self.per_character)
 
 
 def characters(messages: Sequence[Message]) -> int:
-    """The length of all that messages say, arguments of tool calls included."""
+    """Return the total characters of the messages, arguments of tool calls included."""
     return sum(
         len(message.content) + sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
         for message in messages

@@ -1,19 +1,24 @@
-"""Numbers in a text, in digits or in words, and what they count. Pure."""
+"""Numbers in a text, in digits or words, and the nouns that they count."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from llmcore.compression.number_words import read_number
+from num2words import num2words  # type: ignore[import-untyped]  # ships no types
 
 STEM_CHARACTERS = 4
-"""Of what is counted: "2-night" counts the nights of "two nights"."""
+"""Length of the stem of a counted noun: "2-night" counts the nights of "two nights"."""
 HOUR_DIGITS = 4
-"""Of a number that may be an hour, with zeros before it."""
+"""Largest number of digits of a possible hour, leading zeros included."""
 LONGEST = 8
-"""Words that one number takes."""
+"""Largest number of words of one number."""
+
+_CARDINALS = (*range(100), *range(100, 1000, 100), *range(1000, 10_000, 1000))
+_ORDINALS = range(1, 32)
+"""Days of a month."""
 
 _WORD = re.compile(r"[^\W_]+(?:[.:,/'’][^\W_]+)*")
 _MINUTES = {"half past": 30, "quarter past": 15, "quarter to": -15}
@@ -31,9 +36,9 @@ _NOT_COUNTED = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class NumberRun:
-    """Numbers with nothing between them, as in "ten thirty" or "five five five". start, end: in the text.
+    """Adjacent numbers, as in "ten thirty" or "five five five". start, end: position in the text.
 
-    parts: the digits of each. counted: the stem of the noun behind it, or its month; "" for none.
+    parts: digits of each. counted: stem of the noun after it, or its month; "" for none.
     """
 
     start: int
@@ -48,7 +53,7 @@ class NumberRun:
 
 
 def number_runs(text: str, language: str) -> Iterator[NumberRun]:
-    """The numbers of a text, in their order."""
+    """Yield the numbers of a text in order."""
     tokens = [(match.start(), match.end(), match.group().lower()) for match in _WORD.finditer(text)]
     words = [word for _, _, word in tokens]
     parts: list[str] = []
@@ -71,7 +76,7 @@ def number_runs(text: str, language: str) -> Iterator[NumberRun]:
 
 
 def _number_at(words: list[str], index: int, language: str) -> tuple[str | None, int]:
-    """The digits of the number that stands there, None for none, and the words it takes."""
+    """Return the digits of the number at `index`, or None, and the words it takes."""
     word = words[index]
     if not word.isalpha() and any(character.isdecimal() for character in word):
         digits = re.sub(r"[.,:/]", "", word)
@@ -94,3 +99,45 @@ def _counted(text: str, start: int, end: int) -> str:
     found = _MONTH.search(text[max(start - 16, 0) : start]) or _COUNTED.match(text, end)
     counted = found.group(1).lower() if found else ""
     return "" if counted in _NOT_COUNTED else counted[:STEM_CHARACTERS]
+
+
+def read_number(words: Sequence[str], language: str) -> tuple[int, int] | None:
+    """Return the number at the start of `words` (lower case) and how many words it takes, or None.
+
+    "two hundred and five nights" gives (205, 4), "twenty first" (21, 2).
+    """
+    found = _longest(words, language)
+    if found is None:
+        return None
+    value, taken = found
+    step = 1000 if value >= 1000 else 100 if value >= 100 else 0
+    joins = taken < len(words) - 1 and words[taken] == "and"
+    rest = read_number(words[taken + joins :], language) if step else None
+    if rest is not None and rest[0] < step:
+        return value + rest[0], taken + joins + rest[1]
+    return found
+
+
+def _longest(words: Sequence[str], language: str) -> tuple[int, int] | None:
+    table, openings = _table(language)
+    if not words or words[0] not in openings:
+        return None
+    for taken in range(min(3, len(words)), 0, -1):
+        value = table.get(" ".join(words[:taken]))
+        if value is not None:
+            return value, taken
+    return None
+
+
+@lru_cache(maxsize=8)
+def _table(language: str) -> tuple[dict[str, int], frozenset[str]]:
+    """Return number words with their values, and their first words; empty for unsupported languages."""
+    table: dict[str, int] = {}
+    try:
+        for kind, values in (("cardinal", _CARDINALS), ("ordinal", _ORDINALS)):
+            for value in values:
+                words = num2words(value, lang=language, to=kind)
+                table.setdefault(words.lower().replace("-", " "), value)
+    except (NotImplementedError, KeyError, ValueError, TypeError):  # some languages have no ordinals
+        pass
+    return table, frozenset(words.split()[0] for words in table)

@@ -1,7 +1,7 @@
-"""What a retriever found for a turn, pruned by relevance and placed in the prompt. Pure.
+"""Retrieved passages: selected by relevance and placed in the prompt.
 
-It stands in the newest message, before its words: all that is before it, the system prompt and the history,
-is as it was, so that prefix caches hit; and the words that still come do not change what was read of it.
+They are placed in the newest message, before its text. Everything before, the system prompt and the history,
+stays the same for prefix caches, and further words of the caller only extend the prompt.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ CLOSES = "]"
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text that was found, and the cosine of its meaning to that of what the caller said."""
+    """A retrieved text, and its cosine to the caller's words."""
 
     text: str
     cosine: float
@@ -26,10 +26,10 @@ class Passage:
 def choose_passages(
     found: Sequence[Passage], shown: Sequence[str], min_cosine: float, max_characters: int
 ) -> tuple[str, ...]:
-    """The passages to show: those that are near enough, the nearest first, up to `max_characters` in all.
+    """Select passages of at least `min_cosine`, closest first, up to `max_characters` in total.
 
-    Those of `shown`, in the prompt of this turn already, stay where they are as long as they are near enough:
-    what was read of the prompt then holds. One too long for what is left is passed over.
+    Passages in `shown`, which this turn's prompt has already, keep their places while they are close enough,
+    so that the cached prefix stays valid. A passage that is too long for the rest is skipped.
     """
     near = {one.text: one.cosine for one in found if one.cosine >= min_cosine}
     ordered = [text for text in shown if text in near]
@@ -44,7 +44,7 @@ def choose_passages(
 
 
 def newest_words(messages: Sequence[Message]) -> tuple[int, str]:
-    """Where the caller's newest message is in a prompt, and its words; -1 and "" where there is none."""
+    """Return the index and text of the newest user message; -1 and "" if there is none."""
     for index in reversed(range(len(messages))):
         if messages[index].role == "user":
             return index, messages[index].content
@@ -52,10 +52,10 @@ def newest_words(messages: Sequence[Message]) -> tuple[int, str]:
 
 
 def with_passages(messages: Sequence[Message], texts: Sequence[str]) -> tuple[Message, ...]:
-    """The prompt with these passages before the caller's newest words."""
+    """Return the prompt with these passages before the newest user text."""
     index, words = newest_words(messages)
     if index < 0 or not texts:
         return tuple(messages)
     context = "\n".join((OPENS, *texts))
-    told = replace(messages[index], content=f"{context}{CLOSES}\n{words}")
-    return (*messages[:index], told, *messages[index + 1 :])
+    message = replace(messages[index], content=f"{context}{CLOSES}\n{words}")
+    return (*messages[:index], message, *messages[index + 1 :])

@@ -1,4 +1,4 @@
-"""What a tool brought, cut to the passages that the caller's question is about. Pure."""
+"""Pruning of tool outputs to the passages relevant to the caller's question."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 ELLIPSIS = " … "
 PASSAGE_CHARACTERS = 300
-"""Longer paragraphs are taken sentence by sentence."""
+"""Longer paragraphs are split into sentences."""
 MAX_CHARACTERS = 65_536
-"""Characters of an output that are looked at; what follows is left out."""
+"""Characters of an output that are considered; the rest is dropped."""
 MAX_PASSAGES = 2_000
-"""How many passages of a text or a list are weighed; those behind them are left out."""
+"""Passages of a text or list that are ranked; later ones are dropped."""
 MAX_DEPTH = 16
-"""Lists and objects within each other that are cut one by one; what is deeper is cut as text."""
+"""Nesting depth up to which JSON is pruned by element; deeper values are pruned as text."""
 
 _K1 = 1.2
 _B = 0.75
@@ -26,15 +26,15 @@ _B = 0.75
 _WORD = re.compile(r"[^\W_]+")
 _PARAGRAPH = re.compile(
     r"^[^\S\n]*\S[^\n]*", re.MULTILINE
-)  # blanks alone must not be gone through again and again
+)  # starts at a non-blank, so that runs of blanks are not scanned repeatedly
 _SENTENCE = re.compile(r"\S.*?(?:[.!?…](?=\s)|$)")
 
 
 def prune(output: str, question: str, max_characters: int) -> str:
-    """The passages of `output` that concern `question` most, in their order, within `max_characters`.
+    """Return the passages of `output` most relevant to `question`, in order, within `max_characters`.
 
-    JSON stays JSON, cut at the elements of its lists and objects; text is cut at paragraphs and sentences.
-    What was left out is marked. An output that fits is returned as it is.
+    JSON stays JSON, pruned by the elements of lists and objects; text by paragraphs and sentences. Omissions
+    are marked. An output that fits is returned unchanged.
     """
     if len(output) <= max_characters:
         return output
@@ -66,7 +66,7 @@ def _prune_text(text: str, question: str, max_characters: int) -> str:
 
 
 def _passages(text: str) -> list[tuple[int, int]]:
-    """Where the paragraphs begin and end, of long ones the sentences."""
+    """Return the spans of paragraphs, or of the sentences of long ones."""
     spans = []
     for paragraph in _PARAGRAPH.finditer(text):
         if len(paragraph.group()) <= PASSAGE_CHARACTERS:
@@ -80,7 +80,7 @@ def _passages(text: str) -> list[tuple[int, int]]:
 
 
 def _choose(passages: Sequence[str], costs: Sequence[int], question: str, budget: int) -> list[int]:
-    """Indices of the most relevant passages that fit together, in their order; of equals the first."""
+    """Return the indices of the most relevant passages that fit, in order; the first of equals."""
     scores = relevance(passages, question)
     chosen = []
     for index in sorted(range(len(passages)), key=lambda index: (-scores[index], index)):
@@ -107,7 +107,7 @@ def _prune_list(values: list[Any], question: str, budget: int, depth: int) -> li
     budget -= len(left_out) + 4
     passages = [_dump(value) for value in values[:MAX_PASSAGES]]
     chosen = _choose(passages, [len(passage) + 2 for passage in passages], question, budget)
-    if not chosen:  # each is too long: the best one is cut itself
+    if not chosen:  # each is too long: prune the best one
         scores = relevance(passages, question)
         best = max(range(len(passages)), key=lambda index: (scores[index], -index))
         return [_prune_value(values[best], question, budget - 4, depth + 1), f"… {len(values) - 1} left out"]
@@ -115,7 +115,7 @@ def _prune_list(values: list[Any], question: str, budget: int, depth: int) -> li
 
 
 def _prune_object(value: dict[str, Any], question: str, budget: int, depth: int) -> dict[str, Any]:
-    """Short entries stay; the long ones share what is left of the budget."""
+    """Keep short entries; divide the rest of the budget among the long ones."""
     costs = {key: len(_dump(key)) + len(_dump(entry)) + 4 for key, entry in value.items()}
     share = budget // len(value)
     long = [key for key, cost in costs.items() if cost > share]
@@ -132,10 +132,10 @@ def _dump(value: Any) -> str:
 
 
 def relevance(passages: Sequence[str], question: str) -> list[float]:
-    """How much passages have to do with a question, 0 for one that shares no word with it: Okapi BM25.
+    """Return the Okapi BM25 score of each passage for a question; 0 without a shared word.
 
-    Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, with their usual
-    constants and the form of the inverse document frequency that is never negative.
+    Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009, with the usual
+    constants and the never negative form of the inverse document frequency.
     """
     bags = [Counter(_words(passage)) for passage in passages]
     mean_length = sum(bag.total() for bag in bags) / len(bags) if bags else 0.0

@@ -1,4 +1,4 @@
-"""A summary of old turns: how the model is asked for it, and what becomes of what it wrote. Pure."""
+"""Summaries of old turns: the request to the model, and the check of its summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from llmcore.compression.facts import Fact, Known, asks_for_name, find_facts, given_name, known
+from llmcore.compression.facts import (
+    Fact,
+    FactIndex,
+    asks_for_name,
+    extract_facts,
+    index_facts,
+    name_in_answer,
+)
 from llmcore.engine import Message
 
 REQUEST = (
@@ -16,18 +23,19 @@ REQUEST = (
 )
 WORDS_PER_TOKEN = 0.6
 MAX_CHARACTERS = 16_384
-"""Of the turns that facts are looked for in, the newest: twice what is said before turns are summarised. A
-caller may type a hundred times that, and the work holds up other calls too."""
+"""Newest characters of the turns that are searched for facts: twice the length at which turns are summarized.
+A caller may type a hundred times as much, and the search blocks other calls.
+"""
 MAX_PHRASES = 500
-"""Of the facts that a summary lost, the newest: more than one has room for."""
+"""Newest lost facts that are considered; more than a summary has room for."""
 
 
 @dataclass(frozen=True, slots=True)
 class OldTurns:
-    """What a summary stands for.
+    """Turns replaced by a summary.
 
-    said: the turns. earlier: the summary of those before them, "" where there are none. static: what stays in
-    the prompt whatever happens, the system prompt. language: ISO 639 code.
+    said: the turns. earlier: the previous summary, or "". static: text that stays in the prompt, the system
+    prompt. language: ISO 639 code.
     """
 
     said: tuple[Message, ...]
@@ -36,29 +44,29 @@ class OldTurns:
     language: str
 
     def facts(self) -> list[Fact]:
-        """What must not be lost: what the caller said, and what the agent said beyond the system prompt."""
-        static = _known_static(self.static, self.language)
-        facts, asked = find_facts(self.earlier, self.language), False
+        """Return the facts to keep: the caller's, and the agent's beyond the system prompt."""
+        static = _index_static(self.static, self.language)
+        facts, asked = extract_facts(self.earlier, self.language), False
         for message in self.said:
-            found = find_facts(message.content, self.language)
+            found = extract_facts(message.content, self.language)
             if message.role == "user":
-                facts += given_name(message.content) if asked else []
+                facts += name_in_answer(message.content) if asked else []
                 facts += found
             elif message.role == "assistant":
                 facts += [fact for fact in found if not static.states(fact)]
                 asked = asks_for_name(message.content)
         return facts
 
-    def known(self) -> Known:
-        """What a summary may state."""
+    def index_facts(self) -> FactIndex:
+        """Return an index of everything that a summary may state."""
         calls = (call.arguments for message in self.said for call in message.tool_calls)
-        return _known_static(self.static, self.language) | known(
+        return _index_static(self.static, self.language) | index_facts(
             [self.earlier, *(message.content for message in self.said), *calls], self.language
         )
 
 
 def newest(said: Sequence[Message]) -> tuple[Message, ...]:
-    """The turns that a summary is held against: `MAX_CHARACTERS` of them, the oldest of these cut."""
+    """Return the newest `MAX_CHARACTERS` of the turns, the oldest of them cut."""
     kept: list[Message] = []
     left = MAX_CHARACTERS
     for message in reversed(said):
@@ -75,31 +83,35 @@ def newest(said: Sequence[Message]) -> tuple[Message, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """missing: phrases that the summary lost. invented: what nobody said."""
+    """Errors of a summary. missing: lost phrases. invented: facts that do not occur in the turns."""
 
     missing: tuple[str, ...]
     invented: tuple[str, ...]
 
 
 def request_summary(prompt: Sequence[Message], summary_tokens: int) -> tuple[Message, ...]:
-    """The call's own prompt up to the last old turn, which the prefix cache holds, and what to do with it."""
+    """Return the call's own prompt up to the last old turn, which is cached, with the request to
+    summarize.
+    """
     request = Message("user", REQUEST.format(words=round(summary_tokens * WORDS_PER_TOKEN)))
-    if prompt and prompt[-1].role == "user":  # templates want the roles to alternate
+    if prompt and prompt[-1].role == "user":  # templates require alternating roles
         last = prompt[-1]
         return (*prompt[:-1], Message("user", f"{last.content}\n\n{request.content}"))
     return (*prompt, request)
 
 
 def check_summary(summary: str, turns: OldTurns) -> Verdict:
-    """Hold the names, numbers and dates of a summary against those of what it stands for."""
-    stated, may_be_stated = known([summary], turns.language), turns.known()
+    """Compare the names, numbers and dates of a summary with those of the turns."""
+    stated, may_be_stated = index_facts([summary], turns.language), turns.index_facts()
     missing = _phrases(fact for fact in turns.facts() if not stated.states(fact))
-    invented = _phrases(fact for fact in find_facts(summary, turns.language) if not may_be_stated.has(fact))
+    invented = _phrases(
+        fact for fact in extract_facts(summary, turns.language) if not may_be_stated.has(fact)
+    )
     return Verdict(missing, invented)
 
 
-def with_missing(summary: str, missing: Sequence[str], max_characters: int) -> str:
-    """The summary, then what it lost, word for word; the oldest goes beyond `max_characters`."""
+def append_missing(summary: str, missing: Sequence[str], max_characters: int) -> str:
+    """Append the lost phrases to the summary, up to `max_characters`; the oldest are dropped."""
     kept: list[str] = []
     for phrase in reversed(missing):
         if sum(map(len, kept)) + len(phrase) > max_characters:
@@ -109,14 +121,15 @@ def with_missing(summary: str, missing: Sequence[str], max_characters: int) -> s
 
 
 @lru_cache(maxsize=16)
-def _known_static(static: str, language: str) -> Known:
-    """The system prompt is long, and the same for many calls."""
-    return known([static], language)
+def _index_static(static: str, language: str) -> FactIndex:
+    """Cache the index of the system prompt, which is long and the same for many calls."""
+    return index_facts([static], language)
 
 
 def _phrases(facts: Iterable[Fact]) -> tuple[str, ...]:
-    """Their phrases, each once, without those that another one contains. Where one ends with the words that
-    the next begins with, they are one: "27 Harbour" and "Harbour Street".
+    """Return the facts' distinct phrases, without those that another one contains.
+
+    Phrases that overlap are joined: "27 Harbour" and "Harbour Street".
     """
     phrases: list[str] = []
     for phrase in dict.fromkeys(fact.phrase for fact in facts):

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: Claude, with cache breakpoints where a call's prompts stay the same."""
+"""Claude by Anthropic's Messages API, with cache breakpoints at the stable parts of a call's prompts."""
 
 from __future__ import annotations
 
@@ -24,28 +24,29 @@ from llmcore.engines.anthropic_messages import (
     shared_part,
     usage_of,
 )
-from llmcore.engines.hosted_engine import EventStream, HostedLlm, HostedSettings, trace_headers
-from llmcore.engines.hosted_failures import BUSY_STATUSES, AttemptFailed, error_in_stream, retry_after_s
+from llmcore.engines.remote_engine import EventStream, RemoteLlm, RemoteSettings, trace_headers
+from llmcore.engines.remote_failures import BUSY_STATUSES, AttemptFailed, error_in_stream, retry_after_s
 from llmcore.policies.prefix_warmth import PrefixWarmth
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 log = logging.getLogger(__name__)
 
 _TTL_S = {"5m": 300.0, "1h": 3600.0}
-_REMEMBERED = 1000
-"""Prompts whose place in the cache is kept in mind: more than calls at once on one gateway."""
+_MAX_PREFIXES = 1000
+"""Prompts whose expiry in the cache is remembered: more than one gateway's concurrent calls."""
 _STATUS_OF = {"overloaded_error": 529, "rate_limit_error": 429, "api_error": 500, "timeout_error": 504}
-"""An error in mid-stream comes under the status of the stream, 200."""
+"""HTTP statuses for errors inside a stream, whose own status is 200."""
 
 
 @dataclass(eq=False)
-class AnthropicSettings(HostedSettings):
-    """The keyword arguments of AnthropicLlm, which are its table in a configuration.
+class AnthropicSettings(RemoteSettings):
+    """Keyword arguments of AnthropicLlm, which are keys of its configuration table.
 
-    cache_ttl: how long a prompt stays cached after its last use; "1h" costs more to write. keep_warm_s: how
-    long after its last use what calls share is read again and again, so that the first caller after a while
-    does not wait for it; 0 never does. extra_body: more fields of the request. A temperature goes there:
-    models of today refuse one, and it is not sent by itself. The rest is in HostedSettings.
+    cache_ttl: time for which a prompt stays cached after its last use; "1h" costs more to write. keep_warm_s:
+    time after its last use for which the prefix shared by calls is re-read periodically, so that the first
+    caller after a pause need not wait for it; 0 disables this. extra_body: further fields of the request. A
+    temperature belongs there: current models refuse one, so it is not sent by default. For the rest see
+    RemoteSettings.
     """
 
     base_url: str = "https://api.anthropic.com"
@@ -57,18 +58,18 @@ class AnthropicSettings(HostedSettings):
 
 
 @dataclass(eq=False)
-class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
-    """A model behind Anthropic's API; its keyword arguments are those of AnthropicSettings."""
+class AnthropicLlm(AnthropicSettings, RemoteLlm[AsyncAnthropic]):
+    """A model behind Anthropic's API. For its keyword arguments see AnthropicSettings."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._warm_until_s: OrderedDict[bytes, float] = OrderedDict()
+        self._cached_until_s: OrderedDict[bytes, float] = OrderedDict()
         self._shared = PrefixWarmth[str](_TTL_S[self.cache_ttl], self.keep_warm_s)
-        self._rereading: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
         self.clock: Callable[[], float] = time.monotonic
 
     def new_client(self, key: str) -> AsyncAnthropic:
-        """A client that repeats nothing by itself."""
+        """Return a client without retries."""
         return AsyncAnthropic(
             api_key=key,
             base_url=self.base_url,
@@ -77,32 +78,35 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
         )
 
     async def close(self) -> None:
-        """Close the connections, and read nothing again; a second call does nothing."""
-        if self._rereading is not None:
-            self._rereading.cancel()
-            await asyncio.gather(self._rereading, return_exceptions=True)
-            self._rereading = None
+        """Close the connections and stop keeping prompts warm; a second call does nothing."""
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.gather(self._warming, return_exceptions=True)
+            self._warming = None
         await super().close()
 
     async def list_models(self) -> object:
-        """Ask for the list of models."""
+        """Request the list of models."""
         return await self.client.models.list(limit=1)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Write the prompt up to its last breakpoint into the cache: a request for no tokens at all does.
+        """Write the prompt up to its last breakpoint into the cache, by a request for zero tokens.
 
-        Nothing, where it should still be there from an earlier request: what the caller adds while speaking
-        lies after that. Raises LlmError.
+        Does nothing if an earlier request has cached it: what the caller adds while speaking comes after
+        that.
+
+        Raises:
+            LlmError: the request failed.
         """
         body = request_body(request, self.cache_ttl, self._origin)
-        if self._warm_until_s.get(cached_part(body), 0.0) > self.clock():
+        if self._cached_until_s.get(cached_part(body), 0.0) > self.clock():
             return Usage()
-        message = await self._write(body, trace_headers(request))
-        self._remember(body, request.caller)
+        message = await self._write_cache(body, trace_headers(request))
+        self._record_cached(body, request.caller)
         return usage_of(message.usage)
 
     async def open_stream(self, request: Request) -> EventStream:
-        """Ask for a reply."""
+        """Request a reply."""
         body = request_body(request, self.cache_ttl, self._origin)
         stream: AsyncStream[RawMessageStreamEvent] = await self.client.messages.create(
             model=self.model,
@@ -112,20 +116,20 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
             extra_headers=trace_headers(request),
             **body,
         )
-        self._remember(body, request.caller)
+        self._record_cached(body, request.caller)
         return stream
 
     def new_reader(self) -> EventReader:
-        """What reads the events of one reply."""
+        """Return a reader for the events of one reply."""
         return EventReader(self._origin)
 
     @property
     def _origin(self) -> str:
-        """Server and model; thoughts are signed for one model."""
+        """Server and model. Thoughts are signed for one model."""
         return f"{self.base_url} {self.model}"
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
-        """What an exception of the anthropic package means."""
+        """Convert an exception of the anthropic package."""
         if isinstance(error, anthropic.APIStatusError):
             status = _STATUS_OF.get(error.type or "", error.status_code)
             text = f"{status}: {error.message}"
@@ -137,35 +141,35 @@ class AnthropicLlm(AnthropicSettings, HostedLlm[AsyncAnthropic]):
             return AttemptFailed(f"{error.message} ({error.__cause__ or type(error).__name__})")
         return None
 
-    async def _write(self, body: dict[str, Any], headers: dict[str, str]) -> Message:
-        """Have the prompt of `body` read up to its last breakpoint. Raises LlmError."""
-        return await self.persist(
-            lambda: self.within(
-                Patience(self.first_token_timeout_s),
+    async def _write_cache(self, body: dict[str, Any], headers: dict[str, str]) -> Message:
+        """Read the prompt of `body` into the cache up to its last breakpoint. Raises LlmError."""
+        return await self.retry(
+            lambda: self.run_attempt(
+                PauseTolerantTimeout(self.first_token_timeout_s),
                 self.client.messages.create(
                     model=self.model, max_tokens=0, extra_body=self.extra_body, extra_headers=headers, **body
                 ),
             )
         )
 
-    def _remember(self, body: dict[str, Any], caller: str) -> None:
-        """This prompt is in the cache from now on; of many the oldest is forgotten."""
-        part = cached_part(body)
-        self._warm_until_s.pop(part, None)
-        self._warm_until_s[part] = self.clock() + _TTL_S[self.cache_ttl]
-        if len(self._warm_until_s) > _REMEMBERED:
-            self._warm_until_s.popitem(last=False)
+    def _record_cached(self, body: dict[str, Any], caller: str) -> None:
+        """Record that this prompt is cached; forget the oldest beyond `_MAX_PREFIXES`."""
+        prefix = cached_part(body)
+        self._cached_until_s.pop(prefix, None)
+        self._cached_until_s[prefix] = self.clock() + _TTL_S[self.cache_ttl]
+        if len(self._cached_until_s) > _MAX_PREFIXES:
+            self._cached_until_s.popitem(last=False)
         if (shared := shared_part(body)) is not None:
-            self._shared.used(json.dumps(shared), caller, self.clock())
-            if self._rereading is None or self._rereading.done():
-                self._rereading = asyncio.create_task(self._reread(), name="keep prompts warm")
+            self._shared.record_use(json.dumps(shared), caller, self.clock())
+            if self._warming is None or self._warming.done():
+                self._warming = asyncio.create_task(self._keep_warm(), name="keep prompts warm")
 
-    async def _reread(self) -> None:
-        """Read again what calls share, shortly before it is forgotten, for as long as somebody may come."""
+    async def _keep_warm(self) -> None:
+        """Re-read shared prefixes shortly before they expire, while another call is likely."""
         while (due_s := self._shared.due_s()) is not None:
             await self.sleep(max(0.0, due_s - self.clock()))
-            for shared in self._shared.take_due(self.clock()):
+            for shared in self._shared.pop_due(self.clock()):
                 try:
-                    await self._write(json.loads(shared), {})
+                    await self._write_cache(json.loads(shared), {})
                 except LlmError as error:
                     log.warning("what calls share is not kept in the cache: %s", error)

@@ -1,4 +1,4 @@
-"""Anthropic's Messages API as data: a request's body with its cache breakpoints, and the deltas of a stream.
+"""Anthropic's Messages API as data: request bodies with cache breakpoints, and the deltas of a stream.
 
 The format is that of https://docs.claude.com/en/api/messages (streaming) and of its prompt caching
 (https://docs.claude.com/en/docs/build-with-claude/prompt-caching).
@@ -15,10 +15,10 @@ from anthropic.types import MessageDeltaUsage, RawMessageStreamEvent
 from anthropic.types import Usage as ReportedUsage
 
 from llmcore.engine import Delta, Message, Request, ToolCall, Usage
-from llmcore.engines.hosted_failures import BrokenStream
+from llmcore.engines.remote_failures import BrokenStream
 from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import GO_ON, OPENING, Shapes
-from llmcore.text.reshaping import as_sent
+from llmcore.text.reshaping import adapt_messages
 from llmcore.text.tool_calls import join_opaque, opaque_of, sendable_name
 
 CacheTtl = Literal["5m", "1h"]
@@ -36,17 +36,17 @@ def request_body(request: Request, ttl: CacheTtl, server: str = "") -> dict[str,
     puts the tools before it. The second, before the newest message, ends the settled part of this call: the
     newest message may still change while the caller speaks, and each write to the cache costs money.
     """
-    marked = {"cache_control": {"type": "ephemeral", "ttl": ttl}}
+    breakpoint_mark = {"cache_control": {"type": "ephemeral", "ttl": ttl}}
     split = next((n for n, message in enumerate(request.messages) if message.role != "system"), None)
-    system = [_text(message.content) for message in request.messages[:split]]
+    system = [_text_block(message.content) for message in request.messages[:split]]
     messages = _messages(request.messages[split:] if split is not None else (), server)
     tools = _tools(request)
     if system:
-        system[-1] |= marked
+        system[-1] |= breakpoint_mark
     elif tools:
-        tools[-1] |= marked
+        tools[-1] |= breakpoint_mark
     if len(messages) > 1:
-        messages[-2]["content"][-1] |= marked
+        messages[-2]["content"][-1] |= breakpoint_mark
     body: dict[str, Any] = {"messages": messages}
     if system:
         body["system"] = system
@@ -58,39 +58,39 @@ def request_body(request: Request, ttl: CacheTtl, server: str = "") -> dict[str,
 
 
 def cached_part(body: dict[str, Any]) -> bytes:
-    """A digest of what `body` leaves in the cache: all up to its last breakpoint."""
+    """Return a digest of the part of `body` that is cached: up to its last breakpoint."""
     parts = [body.get("tools"), body.get("system"), body["messages"][:-1]]
     return blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).digest()
 
 
 def shared_part(body: dict[str, Any]) -> dict[str, Any] | None:
-    """What calls share of `body`, as a body of its own; None where they share nothing."""
+    """Return a body with only the part that calls share, or None if there is none."""
     shared = {field: body[field] for field in ("system", "tools", "tool_choice") if field in body}
-    return shared | {"messages": [{"role": "user", "content": [_text(OPENING)]}]} if shared else None
+    return shared | {"messages": [{"role": "user", "content": [_text_block(OPENING)]}]} if shared else None
 
 
 def _messages(history: tuple[Message, ...], server: str) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    for message in as_sent(history, REFUSED):
+    for message in adapt_messages(history, REFUSED):
         # the API wants results in a user message, directly after the calls and before any text
         role = "assistant" if message.role == "assistant" else "user"
         blocks = _blocks(message, server)
         if not messages and role == "assistant":
-            messages.append({"role": "user", "content": [_text(OPENING)]})
+            messages.append({"role": "user", "content": [_text_block(OPENING)]})
         if messages and messages[-1]["role"] == role:
             messages[-1]["content"] += blocks
         elif blocks:
             messages.append({"role": role, "content": blocks})
     if not messages:
-        messages.append({"role": "user", "content": [_text(OPENING)]})
+        messages.append({"role": "user", "content": [_text_block(OPENING)]})
     if messages[-1]["role"] == "assistant":  # its blank user message was dropped
-        messages.append({"role": "user", "content": [_text(GO_ON)]})
+        messages.append({"role": "user", "content": [_text_block(GO_ON)]})
     return messages
 
 
 def _blocks(message: Message, server: str) -> list[dict[str, Any]]:
     if message.role == "tool":
-        return [_result(message.tool_call_id, message.content)]
+        return [_result_block(message.tool_call_id, message.content)]
     calls = [
         {
             "type": "tool_use",
@@ -103,27 +103,27 @@ def _blocks(message: Message, server: str) -> list[dict[str, Any]]:
     thoughts = [
         block for call in message.tool_calls for block in opaque_of(call.opaque, server).get("thoughts", ())
     ]
-    words = [_text(message.content)] if message.content.strip() else []  # the API refuses an empty text
-    images = [_image(image) for image in message.images]
+    words = [_text_block(message.content)] if message.content.strip() else []  # the API refuses an empty text
+    images = [_image_block(image) for image in message.images]
     return thoughts + images + words + calls
 
 
-def _image(url: str) -> dict[str, Any]:
+def _image_block(url: str) -> dict[str, Any]:
     """Return the content block of an image, given as a data URL."""
     kind, _, data = url.removeprefix("data:").partition(";base64,")
     return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text_block(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _result(call_id: str | None, text: str) -> dict[str, Any]:
+def _result_block(call_id: str | None, text: str) -> dict[str, Any]:
     return {"type": "tool_result", "tool_use_id": call_id, "content": text}
 
 
 def _arguments(text: str) -> dict[str, Any]:
-    """The API wants an object where a model may have written anything."""
+    """Return the arguments as the object that the API requires; a model may have written anything."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -132,7 +132,9 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _tools(request: Request) -> list[dict[str, Any]]:
-    """The tools, and the names of those that were called before: a history with others is refused."""
+    """Return the offered tools, or if none, those called before: the API refuses a history with unknown
+    tools.
+    """
     offered = [
         {
             "name": tool.name,
@@ -176,10 +178,10 @@ class EventReader:
         self._ended = False
         self._usage = Usage()
         self.started = False
-        """Whether the model has written anything."""
+        """True once the model has written anything."""
 
     def push(self, event: RawMessageStreamEvent) -> Delta | None:
-        """The delta in this event, None when it has nothing to say."""
+        """Return the delta in this event, or None."""
         match event.type:
             case "message_start":
                 self._usage = usage_of(event.message.usage)
@@ -225,12 +227,14 @@ class EventReader:
         return [Delta(tool_calls=calls), last] if calls else [last]
 
 
-def usage_of(told: ReportedUsage | MessageDeltaUsage, before: Usage | None = None) -> Usage:
-    """The counts. The API tells apart what was read from the cache, what was written to it, and the rest; all
-    three are the prompt. A later report that leaves them out does not change what was told `before`.
+def usage_of(reported: ReportedUsage | MessageDeltaUsage, before: Usage | None = None) -> Usage:
+    """Return the token counts. The prompt is the sum of tokens read from the cache, written to it, and
+    uncached.
+
+    before: an earlier report, which stays valid for counts that this one leaves out.
     """
-    if told.input_tokens is None:
-        return replace(before or Usage(), completion_tokens=told.output_tokens)
-    read, written = told.cache_read_input_tokens or 0, told.cache_creation_input_tokens or 0
-    prompt = told.input_tokens + read + written
-    return Usage(prompt, read, told.output_tokens, written_tokens=written)
+    if reported.input_tokens is None:
+        return replace(before or Usage(), completion_tokens=reported.output_tokens)
+    read, written = reported.cache_read_input_tokens or 0, reported.cache_creation_input_tokens or 0
+    prompt = reported.input_tokens + read + written
+    return Usage(prompt, read, reported.output_tokens, written_tokens=written)

@@ -1,9 +1,9 @@
-"""CTranslate2: small chat models in int8 on any CPU, the light default. No torch, loads in milliseconds.
+"""CTranslate2: small chat models in int8 on any CPU; the light default. No torch, loads in milliseconds.
 
-Each reply runs in a thread; the computing is native code that leaves the interpreter alone. There is no
-continuous batching: `max_running` replies run at once, others wait by priority. Two beginnings of a prompt
-are kept computed: the system messages, by whoever generates first, and the history up to the caller's
-newest turn, by `prefill` while the caller still speaks.
+Each reply runs in a thread; the native code releases the GIL. There is no continuous batching: `max_running`
+replies run at once, others wait by priority. Two prefixes of a prompt stay cached: the system messages, by
+the first generation, and the history up to the caller's newest turn, by `prefill` while the caller still
+speaks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from llmcore.engines.ct2_reply import Ct2Reply, Reader
 from llmcore.serving.slots import Busy, PrioritySlots
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
-from llmcore.text.message_shapes import ANY, Shapes
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.tool_calls import MARKUPS, MarkupName
 
 Result = TypeVar("Result")
@@ -43,12 +43,12 @@ ComputeType = Literal[
     "bfloat16",
     "float32",
 ]
-"""CTranslate2's names; one that the machine does not have is replaced by the nearest that it has."""
+"""CTranslate2's names. An unsupported one is replaced by the nearest that the machine supports."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """The table of the configuration, as CTranslate2Llm documents it."""
+    """Settings of CTranslate2Llm, as documented there."""
 
     directory: Path
     threads: int
@@ -60,13 +60,22 @@ class _Settings:
 
 
 class CTranslate2Llm:
-    """A directory with a converted model, `tokenizer.json` and `tokenizer_config.json` (with a chat
+    """A converted model in a directory with `tokenizer.json` and `tokenizer_config.json` (with a chat
     template).
 
-    threads: CPU threads of one reply. max_running: replies at once. max_waiting: requests that may wait for
-    their turn; beyond that the least urgent is refused with LlmError. context_tokens: prompt and reply
-    together; the tokenizer's own limit where that is smaller. kept_tokens: prompt tokens whose computed state
-    is kept (about 15 kB each for a model of 5 M parameters). tool_markup: how the model writes tool calls.
+    Args:
+        model: the directory.
+        threads: CPU threads of one reply.
+        max_running: replies at once.
+        max_waiting: requests that may wait; beyond that the least urgent is refused with BusyError.
+        compute_type: precision of the computation.
+        context_tokens: prompt and reply together, at most the tokenizer's own limit.
+        kept_tokens: prompt tokens whose computed state is cached (about 15 kB each for a model of 5 M
+            parameters).
+        tool_markup: notation of tool calls by the model.
+
+    Raises:
+        ValueError: a setting is out of range.
     """
 
     def __init__(
@@ -103,30 +112,34 @@ class CTranslate2Llm:
 
     @property
     def running(self) -> int:
-        """Replies and prefills that the engine is computing now."""
+        """Replies and prefills in progress."""
         return self._computing
 
     @property
     def kept_tokens(self) -> int:
-        """Prompt tokens whose computed state is kept now."""
+        """Prompt tokens in the cache now."""
         return self._reader.model.kept_tokens if self._reader else 0
 
     @property
     def shapes(self) -> Shapes:
         """Message shapes that the model's template refuses; none before the start."""
-        return self._reader.chat.shapes if self._reader else ANY
+        return self._reader.chat.shapes if self._reader else ANY_SHAPE
 
     def load(self) -> EngineLoad:
-        """Replies and prefills computed and waiting, and the part of `kept_tokens` that is used."""
-        most = self._settings.kept_tokens
-        return EngineLoad(self._computing, self._slots.waiting, self.kept_tokens / most if most else None)
+        """Return replies and prefills in progress and waiting, and the used share of the cache."""
+        limit = self._settings.kept_tokens
+        return EngineLoad(self._computing, self._slots.waiting, self.kept_tokens / limit if limit else None)
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
-        """Let what this caller waits for go before the others."""
-        self._slots.hurry(caller, priority)
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """Raise the priority of this caller's waiting requests."""
+        self._slots.raise_priority(caller, priority)
 
     async def start(self) -> None:
-        """Load the model. Raises LlmError."""
+        """Load the model.
+
+        Raises:
+            LlmError: the directory is incomplete or the model cannot be loaded.
+        """
         self._reader = await asyncio.to_thread(_load, self._settings)
         self._pool = ThreadPoolExecutor(self._settings.max_running, thread_name_prefix="ctranslate2")
 
@@ -136,16 +149,21 @@ class CTranslate2Llm:
         for reply in self._replies:
             reply.fail(SetupError(f"{self._settings.directory}: the engine was closed"))
         if pool is not None:
-            # The model's own threads must have ended before the interpreter may.
+            # the model's own threads must end before the interpreter
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply; closing it stops the computing at the next token. Raises LlmError."""
+        """Generate a reply. Closing the generator stops the computation at the next token.
+
+        Raises:
+            BusyError: the queue is full.
+            LlmError: the engine failed or is not started.
+        """
         clock = asyncio.get_running_loop().time
         asked_s = clock()
         try:
             await self._slots.acquire(request.priority, request.caller)
-        # the queue is bounded: beyond it an answer would come long after anybody waits for it
+        # the queue is bounded: a later reply would come too late for its caller
         except Busy:
             raise BusyError(f"{self._settings.directory}: busy, too many requests wait") from None
         queue_s = clock() - asked_s
@@ -162,30 +180,33 @@ class CTranslate2Llm:
     async def prefill(self, request: Request) -> Usage | None:
         """Compute the history before the unfinished user message.
 
-        The words of the unfinished message are left for `generate`, as a kept state cannot grow: they are
-        read only where it is asked whether the message ends with them. Raises BusyError when real replies
-        need the threads, else LlmError.
+        The unfinished message itself is left for `generate`, as a cached state cannot grow. It is read only
+        if `asks_end` is set.
+
+        Raises:
+            BusyError: the threads are needed for replies.
+            LlmError: the engine failed or is not started.
         """
-        # one slot stays for a reply: a prefill cannot be stopped before its end
+        # one slot stays free for a reply: a prefill cannot be stopped
         if self._slots.free < min(2, self._settings.max_running):
             raise BusyError(f"{self._settings.directory}: busy, nothing is read ahead beside so many replies")
         await self._slots.acquire(request.priority)
         return await self._compute(lambda reader: reader.read(request))
 
     def _compute(self, work: Callable[[Reader], Result], caller: str = "") -> asyncio.Future[Result]:
-        """Run `work` in a thread, on a slot that is already taken; the slot is free when it really ends."""
+        """Run `work` in a thread, on a slot already acquired. The slot is released when the thread ends."""
         if self._pool is None or self._reader is None:
             self._slots.release(caller)
             raise SetupError(f"{self._settings.directory}: the engine is not started, or closed")
         loop = asyncio.get_running_loop()
-        # on the event loop, as `_computed` is: the counter needs no lock
+        # changed on the event loop only, so the counter needs no lock
         self._computing += 1
-        # A cancelled wait ends before the thread does: the thread's own end counts.
+        # A cancelled wait ends before the thread does; the thread's end counts.
         future = self._pool.submit(work, self._reader)
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._computed, caller))
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._on_computed, caller))
         return asyncio.wrap_future(future)
 
-    def _computed(self, caller: str) -> None:
+    def _on_computed(self, caller: str) -> None:
         self._computing -= 1
         self._slots.release(caller)
 
@@ -210,15 +231,17 @@ def _load(settings: _Settings) -> Reader:
         )
     except Exception as error:  # ctranslate2 and tokenizers raise bare RuntimeError and Exception
         raise LlmError(f"{directory}: cannot load the model: {error}") from error
-    # the configuration may ask for less than the model can, never for more
-    longest = min(settings.context_tokens, int(config.get("model_max_length", settings.context_tokens)))
+    # the configuration may lower the model's limit, not raise it
+    context_tokens = min(
+        settings.context_tokens, int(config.get("model_max_length", settings.context_tokens))
+    )
     special = tokens_between_messages(tokenizer.get_added_tokens_decoder(), template)
 
     def encode(text: str) -> list[int]:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    chat = ChatTokens(template, encode, longest, special, template.learn_shapes())
+    chat = ChatTokens(template, encode, context_tokens, special, template.learn_shapes())
     return Reader(model, tokenizer, chat, MARKUPS[settings.markup], tokens.index(end))
 
 

@@ -1,8 +1,8 @@
-"""A CTranslate2 generator that keeps the state of prompt prefixes, within a budget.
+"""A CTranslate2 generator with a bounded cache of prompt prefixes.
 
-CTranslate2 keeps the state of a "static prompt" and skips it when the same one comes again: whole, and from
-the first token on. It never forgets one, so here the generator is loaded anew (milliseconds) when the budget
-is spent; replies that still run keep the old one until they end.
+CTranslate2 caches the state of a "static prompt" and reuses it for the same one: whole, and from the first
+token on. It never evicts one, so the generator is reloaded (milliseconds) when the budget is spent; replies
+in progress keep the old one.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import ctranslate2  # type: ignore[import-untyped]  # ships no types
 import numpy as np
 
 OnToken = Callable[[int], bool]
-"""Told each new token's id, in the engine's thread; returns true to stop."""
+"""Callback with each new token's id, in the engine's thread; returns True to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a run ended: the tokens of the prompt that were not computed, and the tokens written."""
+    """Result of a run: prompt tokens taken from the cache, and tokens written."""
 
     cached_tokens: int
     written_tokens: int
@@ -30,8 +30,8 @@ class Outcome:
 class PrefixKeepingModel:
     """One model, shared by threads.
 
-    load: makes a generator; may be called again, from any thread. tokens: the vocabulary by id. end_ids: what
-    ends a reply. max_kept_tokens: the budget, over all prefixes.
+    load: creates a generator; may be called again, from any thread. tokens: the vocabulary by id. end_ids:
+    tokens that end a reply. max_kept_tokens: the cache's budget, over all prefixes.
     """
 
     def __init__(
@@ -51,20 +51,25 @@ class PrefixKeepingModel:
 
     @property
     def kept_tokens(self) -> int:
-        """The length of all kept prefixes."""
+        """Total length of the cached prefixes."""
         with self._lock:
             return sum(map(len, self._kept))
 
     def run(
-        self, prompt: list[int], keep: list[int], max_tokens: int, temperature: float, on_token: OnToken
+        self,
+        prompt: list[int],
+        cache_prefix: list[int],
+        max_tokens: int,
+        temperature: float,
+        on_token: OnToken,
     ) -> Outcome:
-        """Write up to `max_tokens` after `prompt`, blocking.
+        """Generate up to `max_tokens` after `prompt`, blocking.
 
-        keep: the beginning of the prompt whose state is kept for later, unless a longer one is already there;
-        it is shorter than the prompt. The end token is passed to `on_token` too.
+        cache_prefix: prefix of the prompt, shorter than it, whose state is cached unless a longer one is
+        already. on_token: also called with the end token.
         """
-        # held by this name to the end: a new one may take its place for others meanwhile
-        generator, prefix, known = self._choose(tuple(prompt), tuple(keep))
+        # a local reference: another thread may replace the generator meanwhile
+        generator, prefix, known = self._select_prefix(tuple(prompt), tuple(cache_prefix))
         written = 0
 
         def callback(step: ctranslate2.GenerationStepResult) -> bool:
@@ -90,8 +95,8 @@ class PrefixKeepingModel:
         return Outcome(len(prefix) if known else 0, written)
 
     def log_probability(self, prompt: list[int], token: int) -> float:
-        """The logarithm of the probability that `token` follows `prompt`, blocking; nothing more is kept."""
-        generator, prefix, _ = self._choose(tuple(prompt), ())
+        """Return the log probability that `token` follows `prompt`, blocking. Caches nothing."""
+        generator, prefix, _ = self._select_prefix(tuple(prompt), ())
         options = {"static_prompt": self._texts(prefix), "cache_static_prompt": True} if prefix else {}
         (result,) = generator.generate_batch(
             [self._texts(prompt[len(prefix) :])],
@@ -103,37 +108,39 @@ class PrefixKeepingModel:
             **options,
         )
         logits = np.asarray(result.logits[0][0], np.float64)
-        most = logits.max()
-        return float(logits[token] - most - np.log(np.exp(logits - most).sum()))
+        peak = logits.max()
+        return float(logits[token] - peak - np.log(np.exp(logits - peak).sum()))
 
     def known_beginning(self, prompt: Sequence[int]) -> int:
-        """How many leading tokens of `prompt` a run would not have to compute."""
+        """Return how many leading tokens of `prompt` are cached."""
         with self._lock:
-            return len(self._longest(tuple(prompt)))
+            return len(self._longest_cached(tuple(prompt)))
 
-    def _choose(
-        self, prompt: tuple[int, ...], keep: tuple[int, ...]
+    def _select_prefix(
+        self, prompt: tuple[int, ...], cache_prefix: tuple[int, ...]
     ) -> tuple[ctranslate2.Generator, tuple[int, ...], bool]:
-        """The generator to run on, the prefix to give it as static prompt, and whether its state is kept."""
+        """Return the generator, the prefix to pass as its static prompt, and True if that is cached
+        already.
+        """
         with self._lock:
-            longest = self._longest(prompt)
-            if len(longest) >= len(keep):
+            longest = self._longest_cached(prompt)
+            if len(longest) >= len(cache_prefix):
                 return self._generator, longest, bool(longest)
-            if len(keep) > self._max_kept_tokens:
+            if len(cache_prefix) > self._max_kept_tokens:
                 return self._generator, (), False
-            if len(keep) + sum(map(len, self._kept)) > self._max_kept_tokens:
+            if len(cache_prefix) + sum(map(len, self._kept)) > self._max_kept_tokens:
                 self._generator, self._kept = self._load(), set()
-            return self._generator, keep, False
+            return self._generator, cache_prefix, False
 
-    def _longest(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
-        # shorter: one token at least must be read for the model to run
+    def _longest_cached(self, prompt: tuple[int, ...]) -> tuple[int, ...]:
+        # shorter than the prompt: the model needs at least one token to run
         matching = (kept for kept in self._kept if len(kept) < len(prompt) and prompt[: len(kept)] == kept)
         return max(matching, key=len, default=())
 
     def _remember(self, generator: ctranslate2.Generator, prefix: tuple[int, ...]) -> None:
         with self._lock:
             if prefix and generator is self._generator:
-                # only now: nobody else may count on it while it is computed
+                # only after the run: others must not rely on it while it is computed
                 self._kept.add(prefix)
 
     def _texts(self, ids: Sequence[int]) -> list[str]:

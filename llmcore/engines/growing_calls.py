@@ -1,4 +1,4 @@
-"""Tool calls of a streamed reply, assembled from their pieces. Pure.
+"""Assembly of a streamed reply's tool calls from their pieces.
 
 A name or id is never split: a server repeats it in each piece, or sends it once. If neither an index nor an
 id separates two calls, the end of the first one's JSON does.
@@ -16,9 +16,7 @@ from llmcore.text.written_calls import value_end
 
 @dataclass(slots=True)
 class GrowingCall:
-    """One call. extra: the server's further fields of the call. of_function: its further fields of
-    `function`.
-    """
+    """One call. extra: further fields of the server's call. of_function: further fields of its `function`."""
 
     call_id: str = ""
     name: str = ""
@@ -84,16 +82,18 @@ class GrowingCalls:
         arguments = function.get("arguments")
         if arguments:  # some servers send an object instead of text
             call.pieces.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
-        merge(call.extra, {key: value for key, value in piece.items() if key not in _OF_CALLS})
-        merge(call.of_function, {key: value for key, value in function.items() if key not in _OF_FUNCTIONS})
+        merge(call.extra, {key: value for key, value in piece.items() if key not in _CALL_FIELDS})
+        merge(
+            call.of_function, {key: value for key, value in function.items() if key not in _FUNCTION_FIELDS}
+        )
 
     def calls(self) -> list[GrowingCall]:
         """Return the calls, without entries that have neither name nor arguments."""
         return [call for call in self._calls if call.name or call.pieces]
 
 
-_OF_CALLS = ("index", "id", "type", "function")
-_OF_FUNCTIONS = ("name", "arguments")
+_CALL_FIELDS = ("index", "id", "type", "function")
+_FUNCTION_FIELDS = ("name", "arguments")
 _STREAMED = ("reasoning_content", "reasoning", "text", "summary", "data", "thinking")
 """Fields whose text is streamed in pieces; for all others the newest value replaces the older."""
 
@@ -117,15 +117,15 @@ def merge(known: dict[str, Any], more: Mapping[str, Any]) -> None:
 def _merge_lists(known: list[Any], more: list[Any]) -> None:
     """Merge entries of the same index or id; append all others."""
     for value in more:
-        place = _place(value)
-        same = next((each for each in known if place is not None and _place(each) == place), None)
+        identity = _identity(value)
+        same = next((each for each in known if identity is not None and _identity(each) == identity), None)
         if same is None:
             known.append(value)
         else:
             merge(same, value)
 
 
-def _place(value: Any) -> tuple[Any, Any] | None:
+def _identity(value: Any) -> tuple[Any, Any] | None:
     if not isinstance(value, dict) or value.get("index", value.get("id")) is None:
         return None
     return value.get("type"), value.get("index", value.get("id"))

@@ -1,7 +1,7 @@
-"""OpenAI's chat completions as data: a request's body, and the deltas that a stream of chunks makes.
+"""OpenAI's chat completions as data: request bodies, and the deltas of a stream of chunks.
 
-The format is that of https://platform.openai.com/docs/api-reference/chat (streaming), as other servers speak
-it too.
+The format is that of https://platform.openai.com/docs/api-reference/chat (streaming), and of compatible
+servers.
 """
 
 from __future__ import annotations
@@ -14,43 +14,44 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta
 
 from llmcore.engine import Delta, Message, Request, ServerError, ToolCall, Usage
 from llmcore.engines.growing_calls import GrowingCall, GrowingCalls, merge
-from llmcore.engines.hosted_failures import AttemptFailed, BrokenStream, error_in_stream
+from llmcore.engines.remote_failures import AttemptFailed, BrokenStream, error_in_stream
 from llmcore.text.finish_words import finish_reason
-from llmcore.text.message_shapes import ANY, Shapes
-from llmcore.text.reshaping import as_sent, sent_tools
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
+from llmcore.text.reshaping import adapt_messages, adapt_tools
 from llmcore.text.tool_calls import join_opaque, new_call_id, opaque_of, sendable_name
 
 END_FIELD = "end_log_probability"
-"""The field of the usage with our own replicas' word on whether a message ends."""
+"""Usage field of our own replicas with the log probability that the message ends."""
 ENGINE_FAILED = "engine_failed"
 """Error type in the stream of our own replicas: the engine failed, and not only this reply."""
 STREAM_ENDED: Final = "the stream ended"
 """Sentinel after the last chunk of a stream that ended properly."""
-_REASONING = ("reasoning_content", "reasoning")
+_REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Message fields with the model's thoughts: DeepSeek's, which most servers use, and the newer one."""
 _REASONING_DETAILS = ("reasoning_details", "thinking_blocks")
 """Fields with the thoughts in a form to be sent back: OpenRouter's, LiteLLM's."""
-_KNOWN = frozenset(
+_STANDARD_FIELDS = frozenset(
     ("role", "content", "refusal", "tool_calls", "function_call", "name", "token_ids", "logprobs")
 )
 """Fields of a message that are not sent back as opaque data."""
 
 
-def request_body(request: Request, shapes: Shapes = ANY, server: str = "") -> dict[str, Any]:
-    """Return the fields of a streamed request that depend on the conversation: messages, tools, stops,
-    temperature.
+def request_body(request: Request, shapes: Shapes = ANY_SHAPE, server: str = "") -> dict[str, Any]:
+    """Return the fields of a streamed request that depend on the conversation.
 
     shapes: message shapes that the server refuses. server: only this server's opaque fields are sent back.
     """
     body: dict[str, Any] = {
-        "messages": [_message(message, shapes, server) for message in as_sent(request.messages, shapes)],
+        "messages": [
+            _message(message, shapes, server) for message in adapt_messages(request.messages, shapes)
+        ],
         "temperature": request.temperature,
         "stream": True,
         "stream_options": {"include_usage": True},
     }
     if request.stop:
         body["stop"] = list(request.stop)
-    if tools := sent_tools(request.tools, shapes):
+    if tools := adapt_tools(request.tools, shapes):
         body["tools"] = [
             {
                 "type": "function",
@@ -67,9 +68,9 @@ def request_body(request: Request, shapes: Shapes = ANY, server: str = "") -> di
 
 
 def _message(message: Message, shapes: Shapes, server: str) -> dict[str, Any]:
-    of_message = dict(opaque_of(message.opaque, server).get("message", {}))
+    message_fields = dict(opaque_of(message.opaque, server).get("message", {}))
     body: dict[str, Any] = {"role": message.role, "content": message.content}
-    if message.tool_calls and not message.content and not shapes.takes("empty_content"):
+    if message.tool_calls and not message.content and not shapes.accepts("empty_content"):
         body["content"] = None
     if message.images:
         words = [{"type": "text", "text": message.content}] if message.content else []
@@ -78,7 +79,7 @@ def _message(message: Message, shapes: Shapes, server: str) -> dict[str, Any]:
     calls = []
     for call in message.tool_calls:
         opaque = opaque_of(call.opaque, server)
-        of_message |= opaque.get("message", {})
+        message_fields |= opaque.get("message", {})
         function = {"name": sendable_name(call.name), "arguments": call.arguments}
         calls.append(
             {
@@ -92,7 +93,7 @@ def _message(message: Message, shapes: Shapes, server: str) -> dict[str, Any]:
         body["tool_calls"] = calls
     if message.tool_call_id is not None:
         body["tool_call_id"] = message.tool_call_id
-    return {**of_message, **body}
+    return {**message_fields, **body}
 
 
 def _tool_choice(choice: str) -> str | dict[str, Any]:
@@ -138,7 +139,10 @@ class ChunkReader:
         thought = _thought(delta.content) if isinstance(delta.content, list) else ""
         if delta.model_extra:
             thought = thought or _reasoning(delta.model_extra)
-            merge(self._extra, {key: each for key, each in delta.model_extra.items() if key not in _KNOWN})
+            merge(
+                self._extra,
+                {key: each for key, each in delta.model_extra.items() if key not in _STANDARD_FIELDS},
+            )
         self.started = self.started or bool(words or thought or delta.tool_calls)
         for piece in _pieces(delta):
             self._calls.add(piece)
@@ -161,11 +165,11 @@ class ChunkReader:
         return [Delta(tool_calls=calls), Delta(finish_reason="tool_calls", usage=self._usage)]
 
     def _call(self, call: GrowingCall, first: bool) -> ToolCall:
-        """Return the finished call. The message's opaque fields, thoughts included, go with its first call:
+        """Return a finished call. The first one carries the message's opaque fields, thoughts included:
         models that think between tool calls need them back.
         """
-        of_message = self._extra if first else {}
-        opaque = join_opaque(self._server, call=call.extra, function=call.of_function, message=of_message)
+        message_fields = self._extra if first else {}
+        opaque = join_opaque(self._server, call=call.extra, function=call.of_function, message=message_fields)
         return ToolCall(call.call_id or new_call_id(), call.name, call.arguments, opaque)
 
 
@@ -178,12 +182,12 @@ def stream_error(error: Any) -> AttemptFailed:
 
 
 def _is_reasoning(key: str) -> bool:
-    return key in _REASONING or key in _REASONING_DETAILS
+    return key in _REASONING_FIELDS or key in _REASONING_DETAILS
 
 
 def _reasoning(extra: Mapping[str, Any]) -> str:
     """Return the thoughts of a delta. Some servers send the same text under two names."""
-    for key in _REASONING:
+    for key in _REASONING_FIELDS:
         if isinstance(text := extra.get(key), str) and text:
             return text
     details = extra.get("reasoning_details")
@@ -192,7 +196,7 @@ def _reasoning(extra: Mapping[str, Any]) -> str:
 
 
 def _text(content: Any) -> str | None:
-    """What is to be said; Mistral's reasoning models have a list of parts, of which some are thoughts."""
+    """Return the text to speak. Mistral's reasoning models send a list of parts, some of them thoughts."""
     if not isinstance(content, list):
         return None if content is None else str(content)
     return "".join(part["text"] for part in content if part.get("type") == "text")
@@ -205,7 +209,7 @@ def _thought(content: Iterable[Any]) -> str:
 
 
 def _pieces(delta: ChoiceDelta) -> Iterable[Mapping[str, Any]]:
-    """Yield the pieces of tool calls. TGI 2 sends one piece instead of a list; older servers send
+    """Return the pieces of tool calls. TGI 2 sends one piece instead of a list; older servers send
     `function_call`.
     """
     if delta.function_call is not None:
@@ -217,8 +221,10 @@ def _pieces(delta: ChoiceDelta) -> Iterable[Mapping[str, Any]]:
 
 
 def _usage(chunk: ChatCompletionChunk) -> Usage:
-    """The counts. Cached tokens are OpenAI's detail, which vLLM, SGLang and TensorRT-LLM tell as well; or a
-    field of Kimi's or DeepSeek's own, or among llama.cpp's timings.
+    """Return the token counts.
+
+    Cached tokens are in OpenAI's details (also vLLM, SGLang, TensorRT-LLM), in a field of its own (Kimi,
+    DeepSeek) or in the timings (llama.cpp).
     """
     usage = chunk.usage
     assert usage is not None

@@ -1,5 +1,4 @@
-"""Any server that speaks OpenAI's chat completions: OpenAI itself, vLLM, SGLang, TGI, TensorRT-LLM,
-gateways."""
+"""Models behind OpenAI's chat completions API: OpenAI, vLLM, SGLang, TGI, TensorRT-LLM, gateways."""
 
 from __future__ import annotations
 
@@ -9,58 +8,49 @@ from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal
 
-import httpx2
 import openai
 from httpx2 import Response
 from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 
 from llmcore.engine import Request, SetupError, Usage
-from llmcore.engines.hosted_engine import START_S, EventStream, HostedLlm, HostedSettings, trace_headers
-from llmcore.engines.hosted_failures import AttemptFailed, BrokenStream, retry_after_s
 from llmcore.engines.openai_chat import ChunkReader, request_body, stream_error
+from llmcore.engines.openai_probing import REFUSAL_STATUSES, ProbeFailed, ShapeProber, error_text
 from llmcore.engines.openai_servers import (
     Server,
     ServerKind,
+    description_paths,
     kind_of,
-    listed,
-    rendering_of,
+    model_list,
     server_of,
-    told_at,
 )
 from llmcore.engines.openai_stream import Chunks
-from llmcore.text.message_shapes import ANY, Shapes
-from llmcore.text.refusal_texts import is_about_length, is_about_messages, shapes_told
-from llmcore.text.shape_learning import Probe, learning
+from llmcore.engines.remote_engine import START_S, EventStream, RemoteLlm, RemoteSettings, trace_headers
+from llmcore.engines.remote_failures import AttemptFailed, retry_after_s
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
+from llmcore.text.refusal_texts import is_about_messages, refused_shapes
 
 log = logging.getLogger(__name__)
 
 ENDS_HEADER = "X-Asks-End"
-"""Asks a replica of ours whether the message ends; to others it is nothing."""
+"""Header that asks our own replicas for the probability that the message ends; other servers ignore it."""
 SESSION_HEADER = "X-Session-ID"
-"""By which routers before replicas send what belongs together to one of them: the first that vllm-router's
-consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY), and what production-stack is
-told with --session-key."""
+"""Header by which routers send a session's requests to one replica: the first that vllm-router's
+consistent_hash looks for, Ray Serve's default (RAY_SERVE_SESSION_ID_HEADER_KEY), and the one to give
+production-stack as --session-key.
+"""
 _NEEDS_FLAG = "requires --jinja"
-"""llama.cpp's answer to tools, where its chat template is off: status 500, for a fault of the request."""
-_REFUSALS = frozenset({400, 422, 500})
-"""Statuses with which servers refuse message shapes; 500 if a template's exception is not caught."""
-_WAS_ANSWERED = "model produced output"
-"""llama.cpp's error about an answer outside its template's format: it accepted the messages."""
-
-
-class _Unanswered(Exception):
-    """A probe was neither accepted nor refused; the text says why."""
+"""llama.cpp's error for tools without --jinja: status 500, although the request is at fault."""
 
 
 @dataclass(eq=False)
-class OpenAISettings(HostedSettings):
-    """The keyword arguments of OpenAILlm, which are its table in a configuration.
+class OpenAISettings(RemoteSettings):
+    """Keyword arguments of OpenAILlm, which are keys of its configuration table.
 
-    base_url: the address up to and with `/v1`. max_tokens_field: newer OpenAI models want
-    "max_completion_tokens". extra_body: more fields of the request. prefix_cache: whether the server keeps
-    what it has read and may be asked to read ahead; left out, it is as the server is known to be: vLLM,
-    SGLang, TGI, TensorRT-LLM and llama.cpp do. The rest is in HostedSettings.
+    base_url: address up to and including `/v1`. max_tokens_field: newer OpenAI models require
+    "max_completion_tokens". extra_body: further fields of the request. prefix_cache: True if the server
+    caches prompts and may be sent prefill requests; None decides by the kind of server: vLLM, SGLang, TGI,
+    TensorRT-LLM and llama.cpp do. For the rest see RemoteSettings.
     """
 
     base_url: str = "https://api.openai.com/v1"
@@ -72,13 +62,13 @@ class OpenAISettings(HostedSettings):
 
 
 @dataclass(eq=False)
-class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
-    """A model behind an HTTP endpoint; its keyword arguments are those of OpenAISettings."""
+class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
+    """A model behind an OpenAI-compatible API. For its keyword arguments see OpenAISettings."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.server = Server()
-        self.shapes = ANY
+        self.shapes = ANY_SHAPE
         """Message shapes that the server is known to refuse."""
         self.asks_shapes = False
         """True if `start` must probe the server for the shapes that it accepts."""
@@ -86,65 +76,76 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         self._models: tuple[str, ...] = ()
 
     async def start(self) -> None:
-        """Load the key, reach the server and, with `asks_shapes`, learn the shapes that it accepts. Raises
-        LlmError.
+        """Read the key, reach the server and, with `asks_shapes`, learn the message shapes that it accepts.
+
+        Raises:
+            SetupError: the key or the model is wrong.
+            LlmError: the server does not answer.
         """
         await super().start()
         await self._learn_shapes()
 
     async def reach(self) -> None:
-        """Send one request, and learn the accepted shapes unless they are known. Raises LlmError."""
+        """Send one request, and learn the accepted shapes unless they are known.
+
+        Raises:
+            LlmError: the server did not answer.
+        """
         await super().reach()
         await self._learn_shapes()
 
     def new_client(self, key: str) -> AsyncOpenAI:
-        """A client that repeats nothing by itself."""
+        """Return a client without retries."""
         return AsyncOpenAI(
             api_key=key,
             base_url=self.base_url,
-            # none of its own for reading: silence is judged by tokens, and a proxy's keep-alives are none
+            # no read time-out: silence is measured between tokens, and a proxy's keep-alives are none
             timeout=openai.Timeout(None, connect=self.connect_timeout_s),
             max_retries=0,
         )
 
     async def list_models(self) -> object:
-        """Ask for the list of models, and by that find out which server it is."""
+        """Request the list of models, and detect the kind of server by it."""
         models = await self.client.models.list()
-        listed = getattr(models, "data", None) or ()  # whatever a server answers, the package takes it
-        names = [(getattr(model, "id", ""), getattr(model, "owned_by", "")) for model in listed]
+        model_list = getattr(models, "data", None) or ()  # the package validates no answer
+        names = [(getattr(model, "id", ""), getattr(model, "owned_by", "")) for model in model_list]
         self._models = tuple(name for name, _ in names if name)
         kind = next((kind_of(model, owner) for model, owner in names), None)
-        self.server = server_of(kind, await self._told(kind))
+        self.server = server_of(kind, await self._describe_server(kind))
         if self.server.kind is not None:
             log.info("%s: the server is %s", self.base_url, self.server.kind)
         for advice in self.server.advice:
             log.warning("%s: %s", self.base_url, advice)
         return models
 
-    async def _told(self, kind: ServerKind | None) -> dict[str, Any]:
-        """What the server tells of itself; nothing where it does not."""
-        above = self._root
-        for path in told_at(kind):
+    async def _describe_server(self, kind: ServerKind | None) -> dict[str, Any]:
+        """Return the server's description of itself, if it has one."""
+        root = self.root
+        for path in description_paths(kind):
             try:
-                answer = await self.client.get(above + path, cast_to=Response)
-                told = answer.json()
+                answer = await self.client.get(root + path, cast_to=Response)
+                description = answer.json()
             except (openai.APIError, ValueError) as error:
-                log.debug("%s%s: %s", above, path, error)
+                log.debug("%s%s: %s", root, path, error)
             else:
-                return told if isinstance(told, dict) else {}
+                return description if isinstance(description, dict) else {}
         return {}
 
     @property
-    def _root(self) -> str:
+    def root(self) -> str:
         """Address above the API, where servers have paths of their own."""
         return self.base_url.removesuffix("/").removesuffix("/v1")
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have a server with a prefix cache read, which costs one token. Raises LlmError."""
+        """Prefill at a server with a prefix cache, which costs one token.
+
+        Raises:
+            LlmError: the request failed.
+        """
         if not (self.server.prefix_cache if self.prefix_cache is None else self.prefix_cache):
             return None
         usage: Usage | None = None
-        # one: the API has no way to ask for none
+        # one, as the API does not allow zero
         unfinished = replace(request, priority_class="prefill", max_tokens=1)
         async with aclosing(self.generate(unfinished)) as deltas:
             async for delta in deltas:
@@ -152,34 +153,36 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return usage
 
     async def open_stream(self, request: Request) -> EventStream:
-        """Request a reply. If the server refuses the shape of the messages, retry once in another shape, and
-        keep that shape if the server accepts it.
+        """Request a reply. If the server refuses the shape of the messages, retry once in another shape.
+
+        The new shape is kept if the server accepts it.
         """
         try:
-            return await self._create(request, self.shapes)
+            return await self.open_in_shapes(request, self.shapes)
         except openai.APIStatusError as refusal:
-            text = _text_of(refusal)
-            if refusal.status_code not in _REFUSALS or not is_about_messages(text):
+            text = error_text(refusal)
+            if refusal.status_code not in REFUSAL_STATUSES or not is_about_messages(text):
                 raise
-            shapes = shapes_told(text, self.shapes)
-            if _is_sent_alike(request, shapes, self.shapes):
+            shapes = refused_shapes(text, self.shapes)
+            if _is_same_body(request, shapes, self.shapes):
                 raise
             try:
-                stream = await self._create(request, shapes)
+                stream = await self.open_in_shapes(request, shapes)
             except openai.APIError:
                 raise refusal from None
-            self._take_shapes(shapes)
+            self._adopt_shapes(shapes)
             return stream
 
-    async def _create(self, request: Request, shapes: Shapes) -> Chunks:
+    async def open_in_shapes(self, request: Request, shapes: Shapes) -> Chunks:
+        """Request a reply to messages in these shapes. Raises the client's exceptions."""
         body = request_body(request, shapes, self._origin) | {self.max_tokens_field: request.max_tokens}
         unfinished = self.server.unfinished if request.priority_class == "prefill" else {}
         more = {**self.server.always, **(self.extra_body or {}), **unfinished}
-        own = {SESSION_HEADER: request.caller} if request.caller else {}
+        headers = {SESSION_HEADER: request.caller} if request.caller else {}
         if request.asks_end:
-            own[ENDS_HEADER] = "1"
+            headers[ENDS_HEADER] = "1"
         stream: AsyncStream[ChatCompletionChunk] = await self.client.chat.completions.create(
-            model=self.model, extra_body=more, extra_headers=trace_headers(request) | own, **body
+            model=self.model, extra_body=more, extra_headers=trace_headers(request) | headers, **body
         )
         return Chunks(stream)
 
@@ -191,110 +194,48 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         """
         if not self.asks_shapes or self._has_learned:
             return
-        rounds, answers = learning(), None
         try:
             async with asyncio.timeout(START_S):
-                while True:
-                    probes = rounds.send(answers) if answers is not None else next(rounds)
-                    answers = await asyncio.gather(*map(self._takes, probes))
-        except StopIteration as end:
-            self._conclude(end.value)
+                learned = await ShapeProber(self, self._models).learn()
         except TimeoutError:
             log.warning("%s: the shapes of messages that it takes are not known: no answer", self.base_url)
-        except _Unanswered as failure:
+        except ProbeFailed as failure:
             log.warning("%s: the shapes of messages that it takes are not known: %s", self.base_url, failure)
+        else:
+            self._finish_learning(learned)
 
-    def _conclude(self, learned: Shapes | None) -> None:
+    def _finish_learning(self, learned: Shapes | None) -> None:
         self._has_learned = learned is not None
         if learned is not None:
-            self._take_shapes(learned)
+            self._adopt_shapes(learned)
         elif self._models and self.model not in self._models:
-            raise SetupError(f"{self.base_url}: it refuses the model {self.model!r}{listed(self._models)}")
+            raise SetupError(
+                f"{self.base_url}: it refuses the model {self.model!r}{model_list(self._models)}"
+            )
         else:  # the warm-up turn fails in the same way, and reports the error
             log.warning("%s: it refuses even a plain question", self.base_url)
 
-    def _take_shapes(self, shapes: Shapes) -> None:
-        known = set(self.shapes.in_words())
+    def _adopt_shapes(self, shapes: Shapes) -> None:
+        known = set(self.shapes.describe())
         self.shapes = shapes
-        for line in shapes.in_words():
+        for line in shapes.describe():
             if line not in known:
                 log.warning("%s: %s", self.base_url, line)
 
-    async def _takes(self, probe: Probe) -> bool:
-        """Return True if the server accepts a probe. Raises SetupError, _Unanswered."""
-        request = Request(probe.messages, probe.tools, max_tokens=1)
-        reader = self.new_reader()
-        try:
-            async with await self._create(request, probe.shapes) as events:
-                async for each in events:
-                    reader.push(each)
-        except openai.APIStatusError as error:
-            text = _text_of(error)
-            if _WAS_ANSWERED not in text and not is_about_length(text):
-                self._check_refusal(error)
-                return False
-        except (openai.APIConnectionError, httpx2.HTTPError, OSError) as error:
-            raise _Unanswered(f"{type(error).__name__} {error}") from error
-        except (openai.APIError, AttemptFailed, BrokenStream) as error:  # an error inside the stream
-            if _WAS_ANSWERED not in str(error):
-                return False
-        return await self._renders_whole(request, probe)
-
-    def _check_refusal(self, error: openai.APIStatusError) -> None:
-        """Raise SetupError or _Unanswered unless the error is a refusal of messages."""
-        status, text = error.status_code, _text_of(error)
-        if status in (401, 403):
-            raise SetupError(f"{self.base_url}: {status}: {text}{self.key_advice}")
-        if status == 404:
-            raise SetupError(
-                f"{self.base_url}: it has no model {self.model!r} ({text}){listed(self._models)}"
-            )
-        if status not in _REFUSALS:
-            raise _Unanswered(f"{status}: {text}")
-
-    async def _renders_whole(self, request: Request, probe: Probe) -> bool:
-        """Return True if the server's prompt for a probe has all its words, each under its role, or if the
-        server does not show its prompts.
-        """
-        prompt = await self._prompt_of(request, probe.shapes)
-        if prompt is None:
-            return True
-        if not probe.is_whole(prompt):
-            return False
-        others = [replace(request, messages=messages) for messages in probe.in_disguise]
-        return prompt not in [await self._prompt_of(other, probe.shapes) for other in others]
-
-    async def _prompt_of(self, request: Request, shapes: Shapes) -> str | None:
-        """Return the server's prompt for a request; None if the server does not show it."""
-        rendering = rendering_of(self.server.kind)
-        if rendering is None:
-            return None
-        body = request_body(request, shapes)
-        asked: dict[str, Any] = {field: body[field] for field in body if field in ("messages", "tools")}
-        fields = {"model": self.model, **asked, **rendering.more}
-        try:
-            answer = await self.client.post(self._root + rendering.path, cast_to=Response, body=fields)
-            return rendering.prompt_in(answer.json())
-        except (openai.APIError, ValueError, KeyError, TypeError) as error:
-            log.debug("%s: this prompt cannot be seen: %s", self.base_url, error)
-            return None
-
     def new_reader(self) -> ChunkReader:
-        """What reads the chunks of one reply."""
+        """Return a reader for the chunks of one reply."""
         return ChunkReader(self._origin)
 
     @property
     def _origin(self) -> str:
-        """Server and model that the opaque fields and finish words belong to; another model may not know
-        them.
-        """
+        """Server and model that opaque fields and finish words belong to; other models may not know them."""
         return f"{self.base_url} {self.model}"
 
     def failure_of(self, error: Exception) -> AttemptFailed | None:
-        """What an exception of the openai package means."""
+        """Convert an exception of the openai package."""
         if isinstance(error, openai.APIStatusError):
             wait_s = retry_after_s(error.response.headers.get("retry-after"))
-            text = _text_of(error)
+            text = error_text(error)
             status = 400 if _NEEDS_FLAG in text else error.status_code
             return AttemptFailed(f"{error.status_code}: {text}", status, wait_s, body=error.body)
         if type(error) is openai.APIError:  # the package raises this exact type for an error in a stream
@@ -304,9 +245,5 @@ class OpenAILlm(OpenAISettings, HostedLlm[AsyncOpenAI]):
         return None
 
 
-def _text_of(error: openai.APIStatusError) -> str:
-    return error.body if isinstance(error.body, str) else error.message  # TGI's body is text, not an object
-
-
-def _is_sent_alike(request: Request, one: Shapes, other: Shapes) -> bool:
+def _is_same_body(request: Request, one: Shapes, other: Shapes) -> bool:
     return request_body(request, one) == request_body(request, other)

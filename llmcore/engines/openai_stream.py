@@ -23,10 +23,10 @@ class Chunks:
 
     def __init__(self, stream: AsyncStream[ChatCompletionChunk]) -> None:
         self._stream = stream
-        self._told = False
+        self._end_reported = False
         self._tail = b""
         self._bytes = stream.response.aiter_bytes
-        stream.response.aiter_bytes = self._watched  # type: ignore[method-assign, assignment]
+        stream.response.aiter_bytes = self._watch_bytes  # type: ignore[method-assign, assignment]
 
     async def __aenter__(self) -> AsyncIterator[ChatCompletionChunk | str]:
         return self
@@ -41,17 +41,17 @@ class Chunks:
         try:
             return await anext(self._stream)
         except StopAsyncIteration:
-            if self._told or not self._ended_in_order():
+            if self._end_reported or not self._ended_properly():
                 raise
-            self._told = True
+            self._end_reported = True
             return STREAM_ENDED
 
-    async def _watched(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
+    async def _watch_bytes(self, chunk_size: int | None = None) -> AsyncIterator[bytes]:
         async for data in self._bytes(chunk_size):
             self._tail = (self._tail + data)[-_TAIL_BYTES:]
             yield data
 
-    def _ended_in_order(self) -> bool:
+    def _ended_properly(self) -> bool:
         response = self._stream.response
         headers = response.headers
         framed = "chunked" in headers.get("transfer-encoding", "").lower() or "content-length" in headers

@@ -1,4 +1,4 @@
-"""Whether the checkpoints that a vLLM engine is to load are there and belong together, before it starts."""
+"""Check of a vLLM engine's checkpoints before it starts: they exist and belong together."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from llmcore.engine import LlmError
 
 
 def check_model(model: str) -> None:
-    """Returns when `model` is a directory, or is in the cache of the Hugging Face hub or there; blocking.
+    """Check that `model` is a directory, is in the Hugging Face cache, or can be downloaded to it; blocking.
 
-    Honours HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT and HF_TOKEN. Raises LlmError, which names the
-    model, the cache that was looked in and the way out.
+    Honors HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE, HF_ENDPOINT and HF_TOKEN.
+
+    Raises:
+        LlmError: it is none of these; the text names the model, the cache and the ways out.
     """
     if Path(model).is_dir():
         return
@@ -34,8 +36,14 @@ def check_model(model: str) -> None:
 
 
 def check_draft(model: str, speculative: Mapping[str, Any] | None) -> None:
-    """Returns when the draft of `speculative`, if it has a model of its own, is there as `check_model` has
-    it, and an EAGLE-3 head is one that was made for such a model; blocking. Raises LlmError.
+    """Check that a draft model exists, and that an EAGLE-3 head fits the model; blocking.
+
+    Args:
+        model: the model that the draft proposes for.
+        speculative: vLLM's speculative_config.
+
+    Raises:
+        LlmError: the draft is missing or does not fit.
     """
     draft = str((speculative or {}).get("model") or "")
     if not draft:
@@ -49,7 +57,10 @@ def check_draft(model: str, speculative: Mapping[str, Any] | None) -> None:
 
 
 def _check_head(model: Path, head: Path) -> None:
-    """vLLM would end in its own process with the shape of a matrix. Raises LlmError."""
+    """Raise LlmError if the head was trained for another model.
+
+    vLLM would fail with a matrix shape instead.
+    """
     target, config = (_config(folder) for folder in (model, head))
     made_for = f"a head trained for {model}"
     if not any("Eagle3" in str(name) for name in config.get("architectures") or ()):

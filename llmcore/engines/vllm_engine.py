@@ -1,7 +1,7 @@
-"""vLLM, on a GPU or a CPU: the production engine. Made for 0.24 to 0.32.
+"""vLLM, on a GPU or a CPU: the production engine. For versions 0.24 to 0.32.
 
-vLLM computes in processes of its own, batches all replies and shares computed prompt beginnings. When they
-die the requests in flight fail, and the engine is started again in the background.
+vLLM runs in processes of its own, batches all replies and shares computed prompt prefixes. If they die, the
+requests in flight fail, and the engine is restarted in the background.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(eq=False)
 class VllmLlm(VllmSettings):
-    """The LLM of `llmcore.engine`; its keyword arguments are those of VllmSettings."""
+    """An `llmcore.engine.Llm` on vLLM. For its keyword arguments see VllmSettings."""
 
     process: VllmProcess = field(init=False, repr=False)
 
@@ -50,26 +50,32 @@ class VllmLlm(VllmSettings):
 
     @property
     def running(self) -> int:
-        """Requests that vLLM has taken and not yet finished or aborted."""
+        """Requests in vLLM, neither finished nor aborted."""
         count: int = self.process.current.engine.output_processor.get_num_unfinished_requests()
         return count
 
     @property
     def has_draft(self) -> bool:
-        """Whether there is a draft that can be told for whom to propose: vLLM's own schedulers cannot."""
+        """True if there is a draft that can propose for single requests; vLLM's own schedulers cannot do
+        that.
+        """
         return self.speculative is not None and self.scheduling_policy == "priority"
 
     @property
     def shapes(self) -> Shapes:
-        """Message shapes that the model's template refuses; none while there is no engine."""
+        """Message shapes that the model's template refuses; none while no engine runs."""
         return self.process.shapes
 
     def load(self) -> EngineLoad:
-        """What vLLM's own metrics and our scheduler say; all zero while there is no engine."""
+        """Return vLLM's own metrics and our scheduler's report; all zero while no engine runs."""
         return with_report(read_load(self.process.metrics), self.process.report)
 
     async def start(self) -> None:
-        """Load the model. Raises LlmError, also for settings that this machine or model cannot do."""
+        """Load the model.
+
+        Raises:
+            LlmError: it cannot be loaded, or this machine or model does not support a setting.
+        """
         await self.process.start()
 
     async def close(self) -> None:
@@ -77,17 +83,22 @@ class VllmLlm(VllmSettings):
         await self.process.close()
 
     async def generate(self, request: Request, draft: DraftUse = FREE_DRAFT) -> AsyncGenerator[Delta, None]:
-        """Generate a reply; closing it aborts the request in vLLM and frees its cache. Raises LlmError."""
+        """Generate a reply. Closing the generator aborts the request in vLLM and frees its cache.
+
+        Raises:
+            LlmError: the request is invalid or the engine failed.
+        """
         forced = forces_a_call(request)
         markup = BARE_JSON if forced else MARKUPS[self.tool_markup]
         vllm = self.process.current
         in_thought = vllm.chat.template.opens_thought and not forced
         parser = ReplyParser(request, markup, in_thought=in_thought)
-        # Jinja and the tokenizer take milliseconds for a long history: other calls' sound must not wait
+        # in a thread: Jinja and the tokenizer take milliseconds for a long history, which would delay other
+        # calls' audio
         prompt = await asyncio.to_thread(vllm.chat.prompt, request)
         # keep marks that are special tokens: without them their content would be spoken
         shown = are_special_tokens(vllm.special_tokens)
-        params = _sampling(request, forced, marks_of(request, draft), skip_special_tokens=not shown)
+        params = _generation_params(request, forced, marks_of(request, draft), skip_special_tokens=not shown)
         cached = written = 0
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
@@ -103,18 +114,24 @@ class VllmLlm(VllmSettings):
                         yield delta
 
     async def prefill(self, request: Request, draft: DraftUse = FREE_DRAFT) -> Usage | None:
-        """Read the unfinished prompt into the prefix cache. Raises LlmError."""
+        """Read the unfinished prompt into the prefix cache.
+
+        Raises:
+            LlmError: the request is invalid or the engine failed.
+        """
         if not self.enable_prefix_caching:
             return None
         vllm = self.process.current
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
         end = vllm.chat.end_of_user if request.asks_end else None
-        params = _one_token(marks_of(request, draft), end)
+        params = _prefill_params(marks_of(request, draft), end)
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
-                told = _log_probability(output, end)
-                usage = Usage(len(prompt), output.num_cached_tokens or 0, 1, end_log_probability=told)
+                log_probability = _log_probability(output, end)
+                usage = Usage(
+                    len(prompt), output.num_cached_tokens or 0, 1, end_log_probability=log_probability
+                )
         return usage
 
     async def _outputs(
@@ -125,7 +142,7 @@ class VllmLlm(VllmSettings):
         stream = vllm.engine.generate(
             tokens_input(prompt),
             params,
-            # not the caller's: two requests of one call may run at once
+            # not the caller's id: two requests of one call may run at once
             request_id=uuid4().hex,
             trace_headers={"traceparent": request.traceparent} if request.traceparent else None,
             priority=request.priority if self.scheduling_policy == "priority" else 0,
@@ -141,13 +158,13 @@ class VllmLlm(VllmSettings):
 
 
 def _queued_s(output: RequestOutput) -> float | None:
-    """From vLLM's own stamps, which it leaves out where its statistics are off."""
+    """Return the time in vLLM's queue, or None if its statistics are off."""
     stamps = output.metrics
     scheduled_s, queued_s = getattr(stamps, "scheduled_ts", 0.0), getattr(stamps, "queued_ts", 0.0)
     return float(scheduled_s - queued_s) if scheduled_s and queued_s else None
 
 
-def _sampling(
+def _generation_params(
     request: Request, forced: bool, marks: dict[str, Any], skip_special_tokens: bool
 ) -> SamplingParams:
     from vllm.sampling_params import (  # noqa: PLC0415 - optional, and imported by now
@@ -171,8 +188,8 @@ def _sampling(
     )
 
 
-def _one_token(marks: dict[str, Any], asked: int | None) -> SamplingParams:
-    """asked: the token whose probability is to be told, if one is."""
+def _prefill_params(marks: dict[str, Any], asked: int | None) -> SamplingParams:
+    """Return the parameters of a prefill. asked: token whose probability is wanted, if any."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
 
     options: dict[str, Any] = {} if asked is None else {"logprob_token_ids": [asked]}
@@ -186,9 +203,10 @@ def _one_token(marks: dict[str, Any], asked: int | None) -> SamplingParams:
 
 
 def _log_probability(output: RequestOutput, token: int | None) -> float | None:
-    """How probable this token is as the first one, in nats; None in a step in which a draft proposes for
-    others.
+    """Return the log probability (nats) of `token` as the first one.
+
+    None in a step in which a draft proposes for other requests.
     """
     places = output.outputs[0].logprobs
-    told = places[0] if token is not None and places else None
-    return float(told[token].logprob) if told and token in told else None
+    log_probability = places[0] if token is not None and places else None
+    return float(log_probability[token].logprob) if log_probability and token in log_probability else None

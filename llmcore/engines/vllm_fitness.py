@@ -1,6 +1,6 @@
-"""Settings that a device cannot do, found before vLLM starts, with what to change. Pure.
+"""Settings that the device does not support, found before vLLM starts, with advice.
 
-vLLM would find most of them in its own process, seconds later, and say so in a traceback in its log.
+vLLM itself would report most of them seconds later, in a traceback in its own process's log.
 """
 
 from __future__ import annotations
@@ -11,23 +11,22 @@ from dataclasses import dataclass
 from llmcore.engines.vllm_settings import VllmSettings
 
 FP8_CACHE = (8, 9)
-"""CUDA's compute capability from which attention reads a cache in FP8: Ada, Hopper, Blackwell."""
+"""CUDA compute capability from which attention supports a cache in FP8: Ada, Hopper, Blackwell."""
 MIN_CAPABILITY = {"fp8": (7, 5), "awq_marlin": (7, 5), "compressed-tensors": (7, 0)}
-"""The same for weights, as the classes of vLLM's `quantization` package state it."""
+"""The same for weights, from the classes of vLLM's `quantization` package."""
 DRAFTS = ("draft_model", "eagle", "eagle3", "medusa", "mlp_speculator")
-"""Methods whose proposals come from a model of their own."""
-RUN_ALONG = ("draft_model", "eagle", "eagle3", "mtp")
-"""Methods whose draft vLLM's second model runner runs in every step, whatever it is asked for."""
+"""Methods with a draft model."""
+ALWAYS_RUN_DRAFTS = ("draft_model", "eagle", "eagle3", "mtp")
+"""Methods whose draft vLLM's second model runner runs in every step, even without proposals."""
 SECOND_RUNNER = "VLLM_USE_V2_MODEL_RUNNER"
-"""vLLM's variable: "0" takes its first model runner, "1" its second."""
+"""vLLM's variable: "0" selects its first model runner, "1" its second."""
 CPU_BACKENDS = ("CPU_ATTN", "CPU_MLA")
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What vLLM computes on. gpus: of this machine; 0 is a CPU. capability: CUDA's, None where there is none.
-
-    packages: of those that some settings need (`NEEDED`), the ones that are installed.
+    """Hardware and packages of vLLM. gpus: of this machine; 0 is a CPU. capability: CUDA compute capability;
+    None without CUDA. packages: the installed ones of `NEEDED`.
     """
 
     gpus: int = 0
@@ -36,11 +35,16 @@ class Device:
 
 
 NEEDED = {"suffix": "arctic_inference"}
-"""Packages beside vLLM, by the speculative method that needs them."""
+"""Packages besides vLLM, by the speculative method that needs them."""
 
 
 def misfits(settings: VllmSettings, device: Device) -> Iterator[str]:
-    """A sentence for each setting that this device cannot do."""
+    """Yield a sentence for each setting that this device does not support.
+
+    Args:
+        settings: of the engine.
+        device: to run it on.
+    """
     yield from _speculation(settings, device)
     if settings.max_step_ms is not None and not (
         settings.scheduling_policy == "priority" and settings.enable_chunked_prefill
@@ -52,15 +56,16 @@ def misfits(settings: VllmSettings, device: Device) -> Iterator[str]:
         yield from _on_cpu(settings)
 
 
-def runs_along(settings: VllmSettings) -> str:
-    """What a draft costs on vLLM's second model runner; "" where none can be left out (`has_draft`).
+def draft_cost_warning(settings: VllmSettings) -> str:
+    """Return a warning about the draft's cost on vLLM's second model runner; "" if it does not apply.
 
-    On GPUs vLLM 0.24 takes that runner for Llama, Mistral, Qwen3 and some with experts, with the methods
-    eagle, eagle3 and mtp; 0.32 for all models, and with draft_model and ngram too (`use_v2_model_runner` of
-    its config/vllm.py). It wants Triton: on a CPU without it vLLM takes the first.
+    On GPUs vLLM 0.24 selects that runner for Llama, Mistral, Qwen3 and some mixtures of experts, with the
+    methods eagle, eagle3 and mtp; 0.32 for all models, and with draft_model and ngram too
+    (`use_v2_model_runner` of its config/vllm.py). It requires Triton: on a CPU without it vLLM selects the
+    first.
     """
     method = (settings.speculative or {}).get("method")
-    if method not in RUN_ALONG or settings.scheduling_policy != "priority":
+    if method not in ALWAYS_RUN_DRAFTS or settings.scheduling_policy != "priority":
         return ""
     return (
         f"speculative.method {method!r}: on vLLM's second model runner the draft costs time also in "

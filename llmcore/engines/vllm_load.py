@@ -1,6 +1,4 @@
-"""The load of a vLLM engine: from its metrics, which it keeps in this process for Prometheus, and from what
-our scheduler inside it reports.
-"""
+"""Load of a vLLM engine, from its Prometheus metrics in this process and our scheduler's report."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from llmcore.engine import EngineLoad, Eviction, Steps
 
-_NAMES = (
+_METRICS = (
     "vllm:num_requests_running",
     "vllm:num_requests_waiting",
     "vllm:kv_cache_usage_perc",
@@ -25,35 +23,35 @@ _NAMES = (
 
 
 def read_load(metrics: CollectorRegistry) -> EngineLoad:
-    """The load of the engine whose metrics these are; what it does not count is 0 or None."""
+    """Return the load by an engine's metrics; missing ones are 0 or None."""
     values: dict[str, float] = {}
     by_position: dict[int, float] = {}
-    for family in metrics.restricted_registry(_NAMES).collect():
+    for family in metrics.restricted_registry(_METRICS).collect():
         for sample in family.samples:
             if "position" in sample.labels:
                 position = int(sample.labels["position"])
                 by_position[position] = by_position.get(position, 0.0) + sample.value
             else:
-                # one sample for each engine of a data-parallel group
+                # one sample per engine of a data-parallel group
                 values[sample.name] = values.get(sample.name, 0.0) + sample.value
 
     def count(name: str) -> int | None:
         return int(values[name]) if name in values else None
 
     return EngineLoad(
-        running=count(_NAMES[0]) or 0,
-        waiting=count(_NAMES[1]) or 0,
-        cache_usage=values.get(_NAMES[2]),
-        preemptions=count(_NAMES[3]),
-        drafts=count(_NAMES[4]),
-        drafted=count(_NAMES[5]),
-        accepted=count(_NAMES[6]),
+        running=count(_METRICS[0]) or 0,
+        waiting=count(_METRICS[1]) or 0,
+        cache_usage=values.get(_METRICS[2]),
+        preemptions=count(_METRICS[3]),
+        drafts=count(_METRICS[4]),
+        drafted=count(_METRICS[5]),
+        accepted=count(_METRICS[6]),
         accepted_at=tuple(int(by_position[position]) for position in sorted(by_position)),
     )
 
 
 def with_report(load: EngineLoad, report: Mapping[str, Any]) -> EngineLoad:
-    """The load with what our scheduler reports (`vllm_internals.report`), if it does."""
+    """Return the load with our scheduler's report added (`vllm_internals.report`), if there is one."""
     if not report:
         return load
     seconds, tokens, sequences = (tuple(report[name]) for name in ("step_s", "tokens", "sequences"))

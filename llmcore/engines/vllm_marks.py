@@ -1,4 +1,6 @@
-"""What a request tells the scheduler inside vLLM's own process, by the extra arguments of its sampling."""
+"""Per-request hints for the scheduler in vLLM's own process, passed as extra arguments of the sampling
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +9,26 @@ from typing import Any
 from llmcore.engine import FREE_DRAFT, DraftUse, Request
 
 YIELDS = "llmcore_yields"
-"""Its prompt is not read in steps in which a caller's is."""
+"""The prompt is not read in steps that read a caller's."""
 READING_S = "llmcore_reading_s"
-"""How long after it came its prompt shall be read at the latest, though callers' are read all the time."""
+"""Time after arrival by which the prompt should be read, even if callers' prompts are read all the time."""
 NEW_TOKENS = "llmcore_new_tokens"
 """Estimated tokens of a yielding prompt that are not in the prefix cache."""
 CALLER = "llmcore_caller"
-"""Whose it is, and what for: by these evictions from the prefix cache are told apart."""
+"""Caller and purpose of the request; they classify evictions from the prefix cache."""
 PROPOSALS = "llmcore_proposals"
-"""How many more proposals of a draft may be made for it."""
+"""Proposals that a draft may still make."""
 BEGINS_AT = "llmcore_begins_at"
-"""How many tokens of its reply are written before a draft reads or proposes for it."""
+"""Tokens of the reply that are written before a draft reads or proposes."""
 UNREAD = "llmcore_unread"
-"""Its prompt is not read by the draft, as long as that proposes nothing."""
+"""The draft does not read the prompt while it proposes nothing."""
 
 DRAFT_READS = "llmcore_draft_reads"
-"""An attribute of a step that proposes nothing: whether the draft reads what is read of prompts in it."""
+"""Attribute of a step without proposals: True if the draft reads the prompt tokens of the step."""
 
 
 def marks_of(request: Request, draft: DraftUse = FREE_DRAFT) -> dict[str, Any]:
-    """The marks that a request carries, as SamplingParams takes them: its `extra_args`."""
+    """Return the hints of a request, as `extra_args` of SamplingParams."""
     yields: dict[str, Any] = {}
     if request.priority_class != "turn":
         yields = {YIELDS: True, NEW_TOKENS: request.new_tokens}
@@ -39,13 +41,13 @@ def marks_of(request: Request, draft: DraftUse = FREE_DRAFT) -> dict[str, Any]:
 
 
 def marked(vllm_request: Any, mark: str) -> bool:
-    """Whether a request of vLLM's scheduler carries a mark; those that are not of ours carry none."""
+    """Return True if a request of vLLM's scheduler has this hint; foreign requests have none."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None)
     return bool(arguments and arguments.get(mark))
 
 
 def owner_of(vllm_request: Any) -> tuple[str, str]:
-    """The caller, "" where unknown, and what the request is for."""
+    """Return the caller, "" if unknown, and the purpose of a request."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
     caller, priority_class = arguments.get(CALLER, ("", "other"))
     return caller, priority_class
@@ -59,7 +61,7 @@ def unread_tokens(vllm_request: Any) -> int:
 
 
 def behind_pace(vllm_request: Any, now_s: float) -> bool:
-    """Whether less of a long prompt is read than should be by now (time.time()), to be read in time."""
+    """Return True if less of a long prompt is read than its pace requires at `now_s` (time.time())."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
     if not (reading_s := arguments.get(READING_S)):
         return False
@@ -68,19 +70,19 @@ def behind_pace(vllm_request: Any, now_s: float) -> bool:
 
 
 def proposals_left(vllm_request: Any) -> bool:
-    """Whether a draft may still propose for a request of vLLM's scheduler; without a mark it always may."""
+    """Return True if a draft may still propose for this request; always True without a hint."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
     return bool(arguments.get(PROPOSALS, 1) > 0) and not waits_for_draft(vllm_request)
 
 
 def waits_for_draft(vllm_request: Any) -> bool:
-    """Whether too little of the reply is written yet for a draft to take part in it."""
+    """Return True if too little of the reply is written for a draft to take part."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
     return bool(vllm_request.num_output_tokens < arguments.get(BEGINS_AT, 0))
 
 
 def take_proposal(vllm_request: Any) -> None:
-    """One was made: its mark counts down."""
+    """Count one proposal of a request."""
     arguments = getattr(vllm_request.sampling_params, "extra_args", None) or {}
     if PROPOSALS in arguments:
         arguments[PROPOSALS] -= 1

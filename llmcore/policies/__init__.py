@@ -1,1 +1,3 @@
-"""What is decided about requests: who is next, who waits, which model, what is given up under load. Pure."""
+"""Scheduling policies: order of requests, admission, choice of model and replica, speculation, load
+shedding.
+"""

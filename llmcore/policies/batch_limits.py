@@ -1,9 +1,9 @@
-"""How much an engine computes in one step: limits that follow what steps take. Pure.
+"""Adaptive limits of an engine step: tokens and sequences, adjusted to measured step times.
 
-A prompt that is read lengthens the step for all whose replies are written in it. Larger steps read more
-tokens a second, smaller ones keep replies even: the limit goes up by a part while all is well (additive
-increase), and down at once by as much as the step was too long (multiplicative decrease), as TCP's window
-does (Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in Computer
+Prefill lengthens the step for every reply decoded in it. Larger steps raise prefill throughput, smaller ones
+keep the time between tokens even. The limit rises by a constant while steps are fast (additive increase) and
+falls in proportion to the excess when a step is too long (multiplicative decrease), like TCP's congestion
+window (Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance in Computer
 Networks", 1989).
 """
 
@@ -14,24 +14,23 @@ from collections import deque
 from dataclasses import dataclass
 
 WINDOW = 100
-"""How many steps the 99th percentile is taken of, which is held to the bound; it begins anew after each
-change."""
-ROOM = 0.7
-"""Full steps that stay below this part of the bound leave room for larger ones."""
-FULL = 0.9
-"""Steps with fewer tokens than this part of the limit tell nothing of what larger ones would take."""
-STEPS_UP = 4
-"""Full steps in a row below that, before the limit goes up."""
-PARTS = 8
-"""The limit goes up by one of this many parts of its range."""
+"""Steps over which the 99th percentile is taken. The window is cleared after each change."""
+FAST_SHARE = 0.7
+"""Share of the bound below which a full step counts as fast."""
+FULL_SHARE = 0.9
+"""Share of the token limit from which a step counts as full. Smaller steps say nothing about larger ones."""
+FAST_STEPS = 4
+"""Consecutive fast full steps before the limit rises."""
+INCREMENTS = 8
+"""Increments between the lower and the upper limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchBounds:
-    """Between what the limits are, and what they keep to.
+    """Range of the limits and the target that they are held to.
 
-    max_tokens, min_tokens: of one step. max_sequences, min_sequences: replies computed at once. p99_s: of the
-    time of a step, while replies are written.
+    max_tokens, min_tokens: per step. max_sequences, min_sequences: replies computed at once. p99_s: bound of
+    the 99th percentile of step time while replies are decoded.
     """
 
     max_tokens: int
@@ -42,50 +41,50 @@ class BatchBounds:
 
 
 class BatchLimits:
-    """tokens, sequences: what the next step may compute while replies are written."""
+    """Current limits. tokens, sequences: maximum of the next step while replies are decoded."""
 
     def __init__(self, bounds: BatchBounds) -> None:
         self._bounds = bounds
         self._steps: deque[float] = deque(maxlen=WINDOW)
-        self._well = 0
+        self._fast_steps = 0
         self.tokens = bounds.max_tokens
         self.sequences = bounds.max_sequences
 
     def observe(self, step_s: float, tokens: int, sequences: int, waiting: int) -> None:
-        """A step is over in which replies were written. tokens, sequences: computed in it. waiting: requests
-        that found no place in it.
+        """Record a step in which replies were decoded. tokens, sequences: computed in it. waiting: requests
+        that did not fit.
         """
         self._steps.append(step_s)
         if step_s > self._bounds.p99_s and self._p99_s() > self._bounds.p99_s:
             self._shrink(self._bounds.p99_s / step_s, tokens, sequences)
             return
-        full = tokens >= FULL * self.tokens or (waiting > 0 and sequences >= self.sequences)
+        full = tokens >= FULL_SHARE * self.tokens or (waiting > 0 and sequences >= self.sequences)
         if not full:
             return
-        self._well = self._well + 1 if step_s < ROOM * self._bounds.p99_s else 0
-        if self._well >= STEPS_UP:
+        self._fast_steps = self._fast_steps + 1 if step_s < FAST_SHARE * self._bounds.p99_s else 0
+        if self._fast_steps >= FAST_STEPS:
             self._grow(waiting)
 
     def _p99_s(self) -> float:
         return sorted(self._steps)[math.ceil(0.99 * len(self._steps)) - 1]
 
     def _shrink(self, by: float, tokens: int, sequences: int) -> None:
-        """Tokens of prompts first; where there are none left to spare, replies."""
+        """Reduce prefill tokens first, and concurrent replies once tokens are at their minimum."""
         bounds = self._bounds
         if self.tokens > bounds.min_tokens:
             self.tokens = max(bounds.min_tokens, int(by * min(tokens, self.tokens)))
         else:
             self.sequences = max(bounds.min_sequences, int(by * min(sequences, self.sequences)))
         self._steps.clear()
-        self._well = 0
+        self._fast_steps = 0
 
     def _grow(self, waiting: int) -> None:
-        """Room for those who wait first, then for more of their prompts."""
+        """Raise the limit on sequences if requests wait, else that on tokens."""
         bounds = self._bounds
         if waiting and self.sequences < bounds.max_sequences:
-            part = math.ceil((bounds.max_sequences - bounds.min_sequences) / PARTS)
+            part = math.ceil((bounds.max_sequences - bounds.min_sequences) / INCREMENTS)
             self.sequences = min(bounds.max_sequences, self.sequences + part)
         else:
-            part = math.ceil((bounds.max_tokens - bounds.min_tokens) / PARTS)
+            part = math.ceil((bounds.max_tokens - bounds.min_tokens) / INCREMENTS)
             self.tokens = min(bounds.max_tokens, self.tokens + part)
-        self._well = 0
+        self._fast_steps = 0

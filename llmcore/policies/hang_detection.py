@@ -48,7 +48,7 @@ class HangDetector:
         return self._limits.idle_s / _INTERVALS
 
     def observe(self, processor_s: float) -> bool:
-        """Count one more interval of silence. Return True if the engine hangs.
+        """Count an interval of silence. Return True if the engine hangs.
 
         processor_s: processor time that the engine's processes have used since they started.
         """

@@ -1,9 +1,9 @@
-"""Which turns a small model is up to, learned from turns that both models answered. Pure.
+"""A learned router: decides which turns a small model may answer, from turns answered by both models.
 
-A logistic regression over hashed words and pairs of words (Weinberger and others, "Feature Hashing for Large
-Scale Multitask Learning", 2009) tells the probability that the small model's answer is right; a threshold, as
-in RouteLLM (Ong and others, 2024), says from which one on it answers. The threshold is chosen on turns that
-the regression was not learned on: what it was learned on it knows too well.
+A logistic regression over hashed words and word pairs (Weinberger and others, "Feature Hashing for Large
+Scale Multitask Learning", 2009) estimates the probability that the small model's answer is right. The small
+model answers above a threshold, as in RouteLLM (Ong and others, 2024). The threshold is chosen by
+cross-validation: on its training data the regression is overconfident.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from llmcore.engine import Message
 
 BUCKETS = 4096
-"""Words are hashed into so many places, each with a weight."""
+"""Size of the hash table of words; one weight each."""
 FOLDS = 5
-"""Parts of the turns, of which each is judged by what was learned of the others."""
+"""Folds of the cross-validation."""
 ROUNDS, RATE, PENALTY = 300, 2.0, 3e-4
-"""Steps of gradient descent, their length, and what is added to the loss for each squared weight."""
+"""Gradient descent steps, learning rate and L2 penalty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A turn: the messages up to it, and whether each model's answer was right."""
+    """A turn: the messages up to it, and if each model's answer was right."""
 
     messages: tuple[Message, ...]
     small_right: bool
@@ -39,24 +39,26 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class LearnedRouter:
-    """weights: [BUCKETS], float32. threshold: probability from which the small model answers."""
+    """Logistic regression. weights: [BUCKETS], float32. threshold: probability from which the small model
+    answers.
+    """
 
     weights: NDArray[np.float32]
     bias: float
     threshold: float
 
     def probability(self, messages: Sequence[Message]) -> float:
-        """How probable it is that the small model answers the last turn rightly."""
+        """Return the probability that the small model answers the last turn correctly."""
         found = _features(messages)
         score = self.bias + float(self.weights[found].sum()) / _norm(found)
         return float(1 / (1 + np.exp(-score)))
 
     def is_simple(self, messages: Sequence[Message]) -> bool:
-        """Whether the small model is to answer the last turn."""
+        """Return True if the small model should answer the last turn."""
         return self.probability(messages) >= self.threshold
 
     def to_json(self) -> str:
-        """The router as the text of a file, which `read_router` reads."""
+        """Serialize the router for `read_router`."""
         (known,) = np.nonzero(self.weights)
         weights = {str(bucket): round(float(self.weights[bucket]), 3) for bucket in known}
         document = {
@@ -68,7 +70,7 @@ class LearnedRouter:
 
 
 def read_router(text: str) -> LearnedRouter:
-    """What `LearnedRouter.to_json` wrote. Raises ValueError."""
+    """Parse the output of `LearnedRouter.to_json`. Raises ValueError."""
     try:
         document = json.loads(text)
         weights = np.zeros(BUCKETS, np.float32)
@@ -82,10 +84,10 @@ def read_router(text: str) -> LearnedRouter:
 
 
 def learn(samples: Sequence[Sample], max_loss: float) -> LearnedRouter:
-    """The router that gives the small model as many turns as it can.
+    """Train the router that sends as many turns as possible to the small model.
 
-    max_loss: part of all turns, 0 to 1, that may be answered wrongly for it. Raises ValueError where there
-    are too few turns to tell.
+    max_loss: share of all turns, 0 to 1, that may be answered wrongly as a result. Raises ValueError if there
+    are too few turns.
     """
     if len(samples) < FOLDS * 2:
         raise ValueError(f"{len(samples)} turns were answered; allowed: at least {FOLDS * 2}")
@@ -103,7 +105,7 @@ def learn(samples: Sequence[Sample], max_loss: float) -> LearnedRouter:
 
 
 def _threshold(probabilities: NDArray[np.float64], lost: NDArray[np.bool_], max_loss: float) -> float:
-    """The least one with which no more than `max_loss` of all turns are lost; above 1 where there is none."""
+    """Return the lowest threshold that loses at most `max_loss` of all turns, or 1.01 if none does."""
     order = np.argsort(-probabilities, kind="stable")
     losses = np.cumsum(lost[order]) / len(lost)
     allowed = np.flatnonzero(losses <= max_loss)
@@ -118,7 +120,7 @@ def _threshold(probabilities: NDArray[np.float64], lost: NDArray[np.bool_], max_
 def _regress(
     features: Sequence[NDArray[np.intp]], right: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float32], float]:
-    """Weights and bias, by gradient descent over all turns at once."""
+    """Return weights and bias after full-batch gradient descent."""
     rows = np.concatenate([np.full(len(found), row) for row, found in enumerate(features)])
     columns = np.concatenate(features)
     values = np.concatenate([np.full(len(found), 1 / _norm(found)) for found in features])
@@ -137,7 +139,9 @@ def _norm(found: NDArray[np.intp]) -> float:
 
 
 def _features(messages: Sequence[Message]) -> NDArray[np.intp]:
-    """The buckets of the last turn's words and pairs of words, and of whether something was said before."""
+    """Return the buckets of the last turn's words and word pairs, and of its position (first turn or
+    later).
+    """
     turns = [message.content for message in messages if message.role == "user"]
     words = ["<s>", *re.findall(r"\w+", (turns[-1] if turns else "").lower()), "</s>"]
     pairs = [" ".join(pair) for pair in pairwise(words)]

@@ -1,4 +1,4 @@
-"""Load shedding: what is given up, one level after the other, while the LLM cannot keep its budget. Pure."""
+"""Load shedding: what the server gives up, level by level, while the LLM misses its latency budget."""
 
 from __future__ import annotations
 
@@ -7,37 +7,41 @@ from collections import deque
 from enum import IntEnum
 
 UP_S, DOWN_S = 1.0, 10.0
-"""How long a prediction must miss the budget, or keep it with a margin, for a level up or down."""
+"""Time for which a prediction must miss the budget, or keep it with a margin, before the level rises or
+falls.
+"""
 MARGIN = 0.6
-"""A prediction below this part of the budget keeps it with a margin. Between the two the level stays, so that
-a load at the edge does not make it swing.
+"""Share of the budget below which it is kept with a margin. In between the level stays, so that a load at the
+edge does not make it oscillate.
 """
 TOKEN_BUDGET_S = 0.05
-"""Mean time between two tokens beyond which an LLM is overloaded: the ten tokens of a first spoken fragment
+"""Mean time between two tokens above which an LLM is overloaded: the ten tokens of a first spoken fragment
 then take half a second.
 """
 RECENT_S = 10.0
-"""Time for which a response counts in that mean."""
+"""Age up to which a response counts in that mean."""
 
 
 class SheddingLevel(IntEnum):
-    """What is given up; each level includes those before it."""
+    """A degradation level; each includes the previous ones."""
 
     NONE = 0
     SHORT_FRAGMENTS = 1
-    """The first words of a response are sent to the synthesizer sooner, in a shorter piece."""
+    """Send the first words of a response to the synthesizer sooner, in a shorter fragment."""
     NO_PREEMPTIVE = 2
-    """No responses are made before the turn is surely over, as they may have to be dropped."""
+    """Do not generate preemptive responses, as they may be dropped."""
     SMALL_MODEL = 3
-    """The small model answers what it can, where there is one."""
+    """Prefer the small model, if there is one."""
     FILLER_AT_ONCE = 4
-    """The filler is heard at once where a response has no sound yet."""
+    """Play the filler immediately if a response has no audio yet."""
     REFUSE_CALLS = 5
-    """New calls are refused."""
+    """Refuse new calls."""
 
 
 class LoadShedder:
-    """Goes up while predictions miss the budget, and down, more slowly, when they keep it with a margin."""
+    """Controller of the level: raises it while predictions miss the budget, lowers it more slowly
+    afterwards.
+    """
 
     def __init__(self) -> None:
         self._since_s: float | None = None
@@ -53,7 +57,7 @@ class LoadShedder:
         if direction != self._direction or self._since_s is None:
             self._direction, self._since_s = direction, now_s
         patience_s = UP_S if direction > 0 else DOWN_S
-        # by one level at a time: each needs its time to show
+        # one level at a time: each needs time to take effect
         target = min(max(self.level + direction, SheddingLevel.NONE), SheddingLevel.REFUSE_CALLS)
         if target == self.level or now_s - self._since_s < patience_s:
             return False

@@ -1,8 +1,8 @@
-"""When the prompt that calls share is read again, lest a cache with a time to live forgets it. Pure.
+"""Schedule for re-reading shared prompt prefixes before their cache entries expire.
 
-Reading costs a tenth of the price of the tokens and begins their time to live anew; to write them again costs
-a quarter more than their price. So reading for an hour costs as much as one more first caller who waits for
-the writing (5 minutes to live; 12 readings): beyond that nobody is likely to come.
+A cache read costs a tenth of the tokens' price and restarts their time to live; writing them again costs a
+quarter more than their price. With a time to live of 5 minutes, an hour of reads (12) costs as much as one
+more write, which a first caller would wait for. Past that hour another caller is unlikely.
 """
 
 from __future__ import annotations
@@ -15,54 +15,61 @@ from typing import Generic, TypeVar
 Prefix = TypeVar("Prefix", bound=Hashable)
 
 MARGIN = 0.1
-"""A prefix is read again when this part of its time to live is left: the request itself takes time."""
-KEPT = 32
-"""Prefixes that are kept in mind: more than the agents of one server."""
+"""Share of the time to live left when a prefix is read again; the request itself takes time."""
+MAX_PREFIXES = 32
+"""Prefixes remembered: more than one server has agents."""
 
 
 @dataclass(slots=True)
-class _Warmth:
+class _Usage:
     used_s: float
     read_s: float
     callers: set[str] = field(default_factory=set)
 
 
 class PrefixWarmth(Generic[Prefix]):
-    """Times are seconds of one clock. keep_s: how long after its last use a prefix is kept warm.
+    """Prefixes to keep warm, those used by at least two callers. Text sent to one caller is of no use to
+    others.
 
-    Only what two callers have used is: what is said to one alone is of no use to another.
+    keep_s: time after its last use for which a prefix is kept warm. Times are seconds of one clock.
     """
 
     def __init__(self, ttl_s: float, keep_s: float) -> None:
-        self._every_s = ttl_s * (1 - MARGIN)
+        self._interval_s = ttl_s * (1 - MARGIN)
         self._keep_s = keep_s
-        self._known: OrderedDict[Prefix, _Warmth] = OrderedDict()
+        self._usages: OrderedDict[Prefix, _Usage] = OrderedDict()
 
-    def used(self, prefix: Prefix, caller: str, now_s: float) -> None:
-        """A request of this caller begins with it: it is in the cache now."""
-        warmth = self._known.pop(prefix, None) or _Warmth(now_s, now_s)
-        warmth.used_s = warmth.read_s = now_s
-        if len(warmth.callers) < 2:
-            warmth.callers.add(caller)
-        self._known[prefix] = warmth
-        if len(self._known) > KEPT:
-            self._known.popitem(last=False)
+    def record_use(self, prefix: Prefix, caller: str, now_s: float) -> None:
+        """Record that a request of this caller begins with the prefix, which is cached now."""
+        usage = self._usages.pop(prefix, None) or _Usage(now_s, now_s)
+        usage.used_s = usage.read_s = now_s
+        if len(usage.callers) < 2:
+            usage.callers.add(caller)
+        self._usages[prefix] = usage
+        if len(self._usages) > MAX_PREFIXES:
+            self._usages.popitem(last=False)
 
     def due_s(self) -> float | None:
-        """When the next prefix is to be read again; None where none is."""
-        return min((warmth.read_s + self._every_s for warmth in self._kept().values()), default=None)
+        """Return the time of the next read, or None if no prefix is kept warm."""
+        return min(
+            (usage.read_s + self._interval_s for usage in self._worth_keeping().values()), default=None
+        )
 
-    def take_due(self, now_s: float) -> list[Prefix]:
-        """The prefixes that are to be read again now; they count as read."""
-        due = [prefix for prefix, warmth in self._kept().items() if warmth.read_s + self._every_s <= now_s]
+    def pop_due(self, now_s: float) -> list[Prefix]:
+        """Return the prefixes to read now, and mark them as read."""
+        due = [
+            prefix
+            for prefix, usage in self._worth_keeping().items()
+            if usage.read_s + self._interval_s <= now_s
+        ]
         for prefix in due:
-            self._known[prefix].read_s = now_s
+            self._usages[prefix].read_s = now_s
         return due
 
-    def _kept(self) -> dict[Prefix, _Warmth]:
-        """The prefixes that two callers have used, and that will not have been unused for too long then."""
+    def _worth_keeping(self) -> dict[Prefix, _Usage]:
+        """Return the prefixes of two or more callers whose next read is within `keep_s` of their last use."""
         return {
-            prefix: warmth
-            for prefix, warmth in self._known.items()
-            if len(warmth.callers) > 1 and warmth.read_s + self._every_s <= warmth.used_s + self._keep_s
+            prefix: usage
+            for prefix, usage in self._usages.items()
+            if len(usage.callers) > 1 and usage.read_s + self._interval_s <= usage.used_s + self._keep_s
         }

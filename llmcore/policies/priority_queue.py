@@ -1,9 +1,9 @@
-"""Who is computed next, and how soon: priority classes by urgency, deadlines within them. Pure.
+"""The order of LLM requests: priority classes by urgency, deadlines within a class.
 
-Within a class callers of whom fewer prompts are being read go first (fair queueing, over calls), and of those
-the one with the earliest deadline (Liu and Layland, "Scheduling Algorithms for Multiprogramming in a
-Hard-Real-Time Environment", 1973). That order fails all when there is too much work, so a turn that can no
-longer be in time yields to those that can.
+Within a class, callers with fewer prompts in prefill go first (fair queueing over calls), then the earliest
+deadline (Liu and Layland, "Scheduling Algorithms for Multiprogramming in a Hard-Real-Time Environment",
+1973). Earliest-deadline-first makes everybody late under overload, so a turn that can no longer be on time
+yields to those that can.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 
 from llmcore.engine import Message, PriorityClass, Request, Usage
-from llmcore.policies.reading_speed import ReadingSpeed
+from llmcore.policies.prefill_speed import PrefillSpeed
 
 _RANKS = {"turn": 0, "late": 1, "long": 2, "preemptive": 3, "prefill": 4, "summary": 5}
-KNOWN_PREFIXES = 4096
-"""Beginnings of prompts that are remembered as computed."""
+MAX_KNOWN_PREFIXES = 4096
+"""Prompt prefixes remembered as computed."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueLimits:
-    """max_running: prompts that are read at once. long_tokens: new tokens from which a prompt is long.
-    max_long: how many of those are read at once.
+    """Limits on concurrent prefill.
+
+    max_running: prompts at once. long_tokens: uncached tokens from which a prompt is long. max_long: long
+    prompts at once.
     """
 
     max_running: int
@@ -33,13 +35,13 @@ class QueueLimits:
 
     @property
     def share(self) -> int:
-        """How many prompts of one caller are read at once: the others always have as many to themselves."""
+        """Prompts of one caller in prefill at once; as many slots always remain for others."""
         return max(1, self.max_running // 2)
 
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """One request in the queue. new_tokens: those of its prompt that no cache holds, estimated."""
+    """A queued request. new_tokens: estimated prompt tokens that are not cached."""
 
     request: Request
     new_tokens: int
@@ -49,32 +51,32 @@ class Ticket:
 
 
 class PriorityQueue:
-    """Lets prompts be read, the most urgent first. Times are seconds of one clock.
+    """Admits prompts to prefill, most urgent first. Times are seconds of one clock.
 
-    A request holds a slot until its first token: what the engine then writes for many at once is its affair.
+    A request holds a slot until its first token; batched decoding afterwards is left to the engine.
     """
 
     def __init__(self, limits: QueueLimits) -> None:
         self._limits = limits
         self._waiting: list[Ticket] = []
-        self._reading: list[Ticket] = []
+        self._in_prefill: list[Ticket] = []
         self._known: OrderedDict[int, None] = OrderedDict()
-        self._speed = ReadingSpeed()
+        self._speed = PrefillSpeed()
 
     @property
     def waiting(self) -> int:
-        """Requests that wait to be admitted."""
+        """Requests not yet admitted."""
         return len(self._waiting)
 
     def add(self, request: Request, now_s: float) -> Ticket:
-        """A request has come; it waits until `admit` returns it."""
-        prefixes, characters = self._unknown(request.messages)
+        """Queue a request until `admit` returns its ticket."""
+        prefixes, characters = self._hash_prefixes(request.messages)
         ticket = Ticket(request, self._speed.tokens(characters), now_s, prefixes=prefixes)
         self._waiting.append(ticket)
         return ticket
 
     def admit(self, now_s: float) -> list[Ticket]:
-        """The requests that may be read from now on, most urgent first."""
+        """Return the requests that may start now, most urgent first."""
         chosen: list[Ticket] = []
         while True:
             allowed = [ticket for ticket in self._waiting if self._may_run(ticket)]
@@ -82,74 +84,74 @@ class PriorityQueue:
                 break
             ticket = min(allowed, key=lambda ticket: self._urgency(ticket, now_s))
             self._waiting.remove(ticket)
-            self._reading.append(ticket)
+            self._in_prefill.append(ticket)
             ticket.admitted_s = now_s
             chosen.append(ticket)
         return chosen
 
-    def hurry(self, caller: str, due_s: float) -> list[Ticket]:
-        """The turn that this caller's preemptive request was made for is over, or would be if its answer were
-        there: it is that turn's own, and due then. Returns its tickets, as they are now, that the engine has
-        already.
+    def raise_priority(self, caller: str, due_s: float) -> list[Ticket]:
+        """Turn a caller's preemptive request into a turn's request, due at `due_s`.
+
+        Return updated copies of the tickets that the engine has already.
         """
         for ticket in self._waiting:
             if _is_preemptive(ticket, caller):
-                ticket.request = _of_turn(ticket.request, due_s)
-        read = (ticket for ticket in self._reading if _is_preemptive(ticket, caller))
-        return [replace(ticket, request=_of_turn(ticket.request, due_s)) for ticket in read]
+                ticket.request = _as_turn(ticket.request, due_s)
+        read = (ticket for ticket in self._in_prefill if _is_preemptive(ticket, caller))
+        return [replace(ticket, request=_as_turn(ticket.request, due_s)) for ticket in read]
 
     def priority_class(self, ticket: Ticket) -> PriorityClass:
-        """What a request came for, except that a turn's reply with much to read is "long"."""
+        """Return the request's class, or "long" for a turn with a long prompt."""
         priority_class = ticket.request.priority_class
         return "long" if priority_class == "turn" and self._is_long(ticket) else priority_class
 
     def priority(self, ticket: Ticket, now_s: float) -> int:
-        """The same order as a number for the engine's own queue: smaller runs first."""
+        """Return the same order as a number for the engine's own queue: smaller runs first."""
         rank, _, due_s, _ = self._urgency(ticket, now_s)
         return rank * 10**12 + min(round(due_s * 1000), 10**12 - 1)
 
     def reading_s(self, ticket: Ticket) -> float:
-        """How long its prompt may be read in an engine that keeps reading turns beside it."""
-        return self._speed.seconds_beside_turns(ticket.new_tokens)
+        """Return the time allowed for prefill in an engine that also serves turns."""
+        return self._speed.seconds_under_load(ticket.new_tokens)
 
-    def first_token(self, ticket: Ticket, now_s: float) -> None:
-        """A prompt has been read: its slot is free. Later calls for the same one do nothing.
+    def on_first_token(self, ticket: Ticket, now_s: float) -> None:
+        """Free the slot of a request whose prompt has been read. Repeated calls do nothing.
 
-        A summary holds its slot to its end: nobody waits for it, and it is long.
+        A summary holds its slot to its end: no caller waits for it, and it is long.
         """
-        if ticket not in self._reading or ticket.request.priority_class == "summary":
+        if ticket not in self._in_prefill or ticket.request.priority_class == "summary":
             return
-        self._reading.remove(ticket)
-        self._know(ticket.prefixes)
+        self._in_prefill.remove(ticket)
+        self._remember(ticket.prefixes)
         self._speed.observe(
             ticket.new_tokens,
             now_s - ticket.admitted_s,
-            beside=sum(other.new_tokens for other in self._reading),
+            concurrent_tokens=sum(other.new_tokens for other in self._in_prefill),
             turn=self.priority_class(ticket) == "turn",
             long=self._is_long(ticket),
         )
 
     def remove(self, ticket: Ticket, usage: Usage | None) -> None:
-        """A request is over, or was given up; usage: where it came to its end."""
-        for tickets in (self._waiting, self._reading):
+        """Remove a finished or cancelled request. usage: None if it was cancelled."""
+        for tickets in (self._waiting, self._in_prefill):
             if ticket in tickets:
                 tickets.remove(ticket)
         if usage is not None:
-            self._speed.counted(_characters(ticket.request.messages), usage.prompt_tokens)
+            self._speed.observe_length(_characters(ticket.request.messages), usage.prompt_tokens)
 
     def unloaded_ttft_s(self) -> float:
-        """`predicted_ttft_s` if nobody else wanted anything: what no measure against load can shorten."""
+        """Return `predicted_ttft_s` without other requests: the minimum that load shedding cannot reduce."""
         return self._speed.seconds(self._speed.turn_tokens)
 
     def predicted_ttft_s(self) -> float:
-        """When a turn like the latest would have its first token if it came now: the wait for a slot, and
-        the reading of what is before it and of itself.
+        """Return the time to first token of a typical turn that arrives now: wait for a slot, prefill of the
+        prompts ahead, its own prefill.
         """
         turns = [ticket for ticket in self._waiting if ticket.request.priority_class == "turn"]
-        # only turns: all others wait behind one that comes now
-        missing = len(self._reading) + len(turns) + 1 - self._limits.max_running
+        # only turns: all other requests would wait behind this one
+        missing = len(self._in_prefill) + len(turns) + 1 - self._limits.max_running
         wait_s = max(0, missing) * self._speed.slot_s / self._limits.max_running
-        before = sum(t.new_tokens for t in (*turns, *self._reading) if not self._is_long(t))
+        before = sum(t.new_tokens for t in (*turns, *self._in_prefill) if not self._is_long(t))
         return wait_s + self._speed.seconds(before) + self.unloaded_ttft_s()
 
     def _urgency(self, ticket: Ticket, now_s: float) -> tuple[int, int, float, float]:
@@ -159,44 +161,47 @@ class PriorityQueue:
         begun_s = now_s + self._speed.seconds(ticket.new_tokens)
         late = priority_class == "turn" and request.due_s is not None and begun_s > due_s
         rank = _RANKS["late" if late else priority_class]
-        return rank, self._held(ticket.request.caller), due_s, ticket.arrived_s
+        return rank, self._prefill_count(ticket.request.caller), due_s, ticket.arrived_s
 
-    def _held(self, caller: str) -> int:
-        """Prompts of a caller that are being read."""
-        return sum(ticket.request.caller == caller for ticket in self._reading) if caller else 0
+    def _prefill_count(self, caller: str) -> int:
+        """Return the number of a caller's prompts in prefill."""
+        return sum(ticket.request.caller == caller for ticket in self._in_prefill) if caller else 0
 
     def _may_run(self, ticket: Ticket) -> bool:
-        # A turn goes before what the engine may itself keep waiting, which has not begun to be read then.
+        # Only other turns are ahead of a turn: the engine may hold admitted lower-priority requests in its
+        # own queue.
         turn = self.priority_class(ticket) == "turn"
-        ahead = [other for other in self._reading if not turn or self.priority_class(other) == "turn"]
+        ahead = [other for other in self._in_prefill if not turn or self.priority_class(other) == "turn"]
         if len(ahead) >= self._limits.max_running:
             return False
-        if self._held(ticket.request.caller) >= self._limits.share:
+        if self._prefill_count(ticket.request.caller) >= self._limits.share:
             return False
-        if self._is_long(ticket) and sum(map(self._is_long, self._reading)) >= self._limits.max_long:
+        if self._is_long(ticket) and sum(map(self._is_long, self._in_prefill)) >= self._limits.max_long:
             return False
-        last_slot = len(self._reading) + 1 == self._limits.max_running
-        if ticket.request.priority_class == "prefill":  # a turn may come while it is being read
+        last_slot = len(self._in_prefill) + 1 == self._limits.max_running
+        if ticket.request.priority_class == "prefill":  # a turn may arrive during prefill
             return not last_slot or self._limits.max_running == 1
         return ticket.request.priority_class != "summary" or not last_slot
 
     def _is_long(self, ticket: Ticket) -> bool:
         return ticket.new_tokens >= self._limits.long_tokens
 
-    def _unknown(self, messages: tuple[Message, ...]) -> tuple[tuple[int, ...], int]:
-        """A mark for each beginning of a prompt, and the characters behind the longest known one."""
-        mark, marks = 0, list[int]()
+    def _hash_prefixes(self, messages: tuple[Message, ...]) -> tuple[tuple[int, ...], int]:
+        """Return a chained hash for each prompt prefix, and the number of characters after the longest known
+        one.
+        """
+        prefix_hash, hashes = 0, list[int]()
         for message in messages:
-            # chained: a message counts as read only behind the messages that it was read behind
-            mark = hash((mark, message.role, message.content))
-            marks.append(mark)
-        known = next((end for end in range(len(marks), 0, -1) if marks[end - 1] in self._known), 0)
-        return tuple(marks), _characters(messages[known:])
+            # chained: a message counts as cached only after the same preceding messages
+            prefix_hash = hash((prefix_hash, message.role, message.content))
+            hashes.append(prefix_hash)
+        known = next((end for end in range(len(hashes), 0, -1) if hashes[end - 1] in self._known), 0)
+        return tuple(hashes), _characters(messages[known:])
 
-    def _know(self, prefixes: tuple[int, ...]) -> None:
+    def _remember(self, prefixes: tuple[int, ...]) -> None:
         self._known.update(dict.fromkeys(prefixes))
         deque(map(self._known.move_to_end, prefixes), maxlen=0)
-        while len(self._known) > KNOWN_PREFIXES:
+        while len(self._known) > MAX_KNOWN_PREFIXES:
             self._known.popitem(last=False)
 
 
@@ -208,5 +213,5 @@ def _is_preemptive(ticket: Ticket, caller: str) -> bool:
     return ticket.request.caller == caller and ticket.request.priority_class == "preemptive"
 
 
-def _of_turn(request: Request, due_s: float) -> Request:
+def _as_turn(request: Request, due_s: float) -> Request:
     return replace(request, priority_class="turn", due_s=due_s)

@@ -1,9 +1,9 @@
-"""Which beginnings of prompts a replica has in its KV cache, as far as those who ask it can know. Pure.
+"""A model of a replica's KV cache: which prompt prefixes it probably holds.
 
-A prompt is its text in blocks, each known by a mark of itself and all before it, as engines know the blocks
-of their caches: two prompts have as many marks in common as blocks that they begin with alike. A replica is
-taken to give up what was longest not asked for, the ends of prompts before their beginnings, so that whatever
-is known is known from its first block on. How much it keeps is learned from what it says that it had.
+A prompt's text is split into blocks. Each is identified by a hash of itself and all before it, as engines
+identify the blocks of their caches, so two prompts share as many hashes as leading blocks. A replica is
+assumed to evict the least recently used block, and the end of a prompt before its beginning, so every known
+block has a known prefix. The capacity is learned from the cached tokens that the replica reports.
 """
 
 from __future__ import annotations
@@ -17,92 +17,99 @@ from typing import NamedTuple
 from llmcore.engine import Generation, Message, Tool
 
 BLOCK = 256
-"""Characters, about 64 tokens: with more, fewer beginnings are told apart; with fewer, more is hashed."""
-KEPT = 8_192
-"""Blocks that are known of a replica at most: half a million tokens, the KV cache of a large GPU."""
+"""Characters of a block, about 64 tokens. Larger blocks tell fewer prefixes apart; smaller ones cost more
+hashing.
+"""
+MAX_BLOCKS = 8_192
+"""Largest number of blocks remembered of a replica: half a million tokens, the KV cache of a large GPU."""
 TOLERANCE = 0.25
-"""The proportion of tokens to characters may differ by this part: instructions are words, tools are JSON."""
+"""Relative error of the ratio of tokens to characters: instructions are prose, tools are JSON."""
 
-Marks = Sequence[int]
+BlockHashes = Sequence[int]
 
 
-class Reading(NamedTuple):
-    """A prompt that goes to a replica. used: when each of its blocks was last read there, of those that are
-    known; counted in blocks, a prompt's beginning after its end.
+class PrefixSnapshot(NamedTuple):
+    """A prompt sent to a replica.
+
+    used: for each of its leading known blocks, when it was last read; counted in blocks, the beginning of a
+    prompt after its end.
     """
 
-    prompt: Marks
+    prompt: BlockHashes
     used: Sequence[int]
 
 
-class GrowingPrompt:
-    """The marks of a prompt that grows: what it began with is not hashed again."""
+class BlockHasher:
+    """Block hashes of a growing prompt, computed incrementally."""
 
     def __init__(self, tools: Sequence[Tool] = ()) -> None:
         self._rest = repr(tools) if tools else ""
         self._messages = 0
-        self._marks: list[int] = []
+        self._hashes: list[int] = []
 
-    def marks(self, messages: Sequence[Message]) -> Marks:
-        """Those of its whole blocks by now, where it begins with the messages that it had the last time; what
-        is left at its end, and is about to grow, has none.
+    def hashes(self, messages: Sequence[Message]) -> BlockHashes:
+        """Return the hashes of all complete blocks. The messages must begin with those of the previous call.
+        An incomplete last block has no hash, as it will still grow.
         """
         parts = [self._rest]
         for message in messages[self._messages :]:
             parts += (message.role, message.content, *map(repr, message.tool_calls))
-        text, mark = "\0".join(parts), self._marks[-1] if self._marks else 0
+        text, block_hash = "\0".join(parts), self._hashes[-1] if self._hashes else 0
         for begin in range(0, len(text) - BLOCK + 1, BLOCK):
-            mark = hash((mark, text[begin : begin + BLOCK]))
-            self._marks.append(mark)
+            block_hash = hash((block_hash, text[begin : begin + BLOCK]))
+            self._hashes.append(block_hash)
         self._messages, self._rest = len(messages), text[len(text) // BLOCK * BLOCK :]
-        return tuple(self._marks)
+        return tuple(self._hashes)
 
 
-def marks_of(prompt: Generation) -> Marks:
-    """The marks of a prompt's whole blocks."""
-    return GrowingPrompt(prompt.tools).marks(prompt.messages)
+def block_hashes(prompt: Generation) -> BlockHashes:
+    """Return the hashes of a prompt's complete blocks."""
+    return BlockHasher(prompt.tools).hashes(prompt.messages)
 
 
 class ServedPrefixes:
-    """What one replica has. kept: blocks that are known at most."""
+    """Blocks that one replica holds. max_blocks: largest number remembered."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._most = self._limit = kept
-        self._known: OrderedDict[int, int] = OrderedDict()  # when each was read, the latest last
+    def __init__(self, max_blocks: int = MAX_BLOCKS) -> None:
+        self._max_blocks = self._limit = max_blocks
+        self._known: OrderedDict[int, int] = OrderedDict()  # last read of each, most recent last
         self._count = 0
-        self._tells = False
+        self._reports_cache = False
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def matched(self, prompt: Marks) -> int:
-        """How many blocks of a prompt are known, from its first on."""
-        # a block that is known has all before it known too
-        return bisect(prompt, x=False, key=lambda mark: mark not in self._known)
+    def known_blocks(self, prompt: BlockHashes) -> int:
+        """Return the number of leading blocks of a prompt that are known."""
+        # a known block implies that all blocks before it are known
+        return bisect(prompt, x=False, key=lambda block_hash: block_hash not in self._known)
 
-    def reading(self, prompt: Marks) -> Reading:
-        """A prompt that the replica is about to read; for `read`."""
-        return Reading(prompt, list(map(self._known.__getitem__, prompt[: self.matched(prompt)])))
+    def snapshot(self, prompt: BlockHashes) -> PrefixSnapshot:
+        """Return the state of a prompt before the replica reads it, for `record_read`."""
+        return PrefixSnapshot(prompt, list(map(self._known.__getitem__, prompt[: self.known_blocks(prompt)])))
 
-    def read(self, reading: Reading, cached: float) -> None:
-        """It has read it. cached: the part of it that it says it had, 0 to 1."""
-        prompt, used = reading
-        self._tells = self._tells or cached > 0
-        if self._tells:  # one that never had anything does not tell
+    def record_read(self, snapshot: PrefixSnapshot, cached: float) -> None:
+        """Record a completed prefill.
+
+        cached: share of the prompt that the replica reports as cached, 0 to 1.
+        """
+        prompt, used = snapshot
+        self._reports_cache = self._reports_cache or cached > 0
+        if self._reports_cache:  # a replica that never reports cached tokens does not report at all
             had = round(cached * len(prompt))
             if had < len(used) * (1 - TOLERANCE):
-                self._forget_from(used[had])
+                self._evict_until(used[had])
             elif had > len(used) * (1 + TOLERANCE):
-                self._limit = min(self._most, self._limit + had - len(used))
-        # no loop of Python's: a long conversation has hundreds of blocks, each turn
+                self._limit = min(self._max_blocks, self._limit + had - len(used))
+        # no Python loop: a long conversation has hundreds of blocks each turn
         self._known.update(zip(reversed(prompt), count(self._count + 1)))
         deque(map(self._known.move_to_end, reversed(prompt)), maxlen=0)
         self._count += len(prompt)
         while len(self._known) > self._limit:
             self._known.popitem(last=False)
 
-    def _forget_from(self, used: int) -> None:
-        """What was last read then has been given up, and with it all that was not read since."""
+    def _evict_until(self, used: int) -> None:
+        """Drop the blocks last read at `used` or before, and reduce the capacity to the rest."""
         while self._known and next(iter(self._known.values())) <= used:
             self._known.popitem(last=False)
         self._limit = len(self._known)

@@ -1,9 +1,9 @@
-"""Which replica of an engine answers a request: the one that has the KV cache of its session. Pure.
+"""Replica selection: a session stays at the replica that holds its KV cache.
 
 A session is placed by consistent hashing with bounded loads (Mirrokni, Thorup and Zadimoghaddam, "Consistent
-Hashing with Bounded Loads", SODA 2018): no replica has more than `BALANCE` times the mean. Then it stays.
-Where that replica is over its bound, of the others the one that has most of the prompt's beginning is next:
-an agent's instructions, or what it read of this call when it took one of its requests before.
+Hashing with Bounded Loads", SODA 2018): no replica has more than `BALANCE` times the mean. Afterwards it
+stays there. If the chosen replica is over its bound, the one that holds most of the prompt's prefix is next:
+an agent's instructions, or turns of this call that it served earlier.
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, NamedTuple
 
-from llmcore.policies.served_prefixes import Marks, Reading, ServedPrefixes
+from llmcore.policies.served_prefixes import BlockHashes, PrefixSnapshot, ServedPrefixes
 
 BALANCE = 1.25
-"""How many times the mean a replica's sessions may be: with less, more of them leave the place that their key
-gives them."""
+"""Largest ratio of a replica's sessions to the mean. A smaller one moves more sessions off their hashed
+place.
+"""
 POINTS = 64
-"""Points of each replica on the ring: with these, their parts of it are alike within an eighth."""
+"""Points of each replica on the ring: with these, shares of the ring differ by at most an eighth."""
 IDLE_S = 900.0
-"""A session without a request for this long is over, or its cache has gone."""
+"""Time without a request after which a session has ended or its cache was evicted."""
 
 Reason = Literal["placed", "kept", "moved", "spilled"]
-"""A first request; one where the session's cache is; one where it is from now on, as its replica was lost;
-one that goes elsewhere once, as its replica is full.
+"""placed: first request. kept: at the replica with the session's cache. moved: permanently, as its replica
+was lost. spilled: once, as its replica is full.
 """
 
 
 class Choice(NamedTuple):
-    """A replica for a request, and why that one."""
+    """A replica for a request, and the reason."""
 
     replica: str
     reason: Reason
@@ -46,10 +47,9 @@ class _Session:
 
 
 class SessionAffinity:
-    """Knows where each session is and how many requests are open. Times are seconds of one clock.
+    """Placement of sessions and number of open requests. Times are seconds of one clock.
 
-    replicas: their names. max_running: requests that one of them computes at once; with as many open it is
-    full.
+    replicas: their names. max_running: open requests at which a replica is full.
     """
 
     def __init__(self, replicas: Sequence[str], max_running: int) -> None:
@@ -62,79 +62,87 @@ class SessionAffinity:
         self._served = {name: ServedPrefixes() for name in replicas}
 
     def sessions(self, replica: str) -> int:
-        """The sessions whose cache a replica has."""
+        """Return the number of sessions placed at a replica."""
         return self._placed[replica]
 
     def choose(
-        self, key: str, usable: Set[str], now_s: float, avoid: Set[str] = frozenset(), prompt: Marks = ()
+        self,
+        key: str,
+        usable: Set[str],
+        now_s: float,
+        avoid: Set[str] = frozenset(),
+        prompt: BlockHashes = (),
     ) -> Choice | None:
-        """Where a request of the session `key` goes, "" being nobody's; None where it can go nowhere.
+        """Choose the replica for a request of session `key` ("" for no session), or None if none is left.
 
-        avoid: replicas that have refused this request, or failed it. prompt: what it asks to be read.
+        avoid: replicas that already refused or failed this request. prompt: its block hashes.
         """
-        self._forget(now_s)
-        left = usable - avoid
-        if not left:
+        self._remove_idle(now_s)
+        candidates = usable - avoid
+        if not candidates:
             return None
         if not key:
-            # it has no cache anywhere: the one with the least to do
-            return Choice(min(self._in_order(key, left), key=self._open.__getitem__), "placed")
+            # no cache anywhere: the least loaded replica
+            return Choice(min(self._ring_order(key, candidates), key=self._open.__getitem__), "placed")
         session = self._sessions.get(key)
         if session is None or session.replica not in usable:
-            return self._place(key, left, now_s, prompt)
+            return self._place(key, candidates, now_s, prompt)
         session.used_s = now_s
         self._sessions.move_to_end(key)
-        if session.replica in left and not self._full(session.replica):
+        if session.replica in candidates and not self._full(session.replica):
             return Choice(session.replica, "kept")
-        others = [replica for replica in self._in_order(key, left) if replica != session.replica]
+        others = [replica for replica in self._ring_order(key, candidates) if replica != session.replica]
         with_room = [replica for replica in others if not self._full(replica)]
-        # all are full: waiting at its own costs less than reading everything elsewhere
-        if session.replica in left and not with_room:
+        # all are full: waiting at its own replica costs less than a full prefill elsewhere
+        if session.replica in candidates and not with_room:
             return Choice(session.replica, "kept")
-        return Choice(self._having_most(with_room or others, prompt), "spilled")
+        return Choice(self._longest_cached(with_room or others, prompt), "spilled")
 
-    def opened(self, replica: str, prompt: Marks = ()) -> Reading:
-        """A request has been sent there; gives what `read` is to be told."""
+    def open_request(self, replica: str, prompt: BlockHashes = ()) -> PrefixSnapshot:
+        """Count a request sent to the replica. Return the prompt's state for `record_read`."""
         self._open[replica] += 1
-        return self._served[replica].reading(prompt)
+        return self._served[replica].snapshot(prompt)
 
-    def read(self, replica: str, reading: Reading, cached: float) -> None:
-        """It has read its prompt. cached: the part that it says it had, 0 to 1."""
-        self._served[replica].read(reading, cached)
+    def record_read(self, replica: str, snapshot: PrefixSnapshot, cached: float) -> None:
+        """Record a completed prefill.
 
-    def closed(self, replica: str) -> None:
-        """It is over."""
+        cached: share of the prompt that the replica reports as cached, 0 to 1.
+        """
+        self._served[replica].record_read(snapshot, cached)
+
+    def close_request(self, replica: str) -> None:
+        """Count a request as finished."""
         self._open[replica] -= 1
 
-    def lost(self, replica: str) -> None:
-        """It has gone, and its cache with it."""
+    def forget_replica(self, replica: str) -> None:
+        """Forget the cache of a replica that was lost."""
         self._served[replica] = ServedPrefixes()
 
-    def _place(self, key: str, usable: Set[str], now_s: float, prompt: Marks) -> Choice:
+    def _place(self, key: str, usable: Set[str], now_s: float, prompt: BlockHashes) -> Choice:
         reason: Reason = "moved" if key in self._sessions else "placed"
-        self._end(key)
+        self._remove(key)
         bound = math.ceil(BALANCE * (len(self._sessions) + 1) / len(usable))
-        # One has room: if none had, they would have more sessions together than there are.
-        replica, *others = self._in_order(key, usable)
+        # At least one is under the bound: otherwise they would hold more sessions than exist.
+        replica, *others = self._ring_order(key, usable)
         if self._placed[replica] >= bound:
-            replica = self._having_most([name for name in others if self._placed[name] < bound], prompt)
+            replica = self._longest_cached([name for name in others if self._placed[name] < bound], prompt)
         self._sessions[key] = _Session(replica, now_s)
         self._placed[replica] += 1
         return Choice(replica, reason)
 
-    def _having_most(self, replicas: Sequence[str], prompt: Marks) -> str:
-        """The one that has most of a prompt's beginning, the first of those that have as much."""
-        return max(replicas, key=lambda replica: self._served[replica].matched(prompt))
+    def _longest_cached(self, replicas: Sequence[str], prompt: BlockHashes) -> str:
+        """Return the replica with the longest cached prefix of a prompt; the first of equals."""
+        return max(replicas, key=lambda replica: self._served[replica].known_blocks(prompt))
 
-    def _end(self, key: str) -> None:
+    def _remove(self, key: str) -> None:
         if (session := self._sessions.pop(key, None)) is not None:
             self._placed[session.replica] -= 1
 
     def _full(self, replica: str) -> bool:
         return self._open[replica] >= self._max_running
 
-    def _in_order(self, key: str, usable: Set[str]) -> Iterator[str]:
-        """The usable replicas in the order that the ring gives them for a key, which is always the same."""
+    def _ring_order(self, key: str, usable: Set[str]) -> Iterator[str]:
+        """Yield the usable replicas in ring order from the key's point, which never changes."""
         start, seen = bisect(self._ring, (_point(key), "")), set[str]()
         for step in range(len(self._ring)):
             _, name = self._ring[(start + step) % len(self._ring)]
@@ -145,12 +153,12 @@ class SessionAffinity:
                 if len(seen) == self._count:
                     return
 
-    def _forget(self, now_s: float) -> None:
+    def _remove_idle(self, now_s: float) -> None:
         while self._sessions:
             key, session = next(iter(self._sessions.items()))
             if now_s - session.used_s < IDLE_S:
                 return
-            self._end(key)
+            self._remove(key)
 
 
 def _point(text: str) -> int:

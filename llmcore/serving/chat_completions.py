@@ -1,7 +1,7 @@
-"""Any engine behind OpenAI's chat completions: a replica that `replicas` of another server names.
+"""OpenAI's chat completions API in front of any engine: a replica for the `replicas` list of another server.
 
 `POST /v1/chat/completions`, streamed, with usage and cached tokens; `GET /v1/models`; `GET /health`. A
-request that leaves its last message open (`continue_final_message`, as vLLM has it) is read into the cache.
+request with `continue_final_message` (vLLM's name for an open last message) is prefilled only.
 """
 
 from __future__ import annotations
@@ -34,18 +34,20 @@ from llmcore.engine import (
 )
 
 SESSION_HEADER = "x-session-id"
-"""Whose request it is, as `openai_engine` sends it."""
+"""Header with the caller's id, sent by `openai_engine`."""
 ENDS_HEADER, END_FIELD = "x-asks-end", "end_log_probability"
-"""Asks whether the last message ends, as `openai_engine` does; and the field of the usage that answers."""
+"""Request header that asks for the probability that the last message ends, and the usage field with the
+answer.
+"""
 BUSY_RETRY_S = "1"
 ENGINE_FAILED, REFUSED = "engine_failed", "moderation"
 """Error types in a stream, as `openai_chat` reads them."""
 OPAQUE_FIELD = "opaque"
-"""Field of a call or a message with the opaque data of the engine's own server; clients send it back."""
+"""Field of a call or a message with the opaque data of the engine's server; clients send it back."""
 
 
 def chat_app(llm: Llm, model: str = "") -> Starlette:
-    """The ASGI application, which starts and closes the engine with its lifespan. model: its name."""
+    """Build the ASGI application. Its lifespan starts and closes the engine. model: the model's name."""
 
     async def complete(http: HttpRequest) -> Response:
         return await _complete(llm, http)
@@ -101,15 +103,15 @@ async def _complete(llm: Llm, http: HttpRequest) -> Response:
 
 
 async def _prefilled(llm: Llm, request: Request) -> AsyncGenerator[Delta, None]:
-    """Read, and nothing more: where there is no room for it, nothing. Raises LlmError."""
+    """Prefill the prompt only; a busy engine skips it. Raises LlmError."""
     usage = None
-    with suppress(BusyError):  # nobody waits for what is read ahead
+    with suppress(BusyError):  # no caller waits for a prefill
         usage = await llm.prefill(request)
     yield Delta(finish_reason="length", usage=usage or Usage())
 
 
 async def _events(first: Delta, deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[str, None]:
-    """Server-sent events; closing them aborts the reply."""
+    """Yield server-sent events; closing the generator aborts the reply."""
     async with aclosing(deltas):
         for each in chunks(first):
             yield event(each)
@@ -123,18 +125,18 @@ async def _events(first: Delta, deltas: AsyncGenerator[Delta, None]) -> AsyncGen
 
 
 def _error_of(error: LlmError) -> dict[str, Any]:
-    """Return an error of a stream, whose type says whether the engine failed or only this reply."""
+    """Return an error event, whose type says if the engine failed or only this reply."""
     kind = REFUSED if isinstance(error, RefusedError) else "reply_failed"
     return {"error": {"message": str(error), "type": ENGINE_FAILED if is_server_failure(error) else kind}}
 
 
 def event(data: Any) -> str:
-    """One server-sent event."""
+    """Format one server-sent event."""
     return f"data: {json.dumps(data)}\n\n"
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
-    """A chunk with one choice."""
+    """Return a chunk with one choice."""
     return {
         "id": "chat-1",
         "object": "chat.completion.chunk",
@@ -145,7 +147,7 @@ def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
 
 
 def usage_chunk(prompt: int, cached: int, completion: int) -> dict[str, Any]:
-    """The chunk with the usage, which comes last and has no choice."""
+    """Return the last chunk, with the usage and without choices."""
     usage = {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
@@ -156,7 +158,7 @@ def usage_chunk(prompt: int, cached: int, completion: int) -> dict[str, Any]:
 
 
 def chunks(delta: Delta) -> list[dict[str, Any]]:
-    """What is sent for a delta."""
+    """Return the chunks to send for a delta."""
     sent = []
     if delta.thought:
         sent.append(chunk({"reasoning_content": delta.thought}))
@@ -182,7 +184,9 @@ def chunks(delta: Delta) -> list[dict[str, Any]]:
 
 
 def read_body(body: dict[str, Any], caller: str = "", asks_end: bool = False) -> Request:
-    """A request's body as an engine's request. Raises those errors that JSON of another shape brings."""
+    """Parse the body of a request. JSON of another shape raises ValueError, KeyError, TypeError or
+    AttributeError.
+    """
     choice = body.get("tool_choice", "auto")
     return Request(
         messages=tuple(_message(message) for message in body["messages"]),

@@ -1,4 +1,6 @@
-"""One engine with another behind it: time-outs, a circuit breaker, and who answers when the first cannot."""
+"""An engine with a fallback: time-outs, a circuit breaker, and a second engine that answers if the first
+fails.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ from llmcore.engine import (
     is_server_failure,
 )
 from llmcore.policies.circuit_breaker import CircuitBreaker
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 FallbackReason = Literal["error", "timeout", "busy", "circuit_open", "setup", "reply"]
 
@@ -33,8 +35,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TimeOuts:
-    """first_token_s: from the request to the first piece of the reply, beside the request's own `reading_s`.
-    stall_s: between two pieces.
+    """Time limits of a reply. first_token_s: from the request to the first piece, in addition to the
+    request's `reading_s`. stall_s: between two pieces.
     """
 
     first_token_s: float
@@ -42,11 +44,11 @@ class TimeOuts:
 
 
 class _TimedOut(ServerError):
-    """The engine is silent for longer than it may be."""
+    """The engine exceeded a time limit."""
 
 
 class _CircuitOpen(ServerError):
-    """The engine failed too often and is not asked now."""
+    """The engine failed too often; the circuit breaker blocks requests to it."""
 
 
 class _EmptyReply(ReplyError):
@@ -57,9 +59,9 @@ class FallbackLlm:
     """An LLM with a fallback: `fallback`, if there is one, answers if `primary` fails before its first piece.
 
     A later failure is raised, as words already spoken cannot be withdrawn. If the reply has neither words nor
-    calls, the primary is first asked once more. A RequestError does not count against the engine, and only
-    its subclass ReplyError (an unusable reply) goes to the fallback. observe: called with the reason for the
-    primary's failure.
+    calls, the primary is asked a second time first. A RequestError does not count against the engine, and
+    only its subclass ReplyError (an unusable reply) goes to the fallback. observe: called with the reason for
+    the primary's failure.
     """
 
     def __init__(
@@ -81,33 +83,36 @@ class FallbackLlm:
 
     @property
     def trouble(self) -> str:
-        """Why the primary is not asked now; "" where it is."""
+        """Reason that the circuit breaker blocks the primary; "" if it does not."""
         if self._breaker.state == "closed":
             return ""
         return f"it keeps failing; it is tried again in {self._breaker.wait_s(self._clock()):.1f} s"
 
     async def start(self) -> None:
-        """Start both at once: a fallback that has to be loaded first would come too late. Raises LlmError."""
+        """Start both engines concurrently: loading the fallback on demand would be too slow.
+
+        Raises LlmError.
+        """
         engines = [self._primary] if self._fallback is None else [self._primary, self._fallback]
         try:
             async with asyncio.TaskGroup() as group:
                 for engine in engines:
                     group.create_task(engine.start())
         except BaseExceptionGroup as failures:
-            # the group is how it was started; whoever starts it wants the reason
+            # raise the reason itself, not the task group's wrapper
             raise failures.exceptions[0] from None
 
     async def close(self) -> None:
-        """Close both; a second call does nothing."""
+        """Close both engines; a second call does nothing."""
         await self._primary.close()
         if self._fallback is not None:
             await self._fallback.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply with whichever engine can. Raises LlmError."""
+        """Generate a reply with the primary, or with the fallback if it fails. Raises LlmError."""
         started = False
         try:
-            async with aclosing(self._asked_twice(request)) as deltas:
+            async with aclosing(self._retry_empty_reply(request)) as deltas:
                 async for delta in deltas:
                     started = started or bool(delta.text or delta.tool_calls)
                     yield delta
@@ -119,86 +124,86 @@ class FallbackLlm:
             if started or self._fallback is None:
                 raise
             log.warning("the fallback engine answers: %s", error)
-        async with aclosing(_with_words(self._fallback.generate(request))) as deltas:
+        async with aclosing(_require_words(self._fallback.generate(request))) as deltas:
             async for delta in deltas:
                 yield delta
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the primary read, unless its circuit is open. Raises LlmError."""
+        """Prefill at the primary, unless its circuit is open. Raises LlmError."""
         if self._breaker.state != "closed":
             raise _CircuitOpen("the engine fails, and reads nothing ahead now")
         return await self._primary.prefill(request)
 
-    async def _asked_twice(self, request: Request) -> AsyncGenerator[Delta, None]:
+    async def _retry_empty_reply(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Yield the primary's reply, or its second one if the first has no words. Raises LlmError."""
         try:
-            async with aclosing(_with_words(self._monitored(request))) as deltas:
+            async with aclosing(_require_words(self._report_outcome(request))) as deltas:
                 async for delta in deltas:
                     yield delta
             return
         except _EmptyReply as error:
             log.warning("%s; it is asked once more", error)
-        async with aclosing(_with_words(self._monitored(request))) as deltas:
+        async with aclosing(_require_words(self._report_outcome(request))) as deltas:
             async for delta in deltas:
                 yield delta
 
-    async def _monitored(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The primary's reply, with what it tells about the engine. Raises LlmError."""
+    async def _report_outcome(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Yield the primary's reply, and report its outcome to the circuit breaker. Raises LlmError."""
         now_s = self._clock()
         if not self._breaker.allows(now_s):
             raise _CircuitOpen(
                 f"the engine failed too often and is tried again in {self._breaker.wait_s(now_s):.1f} s; "
                 f"the last time: {self._last_failure}"
             )
-        settle = self._breaker.abandoned  # unless something better is known
+        record_outcome = self._breaker.record_cancelled  # if cancelled before the first piece
         try:
-            async with aclosing(self._timed(request)) as deltas:
+            async with aclosing(self._enforce_time_outs(request)) as deltas:
                 async for delta in deltas:
-                    # as soon as it answers: a caller who hangs up in mid-reply says nothing against the
-                    # engine
-                    settle = self._succeeded
+                    # at the first piece: a caller who hangs up in the middle of a reply says nothing against
+                    # the engine
+                    record_outcome = self._succeeded
                     yield delta
-        # it answered, though not with a reply: it is not broken
+        # the engine answered, though not with a reply: it is healthy
         except (RequestError, BusyError):
-            settle = self._succeeded
+            record_outcome = self._succeeded
             raise
         except LlmError as error:
             if is_server_failure(error):
                 self._last_failure = str(error)
-                settle = self._failed
+                record_outcome = self._failed
             raise
         finally:
-            settle()
+            record_outcome()
 
-    async def _timed(self, request: Request) -> AsyncGenerator[Delta, None]:
+    async def _enforce_time_outs(self, request: Request) -> AsyncGenerator[Delta, None]:
         async with aclosing(self._primary.generate(request)) as deltas:
-            # two limits: a prompt may take long to read, but a reply that has begun must not stop
-            limit_s, awaited = self._time_outs.first_token_s + request.reading_s, "first token"
+            # two limits: prefill may take long, but a reply that has begun must not stall
+            limit_s, expected = self._time_outs.first_token_s + request.reading_s, "first token"
             while True:
                 try:
-                    async with Patience(limit_s):
+                    async with PauseTolerantTimeout(limit_s):
                         delta = await anext(deltas, None)
                 except TimeoutError:
-                    raise _TimedOut(f"the engine gave no {awaited} within {limit_s:.3g} s") from None
+                    raise _TimedOut(f"the engine gave no {expected} within {limit_s:.3g} s") from None
                 if delta is None:
                     return
                 yield delta
-                limit_s, awaited = self._time_outs.stall_s, "further token"
+                limit_s, expected = self._time_outs.stall_s, "further token"
 
     def _succeeded(self) -> None:
         if self._breaker.state != "closed":
             log.warning("the engine answers again")
-        self._breaker.succeeded()
+        self._breaker.record_success()
 
     def _failed(self) -> None:
         before, now_s = self._breaker.state, self._clock()
-        self._breaker.failed(now_s)
+        self._breaker.record_failure(now_s)
         if self._breaker.state == "open" and before != "open":
             left_s = self._breaker.wait_s(now_s)
             log.error("the engine is left alone for %.1f s: it keeps failing: %s", left_s, self._last_failure)
 
 
-async def _with_words(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
+async def _require_words(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:
     """Yield `deltas`, held back until the first word or call. Raises LlmError if neither arrives."""
     held: list[Delta] | None = []
     async with aclosing(deltas):
@@ -207,7 +212,7 @@ async def _with_words(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Del
                 yield delta
                 continue
             if delta.finish_reason is not None and not (delta.tool_calls or _has_words(delta)):
-                raise _EmptyReply(_empty(held, delta))
+                raise _EmptyReply(_describe_empty(held, delta))
             held.append(delta)
             if delta.tool_calls or _has_words(delta):
                 for each in held:
@@ -219,7 +224,7 @@ def _has_words(delta: Delta) -> bool:
     return any(map(str.isalnum, delta.text))
 
 
-def _empty(held: list[Delta], last: Delta) -> str:
+def _describe_empty(held: list[Delta], last: Delta) -> str:
     """Return a description of an empty reply for the log."""
     written, usage = "".join(delta.text for delta in held), last.usage or Usage()
     thoughts = f", all {usage.thought_tokens} tokens of it thoughts" if usage.thought_tokens else ""

@@ -1,4 +1,4 @@
-"""An engine under a stopwatch: what each request took, as its caller saw it."""
+"""An engine with measurements: the timing of each request as its caller saw it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Ending = Literal["finished", "failed", "refused", "cancelled"]
 
 @dataclass(slots=True)
 class RequestFigures:
-    """One request. Times in seconds.
+    """Measurements of one request, in seconds.
 
-    ttft_s: to the first piece of the reply. itl_s: the gaps between pieces, each a token or a few. The
-    waiting of a reader who is not ready for the next piece is in neither.
+    ttft_s: time to the first piece. itl_s: gaps between pieces, each a token or a few. Time in which the
+    reader was not ready for the next piece counts in neither.
     """
 
     priority_class: PriorityClass
@@ -41,14 +41,14 @@ class RequestFigures:
 
     @property
     def tpot_s(self) -> float | None:
-        """Time per output token after the first; None where there was no second."""
+        """Time per output token after the first; None for fewer than two tokens."""
         if self.ttft_s is None or self.usage is None or self.usage.completion_tokens < 2:
             return None
         return sum(self.itl_s) / (self.usage.completion_tokens - 1)
 
 
 class MeteredLlm:
-    """Passes everything on to `engine`, and each request's figures to `observe` when it is over."""
+    """A pass-through to `engine` that reports each finished request's figures to `observe`."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class MeteredLlm:
         self._running = 0
 
     def load(self) -> EngineLoad:
-        """The engine's own account; where it gives none, the requests that are open."""
+        """Return the engine's own report, or the number of open requests if it has none."""
         return self._engine.load() if isinstance(self._engine, ReportsLoad) else EngineLoad(self._running)
 
     async def start(self) -> None:
@@ -77,35 +77,35 @@ class MeteredLlm:
         """Generate a reply. Raises LlmError."""
         figures = RequestFigures(request.priority_class)
         self._running += 1
-        asked_s = self._clock()
+        requested_s = self._clock()
         try:
             async with aclosing(self._engine.generate(request)) as deltas:
                 async for delta in deltas:
-                    self._take(figures, delta, self._clock() - asked_s)
+                    self._record(figures, delta, self._clock() - requested_s)
                     yield delta
-                    # anew after each piece: what the reader of the reply takes is not the engine's time
-                    asked_s = self._clock()
+                    # restarted after each piece: the reader's own time is not the engine's
+                    requested_s = self._clock()
             figures.ending = "finished"
         except LlmError as error:
-            well = isinstance(error, RequestError | BusyError)
-            figures.ending = "refused" if well else "failed"
+            healthy = isinstance(error, RequestError | BusyError)
+            figures.ending = "refused" if healthy else "failed"
             raise
         finally:
             self._running -= 1
             self._observe(figures)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the engine read; what was written to a cache that is paid for is observed. Raises LlmError."""
+        """Prefill at the engine. Observe tokens written to a cache that is charged for. Raises LlmError."""
         usage = await self._engine.prefill(request)
         if usage is not None and usage.written_tokens:
             self._observe(RequestFigures("prefill", "finished", usage=usage))
         return usage
 
     @staticmethod
-    def _take(figures: RequestFigures, delta: Delta, waited_s: float) -> None:
+    def _record(figures: RequestFigures, delta: Delta, waited_s: float) -> None:
         figures.usage = delta.usage or figures.usage
         if figures.ttft_s is None:
             figures.ttft_s = waited_s
-        # the last delta may bring counts alone: no token was waited for
+        # the last delta may contain counts only, without a token
         elif delta.text or delta.thought or delta.tool_calls:
             figures.itl_s.append(waited_s)

@@ -1,4 +1,7 @@
-"""An engine behind a priority queue: requests wait here, where they can still be put in order, not in it."""
+"""An engine behind a priority queue.
+
+Requests wait here, where they can be reordered, not inside the engine.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,17 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 
-from llmcore.engine import Delta, EngineLoad, LimitError, Llm, Request, SupportsHurry, Usage
+from llmcore.engine import Delta, EngineLoad, LimitError, Llm, Request, SupportsPriorityRaise, Usage
 from llmcore.policies.admission import AdmissionControl, Refusal
 from llmcore.policies.priority_queue import PriorityQueue, Ticket
 
 
 class PriorityLlm:
-    """Passes requests on to `engine` as the queue admits them.
+    """A pass-through to `engine` in the order that the queue admits requests.
 
-    max_prompt_characters: a longer prompt never comes to the engine; None for no limit.
-    waited: told how many seconds each request waited for that. engines: those with queues of their own, which
-    are told what goes before the others there.
+    max_prompt_characters: longer prompts are refused; None for no limit. on_admitted: called with each
+    request's wait in seconds. engines: those with queues of their own, notified when a request's priority is
+    raised.
     """
 
     def __init__(
@@ -28,15 +31,15 @@ class PriorityLlm:
         admission: AdmissionControl,
         clock: Callable[[], float] = time.monotonic,
         max_prompt_characters: int | None = None,
-        waited: Callable[[Ticket, float], None] = lambda ticket, wait_s: None,
-        engines: Sequence[SupportsHurry] = (),
+        on_admitted: Callable[[Ticket, float], None] = lambda ticket, wait_s: None,
+        engines: Sequence[SupportsPriorityRaise] = (),
     ) -> None:
         self._max_prompt_characters = max_prompt_characters
         self._engine = engine
         self._queue = queue
         self._admission = admission
         self._clock = clock
-        self._waited = waited
+        self._on_admitted = on_admitted
         self._engines = engines
         self._admitted: dict[Ticket, asyncio.Event] = {}
 
@@ -50,40 +53,40 @@ class PriorityLlm:
 
     @property
     def predicted_ttft_s(self) -> float:
-        """How long a turn that came now would wait for its first token."""
+        """Predicted time to first token of a turn that arrives now."""
         return self._queue.predicted_ttft_s()
 
     @property
     def unloaded_ttft_s(self) -> float:
-        """The same where nobody else wants anything."""
+        """The same without other requests."""
         return self._queue.unloaded_ttft_s()
 
     def refusal(self, calls: int) -> Refusal | None:
-        """Why one more call beside `calls` would not be served in time, if it would not."""
+        """Return a refusal if a new call while `calls` others are open could not be served in time."""
         return self._admission.decide(calls, self._queue.predicted_ttft_s())
 
     def sample(self, load: EngineLoad, calls: int) -> None:
-        """Take a sample of how busy the engine is with so many calls, about once a second."""
+        """Record the engine's load with so many open calls. Call about once a second."""
         self._admission.observe(self._clock(), load.running + load.waiting + self._queue.waiting, calls)
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
-        """The preemptive request of this caller is a turn's from now on, wherever it waits."""
-        for ticket in self._queue.hurry(caller, due_s):
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """Turn this caller's preemptive request into a turn's, in this queue and in the engines' own."""
+        for ticket in self._queue.raise_priority(caller, due_s):
             for engine in self._engines:
-                engine.hurry(caller, due_s, self._queue.priority(ticket, self._clock()))
+                engine.raise_priority(caller, due_s, self._queue.priority(ticket, self._clock()))
         self._admit()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply when the queue admits it. Raises LlmError, LimitError before anything is done."""
+        """Generate a reply once the queue admits it. Raises LlmError; LimitError before queueing."""
         usage: Usage | None = None
         read = False
         ticket, gate_s = await self._wait_in_queue(request)
         try:
-            async with aclosing(self._engine.generate(self._ordered(ticket))) as deltas:
+            async with aclosing(self._engine.generate(self._with_priority(ticket))) as deltas:
                 async for delta in deltas:
                     if not read:
                         read = True
-                        self._read(ticket)
+                        self._on_first_token(ticket)
                     if delta.usage is None:
                         yield delta
                     else:
@@ -93,23 +96,23 @@ class PriorityLlm:
             self._remove(ticket, usage)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the engine read when the queue admits it. Raises LlmError."""
+        """Prefill once the queue admits it. Raises LlmError."""
         usage: Usage | None = None
         ticket, _ = await self._wait_in_queue(request)
         try:
-            usage = await self._engine.prefill(self._ordered(ticket))
+            usage = await self._engine.prefill(self._with_priority(ticket))
             if usage is not None:
-                self._read(ticket)
+                self._on_first_token(ticket)
         finally:
             self._remove(ticket, usage)
         return usage
 
-    def _ordered(self, ticket: Ticket) -> Request:
-        """The request, and what the engine needs to know to keep the order of the queue."""
+    def _with_priority(self, ticket: Ticket) -> Request:
+        """Return the request with the fields by which the engine keeps the queue's order."""
         return replace(
             ticket.request,
             priority_class=self._queue.priority_class(ticket),
-            # asked as it goes: by now the turn may be late, and yields to those that can be in time
+            # computed at admission: a turn that is late by now yields to those that can be on time
             priority=self._queue.priority(ticket, self._clock()),
             reading_s=self._queue.reading_s(ticket),
             new_tokens=ticket.new_tokens,
@@ -123,8 +126,8 @@ class PriorityLlm:
             raise LimitError(f"the prompt has {length} characters; allowed: {limit}")
 
     async def _wait_in_queue(self, request: Request) -> tuple[Ticket, float]:
-        """Wait until the request may go; its ticket, and the seconds that it waited."""
-        # before it waits: what can never be answered is told at once
+        """Wait for admission. Return the ticket and the wait in seconds."""
+        # before queueing: a prompt that is too long fails at once
         self._check(request)
         began_s = self._clock()
         ticket = self._queue.add(request, began_s)
@@ -132,16 +135,16 @@ class PriorityLlm:
         self._admit()
         try:
             await admitted.wait()
-        # the caller hung up, or went on: others must not wait behind an empty place
+        # the caller hung up or kept speaking: free the place in the queue
         except asyncio.CancelledError:
             self._remove(ticket, None)
             raise
         waited_s = self._clock() - began_s
-        self._waited(ticket, waited_s)
+        self._on_admitted(ticket, waited_s)
         return ticket, waited_s
 
-    def _read(self, ticket: Ticket) -> None:
-        self._queue.first_token(ticket, self._clock())
+    def _on_first_token(self, ticket: Ticket) -> None:
+        self._queue.on_first_token(ticket, self._clock())
         self._admit()
 
     def _remove(self, ticket: Ticket, usage: Usage | None) -> None:

@@ -1,4 +1,4 @@
-"""Replicas of one model behind one engine: a session stays where its KV cache is."""
+"""Replicas of one model as one engine: a session stays where its KV cache is."""
 
 from __future__ import annotations
 
@@ -23,51 +23,56 @@ from llmcore.engine import (
     Usage,
 )
 from llmcore.policies.circuit_breaker import Backoff
-from llmcore.policies.served_prefixes import Marks, Reading, marks_of
+from llmcore.policies.served_prefixes import BlockHashes, PrefixSnapshot, block_hashes
 from llmcore.policies.session_affinity import Choice, SessionAffinity
 
 PROBES = Backoff(0.25, 5.0)
-"""The waits before a lost replica is asked whether it is back."""
+"""Backoff of the probes of a lost replica."""
 
 log = logging.getLogger(__name__)
 
 
 class Replica(Llm, ReportsLoad, Protocol):
-    """An engine that can be asked whether it is there, without asking for a reply."""
+    """An engine that can be probed without generating a reply."""
 
     async def reach(self) -> None:
-        """Return when it has answered. Raises LlmError."""
+        """Return once the replica has answered. Raises LlmError."""
 
 
-class _Parted(LlmError):
-    """Another replica began the reply otherwise than the one that was lost."""
+class _DivergedReply(LlmError):
+    """After failover, the new replica's text differs from the part already sent."""
 
 
-class Resumption:
-    """Takes the deltas of a reply that begins again, and leaves out what was said of it already."""
+class ResumedReply:
+    """A filter for a restarted reply: drops the text that was already sent."""
 
-    def __init__(self, said: str) -> None:
-        self._left = said
+    def __init__(self, sent: str) -> None:
+        self._expected = sent
 
-    def take(self, delta: Delta) -> Delta | None:
-        """What is new in `delta`, None where nothing is. Raises LlmError where the replies part."""
-        if not self._left:
+    def push(self, delta: Delta) -> Delta | None:
+        """Return the new part of `delta`, or None if there is none.
+
+        Raises LlmError if the replies diverge.
+        """
+        if not self._expected:
             return delta
-        known = delta.text[: len(self._left)]
-        # greedy replies of two machines may part: their kernels add up in another order
-        if not self._left.startswith(known) or (delta.finish_reason is not None and known != self._left):
-            raise _Parted("another replica begins the reply otherwise")
-        self._left = self._left[len(known) :]
+        known = delta.text[: len(self._expected)]
+        # greedy replies of two machines may diverge: their kernels sum in a different order
+        if not self._expected.startswith(known) or (
+            delta.finish_reason is not None and known != self._expected
+        ):
+            raise _DivergedReply("another replica begins the reply otherwise")
+        self._expected = self._expected[len(known) :]
         rest = replace(delta, text=delta.text[len(known) :])
         return rest if rest.text or rest.tool_calls or rest.finish_reason is not None else None
 
 
 class ReplicatedLlm:
-    """Sends each request to the replica that `affinity` chooses, and on to another where that one fails.
+    """Sends each request to the replica chosen by `affinity`, and to another one if that fails.
 
-    A replica that failed gets no requests until it answers again, which it is asked with growing waits. A
-    greedy reply that it broke off is made once more elsewhere: what was said of it is left out, if it begins
-    the same. tries: replicas that a request is sent to at most. observe: told of each choice.
+    A failed replica gets no requests until it answers a probe; probes are sent with backoff. A greedy reply
+    that breaks off is generated again at another replica, and the text already sent is dropped if it is the
+    same. tries: largest number of replicas a request is sent to. observe: called with each choice.
     """
 
     def __init__(
@@ -93,25 +98,25 @@ class ReplicatedLlm:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them."""
+        """Names of all replicas."""
         return tuple(self._replicas)
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """The replicas that failed and have not answered since."""
+        """Replicas that failed and have not answered a probe since."""
         return tuple(self._probes)
 
     def sessions(self, replica: str) -> int:
-        """The sessions whose cache a replica has."""
+        """Return the number of sessions placed at a replica."""
         return self._affinity.sessions(replica)
 
     def load(self) -> EngineLoad:
-        """The requests that are open at all of them."""
+        """Return the sum of the replicas' open requests."""
         loads = [replica.load() for replica in self._replicas.values()]
         return EngineLoad(sum(load.running for load in loads), sum(load.waiting for load in loads))
 
     async def start(self) -> None:
-        """Start all; those that cannot are lost. Raises LlmError where none can."""
+        """Start all replicas; those that fail are marked lost. Raises LlmError if all fail."""
         outcomes = await asyncio.gather(
             *(replica.start() for replica in self._replicas.values()), return_exceptions=True
         )
@@ -120,10 +125,10 @@ class ReplicatedLlm:
             raise failures[0]
         for name, outcome in zip(self._replicas, outcomes, strict=True):
             if isinstance(outcome, LlmError):
-                self._lose(name, outcome)
+                self._mark_lost(name, outcome)
 
     async def close(self) -> None:
-        """Close all; a second call does nothing."""
+        """Close all replicas; a second call does nothing."""
         for probe in self._probes.values():
             probe.cancel()
         await asyncio.gather(*self._probes.values(), return_exceptions=True)
@@ -132,65 +137,68 @@ class ReplicatedLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply. Raises LlmError."""
-        said, last, tried, prompt = "", False, set[str](), marks_of(request)
+        sent, called, tried, prompt = "", False, set[str](), block_hashes(request)
         while True:
             name = self._choose(request, prompt, tried)
-            resumption = Resumption(said)
+            resumed = ResumedReply(sent)
             try:
                 async with aclosing(self._generate(name, request, prompt)) as deltas:
                     async for delta in deltas:
-                        if (new := resumption.take(delta)) is not None:
-                            said += new.text
-                            last = last or bool(new.tool_calls)
+                        if (new := resumed.push(delta)) is not None:
+                            sent += new.text
+                            called = called or bool(new.tool_calls)
                             yield new
                 return
-            except (RequestError, _Parted):
+            except (RequestError, _DivergedReply):
                 raise
             except LlmError as error:
                 tried.add(name)
-                # neither can be made again as it was: a tool that was called, and a reply by chance
-                fixed = last or (said and request.temperature > 0)
-                if fixed or len(tried) == self._tries or not self._usable() - tried:
+                # not repeatable: a reply with a tool call, or sampled text of which a part was sent
+                unrepeatable = called or (sent and request.temperature > 0)
+                if unrepeatable or len(tried) == self._tries or not self._usable() - tried:
                     raise
                 log.warning("another replica answers: %s", error)
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the session's replica read. Raises LlmError."""
-        prompt = marks_of(request)
+        """Prefill at the session's replica. Raises LlmError."""
+        prompt = block_hashes(request)
         name = self._choose(request, prompt)
-        reading = self._affinity.opened(name, prompt)
+        snapshot = self._affinity.open_request(name, prompt)
         try:
             usage = await self._replicas[name].prefill(request)
-            self._read(name, reading, usage)
+            self._record_read(name, snapshot, usage)
             return usage
         except LlmError as error:
-            self._failed(name, error)
+            self._on_failure(name, error)
             raise
         finally:
-            self._affinity.closed(name)
+            self._affinity.close_request(name)
 
-    async def _generate(self, name: str, request: Request, prompt: Marks) -> AsyncGenerator[Delta, None]:
-        """The reply of one replica, which is lost if it fails. Raises LlmError."""
-        reading = self._affinity.opened(name, prompt)
+    async def _generate(
+        self, name: str, request: Request, prompt: BlockHashes
+    ) -> AsyncGenerator[Delta, None]:
+        """Yield the reply of one replica; mark the replica lost if it fails. Raises LlmError."""
+        snapshot = self._affinity.open_request(name, prompt)
         try:
             async with aclosing(self._replicas[name].generate(request)) as deltas:
                 async for delta in deltas:
-                    # by a reply, and not by a probe: one that answers probes only is asked less and less
+                    # reset by a reply only, not by a probe: a replica that answers just probes is probed less
+                    # and less
                     self._failures[name] = 0
-                    self._read(name, reading, delta.usage)
+                    self._record_read(name, snapshot, delta.usage)
                     yield delta
         except LlmError as error:
-            self._failed(name, error)
+            self._on_failure(name, error)
             raise
         finally:
-            self._affinity.closed(name)
+            self._affinity.close_request(name)
 
-    def _read(self, name: str, reading: Reading, usage: Usage | None) -> None:
-        """What a replica says of a prompt, once it does; one that was too busy to read it says nothing."""
+    def _record_read(self, name: str, snapshot: PrefixSnapshot, usage: Usage | None) -> None:
+        """Record the cached share of a prompt once the replica reports it; a busy replica reports none."""
         if usage is not None and usage.prompt_tokens:
-            self._affinity.read(name, reading, usage.cached_tokens / usage.prompt_tokens)
+            self._affinity.record_read(name, snapshot, usage.cached_tokens / usage.prompt_tokens)
 
-    def _choose(self, request: Request, prompt: Marks, tried: Set[str] = frozenset()) -> str:
+    def _choose(self, request: Request, prompt: BlockHashes, tried: Set[str] = frozenset()) -> str:
         choice = self._affinity.choose(request.caller, self._usable(), self._clock(), tried, prompt)
         if choice is None:
             raise LlmError(f"no replica answers: {', '.join(self._probes)}")
@@ -200,22 +208,23 @@ class ReplicatedLlm:
     def _usable(self) -> Set[str]:
         return self._replicas.keys() - self._probes.keys()
 
-    def _failed(self, name: str, error: LlmError) -> None:
+    def _on_failure(self, name: str, error: LlmError) -> None:
         if not isinstance(error, RequestError | BusyError) and name not in self._probes:
-            self._lose(name, error)
+            self._mark_lost(name, error)
 
-    def _lose(self, name: str, error: LlmError) -> None:
+    def _mark_lost(self, name: str, error: LlmError) -> None:
         log.error("a replica is lost: %s", error)
-        self._affinity.lost(name)
+        self._affinity.forget_replica(name)
         self._failures[name] += 1
         self._probes[name] = asyncio.create_task(self._probe(name), name=f"probe {name}")
 
     async def _probe(self, name: str) -> None:
-        """Ask a lost replica until it answers. A replica that answers this, but no request, is asked less
-        often."""
+        """Probe a lost replica until it answers. One that answers probes but no requests is probed less
+        often.
+        """
         failures = self._failures[name]
         while True:
-            # first of all: it has failed just now
+            # wait first: it has only just failed
             await asyncio.sleep(PROBES.wait_s(failures, random.random))
             try:
                 await self._replicas[name].reach()

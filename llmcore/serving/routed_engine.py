@@ -1,4 +1,4 @@
-"""Two models behind one engine: each request goes to one of them."""
+"""A large and a small model as one engine: each request goes to one of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from llmcore.policies.routing import Route
 
 
 class RoutedLlm:
-    """`choose` says for each request which of the two answers it."""
+    """An engine that sends each request to the model that `choose` selects."""
 
     def __init__(self, large: Llm, small: Llm, choose: Callable[[Request], Route]) -> None:
         self._large = large
@@ -20,7 +20,7 @@ class RoutedLlm:
         self._choose = choose
 
     async def start(self) -> None:
-        """Start both at once. Raises LlmError."""
+        """Start both models concurrently. Raises LlmError."""
         try:
             async with asyncio.TaskGroup() as group:
                 for engine in (self._large, self._small):
@@ -29,19 +29,20 @@ class RoutedLlm:
             raise failures.exceptions[0] from None
 
     async def close(self) -> None:
-        """Close both; a second call does nothing."""
+        """Close both models; a second call does nothing."""
         await self._large.close()
         await self._small.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply with the one that is chosen. Raises LlmError."""
+        """Generate a reply with the selected model. Raises LlmError."""
         async with aclosing(self._engine(request).generate(request)) as deltas:
             async for delta in deltas:
                 yield delta
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the one read that would answer if the turn ended here. The small one's word on the message's
-        end is left out: it is calibrated for the large one. Raises LlmError.
+        """Prefill at the model that would answer if the turn ended here. Raises LlmError.
+
+        The small model's `end_log_probability` is dropped: it is calibrated for the large one.
         """
         engine = self._engine(request)
         usage = await engine.prefill(request)

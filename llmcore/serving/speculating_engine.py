@@ -1,4 +1,4 @@
-"""An engine with a draft, and the policy that says for each reply whether the draft takes part."""
+"""An engine with a draft model, and the policy that decides for each reply if the draft takes part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class SpeculatingLlm:
-    """Passes requests on to `engine` with the proposals that `policy` grants them.
+    """A pass-through to `engine` that adds the proposals granted by `policy`.
 
     observe: called with the reason of each decision.
     """
@@ -34,25 +34,25 @@ class SpeculatingLlm:
 
     @property
     def state(self) -> State:
-        """Whether the draft is tried, used or left out."""
+        """State of the draft: on trial, on or off."""
         return self._policy.state
 
     @property
     def acceptance(self) -> float | None:
-        """Part of the proposed tokens that were right, lately; None before there were any."""
+        """Recent accepted share of the proposed tokens; None before the first."""
         return self._policy.acceptance
 
     @property
     def why_off(self) -> Reason | None:
-        """Why the draft is left out, while it is: "acceptance" or "cost"."""
+        """Reason while the draft is off: "acceptance" or "cost"."""
         return self._policy.why_off
 
     def load(self) -> EngineLoad:
-        """The engine's own account, by which the draft is judged too."""
+        """Return the engine's report, after updating the policy with it."""
         load = self._engine.load()
         before = self._policy.state
         self._policy.observe(self._clock(), load)
-        self._report(before)
+        self._log_change(before)
         return load
 
     async def start(self) -> None:
@@ -64,39 +64,39 @@ class SpeculatingLlm:
         await self._engine.close()
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """Generate a reply, with the draft where that pays. Raises LlmError."""
+        """Generate a reply, with the draft if that pays. Raises LlmError."""
         self._streams += 1
         try:
-            # first: the decision is by the newest counts, and nobody else may have asked for them
+            # the decision needs the newest counters, and nothing else may have fetched them
             self.load()
             before = self._policy.state
             decision = self._policy.decide(self._clock(), self._streams, request.max_tokens)
-            self._report(before)
+            self._log_change(before)
             self._observe(decision.reason)
-            reads = self._policy.draft_reads(self._clock())
+            reads = self._policy.should_draft_read(self._clock())
             draft = DraftUse(decision.proposals, reads, decision.begins_at)
-            asked_s, first_s = self._clock(), None
+            requested_s, first_s = self._clock(), None
             async with aclosing(self._engine.generate(request, draft)) as deltas:
                 async for delta in deltas:
                     first_s = self._clock() if first_s is None else first_s
                     if delta.usage is not None:
-                        self._reply_over(decision, asked_s, first_s, delta.usage.completion_tokens)
+                        self._record_reply(decision, requested_s, first_s, delta.usage.completion_tokens)
                     yield delta
         finally:
             self._streams -= 1
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the engine read; there is nothing to propose. Raises LlmError."""
-        draft = DraftUse(0, self._policy.draft_reads(self._clock()))
+        """Prefill at the engine, without proposals. Raises LlmError."""
+        draft = DraftUse(0, self._policy.should_draft_read(self._clock()))
         return await self._engine.prefill(request, draft)
 
-    def _reply_over(self, decision: Decision, asked_s: float, first_s: float, tokens: int) -> None:
+    def _record_reply(self, decision: Decision, requested_s: float, first_s: float, tokens: int) -> None:
         before, now_s = self._policy.state, self._clock()
         token_s = (now_s - first_s) / (tokens - 1) if tokens > 1 else 0.0
-        self._policy.reply_over(now_s, decision, ReplyTimes(tokens, first_s - asked_s, token_s))
-        self._report(before)
+        self._policy.on_reply_done(now_s, decision, ReplyTimes(tokens, first_s - requested_s, token_s))
+        self._log_change(before)
 
-    def _report(self, before: State) -> None:
+    def _log_change(self, before: State) -> None:
         state = self._policy.state
         if state == before:
             return

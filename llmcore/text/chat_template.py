@@ -1,8 +1,8 @@
-"""Renders a Hugging Face chat template: the text a model was trained to read a conversation in.
+"""Renderer of Hugging Face chat templates: the text format of a conversation that a model was trained on.
 
-The format, and what a template may use, is described in the "Chat templates" chapter of the Transformers
-documentation. It is done here without Transformers, because the light installation has none, and in a
-sandbox, because a template is code that comes with a model.
+The "Chat templates" chapter of the Transformers documentation describes the format and what a template may
+use. Implemented without Transformers, which the light installation lacks, and in a sandbox, because a
+template is code that comes with a model.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from llmcore.engine import LlmError, Message, RequestError, Tool, ToolCall
 from llmcore.text.control_marks import leaves_thought_open
-from llmcore.text.message_shapes import ANY, Shapes
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.shape_learning import learn_from_template
 from llmcore.text.trained_for import TrainedFor
 
 log = logging.getLogger(__name__)
 
-# Stands where the words of an unfinished message end; private-use characters, which no template touches.
-_CUT = "\ue0f0\ue0f1\ue0f2"
+# Marks the end of an unfinished message. Private-use characters, which no template changes.
+_END_MARK = "\ue0f0\ue0f1\ue0f2"
 
 _SPECIAL_TOKENS = ("bos_token", "eos_token", "unk_token", "pad_token")
 
 
 class _GenerationBlock(Extension):
-    """`{% generation %}` marks what a trainer learns from; here its content is simply rendered."""
+    """Extension for `{% generation %}`, which marks training text; its content is rendered."""
 
     tags = {"generation"}  # noqa: RUF012 - jinja declares it as an instance attribute
 
@@ -50,7 +50,7 @@ def _refuse(message: str) -> NoReturn:
 
 
 def _to_json(value: Any, indent: int | None = None, **_: Any) -> str:
-    # Jinja's own filter escapes for HTML, which no model has seen.
+    # Jinja's own filter escapes for HTML, which models were not trained on.
     return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
@@ -69,8 +69,9 @@ def _environment() -> ImmutableSandboxedEnvironment:
 
 
 class ChatTemplate:
-    """A compiled template and the special tokens it may name; and what the model was trained for, if that is
-    one prompt. Raises LlmError when it does not compile.
+    """A compiled template and its special tokens. Raises LlmError if it does not compile.
+
+    trained_for: set for a model that was trained for one prompt.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class ChatTemplate:
 
     @classmethod
     def from_directory(cls, model: Path) -> ChatTemplate:
-        """Read `tokenizer_config.json`, and `chat_template.jinja` where there is one. Raises LlmError."""
+        """Read `tokenizer_config.json`, and `chat_template.jinja` if it exists. Raises LlmError."""
         file = model / "tokenizer_config.json"
         try:
             config = json.loads(file.read_text(encoding="utf-8"))
@@ -106,7 +107,7 @@ class ChatTemplate:
         messages: Sequence[Message],
         tools: Sequence[Tool] = (),
         generation_prompt: bool = True,
-        shapes: Shapes = ANY,
+        shapes: Shapes = ANY_SHAPE,
     ) -> str:
         """Return the text of a conversation. Raises LlmError.
 
@@ -132,16 +133,16 @@ class ChatTemplate:
             return False
 
     def closing_of_user(self) -> str:
-        """What stands behind the words of a user's message that is the last, "" for nothing. Raises
-        LlmError."""
-        return self._around_words([Message("user", "")])[1]
+        """Return the text after a user message's content if it is the last message. Raises LlmError."""
+        return self._split_at_end([Message("user", "")])[1]
 
     def render_unfinished(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY_SHAPE
     ) -> str:
-        """The text up to the last word of the last message, whose closing mark is left out. Raises
-        LlmError."""
-        return self._around_words(messages, tools, shapes)[0]
+        """Return the prompt up to the last word of the last message, without its closing token. Raises
+        LlmError.
+        """
+        return self._split_at_end(messages, tools, shapes)[0]
 
     def learn_shapes(self) -> Shapes:
         """Return the message shapes that this template refuses or leaves out."""
@@ -150,32 +151,32 @@ class ChatTemplate:
         )
         if learned is None:
             log.warning("the chat template does not render a plain question and its answer whole")
-            return ANY
-        for line in learned.in_words():
+            return ANY_SHAPE
+        for line in learned.describe():
             log.info("the chat template: %s", line)
         return learned
 
-    def _around_words(
-        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY
+    def _split_at_end(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), shapes: Shapes = ANY_SHAPE
     ) -> tuple[str, str]:
-        """The text up to the last word of the last message, and from there on."""
+        """Return the text up to the last word of the last message, and the text after it."""
         *before, last = messages
-        growing = Message(last.role, last.content + _CUT, last.tool_calls, last.tool_call_id)
-        whole = self.render([*before, growing], tools, generation_prompt=False, shapes=shapes)
-        text, found, closing = whole.rpartition(_CUT)
+        marked = Message(last.role, last.content + _END_MARK, last.tool_calls, last.tool_call_id)
+        whole = self.render([*before, marked], tools, generation_prompt=False, shapes=shapes)
+        text, found, closing = whole.rpartition(_END_MARK)
         if not found:
             raise RequestError(f"the chat template does not render the last message, of role {last.role!r}")
         return text, closing
 
 
 def _token_text(token: str | Mapping[str, Any]) -> str:
-    """A special token is stored as its text or as a mapping with its `content`."""
+    """Return a special token, stored as its text or as a mapping with its `content`."""
     return token if isinstance(token, str) else str(token["content"])
 
 
 def _as_chat(messages: Sequence[Message], shapes: Shapes) -> list[dict[str, Any]]:
-    """Messages in the form templates are written for: OpenAI's, but with the arguments as an object."""
-    null_for_empty, as_objects = not shapes.takes("empty_content"), shapes.takes("object_arguments")
+    """Convert messages to the form of templates: OpenAI's, but with the arguments as an object."""
+    null_for_empty, as_objects = not shapes.accepts("empty_content"), shapes.accepts("object_arguments")
     names: dict[str, str] = {}
     chat: list[dict[str, Any]] = []
     for message in messages:

@@ -1,5 +1,4 @@
-"""From a request to the tokens a model reads: the template, the tokenizer and the context's length
-together."""
+"""Tokenization of requests: chat template, tokenizer and context length combined."""
 
 from __future__ import annotations
 
@@ -10,22 +9,22 @@ from typing import Protocol
 
 from llmcore.engine import LlmError, Message, Request, RequestError, Tool
 from llmcore.text.chat_template import ChatTemplate
-from llmcore.text.message_shapes import ANY, Shapes
+from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.piecewise_encoding import Encode, PiecewiseEncoder
 from llmcore.text.prompt import PromptTooLong, common_prefix, fit_to_budget, split_turns
-from llmcore.text.reshaping import as_sent, sent_tools
+from llmcore.text.reshaping import adapt_messages, adapt_tools
 
 
 class AddedToken(Protocol):
-    """A token that stands in a tokenizer beside its vocabulary."""
+    """A token that a tokenizer has in addition to its vocabulary."""
 
     content: str
     special: bool
 
 
 def tokens_between_messages(added: Mapping[int, AddedToken], template: ChatTemplate) -> list[str]:
-    """The tokens by which a model tells messages apart: special ones, and those that its template writes, as
-    some models' are not marked as special.
+    """Return the tokens that separate messages: special tokens, and those in the template, as some models do
+    not mark theirs as special.
     """
     return [
         token.content
@@ -36,11 +35,11 @@ def tokens_between_messages(added: Mapping[int, AddedToken], template: ChatTempl
 
 
 class ChatTokens:
-    """One model's tokenizer and template for chats.
+    """A model's tokenizer and template for chats.
 
     encode: converts text to token ids, without adding special tokens. context_tokens: maximum of prompt and
     reply together. special_tokens: texts that are one token each and separate messages. If one occurs in any
-    text but the system prompt, a space is inserted into it, so that no words can end a message and begin
+    text but the system prompt, a space is inserted into it, so that no text can end a message and begin
     another. shapes: message shapes that the template refuses.
     """
 
@@ -50,107 +49,111 @@ class ChatTokens:
         encode: Encode,
         context_tokens: int,
         special_tokens: Iterable[str] = (),
-        shapes: Shapes = ANY,
+        shapes: Shapes = ANY_SHAPE,
     ) -> None:
         special = [token for token in special_tokens if token]
         self.template = template
         self.shapes = shapes
         self.encode = PiecewiseEncoder(encode, special)
-        said = [token for token in special if len(token) > 1]
-        marks = "|".join(map(re.escape, said))
-        self._first_of_marks = "".join({token[0] for token in said})
-        self._said_marks = re.compile(marks) if marks else None
+        separators = [token for token in special if len(token) > 1]
+        marks = "|".join(map(re.escape, separators))
+        self._first_characters = "".join({token[0] for token in separators})
+        self._separators = re.compile(marks) if marks else None
         self.context_tokens = context_tokens
         self.end_of_user = _end_of_user(template, encode, special)
-        """The token that closes a user's message; None where that is no special one, as it may be a word."""
+        """Token that closes a user's message; None if it is not a special token, as it may be a word then."""
 
-    def prompt(self, request: Request, given_up: Callable[[], bool] = lambda: False) -> list[int]:
-        """The prompt to answer; the oldest turns are dropped where it would be too long. What the model was
-        not trained for is warned of. Raises LlmError.
+    def prompt(self, request: Request, is_cancelled: Callable[[], bool] = lambda: False) -> list[int]:
+        """Return the prompt to answer, without the oldest turns if it would be too long. Raises LlmError.
 
-        given_up: whether nobody wants it any more; asked now and then, and raised for.
+        Logs a warning about parts of the request that the model was not trained for. is_cancelled: polled now
+        and then; if True, tokenization stops with an error.
         """
 
         if self.template.trained_for is not None:
             self.template.trained_for.warn(request)
 
         def render(messages: tuple[Message, ...]) -> str:
-            if given_up():
+            if is_cancelled():
                 raise LlmError("the request was given up")
             return self._render(messages, request.tools)
 
-        return self._fitted(request, render)
+        return self._fit(request, render)
 
     def unfinished(self, request: Request) -> list[int]:
-        """The prompt up to the last word of the last message, as `prompt` will begin. Raises LlmError."""
+        """Return the prompt up to the last word of the last message: a prefix of `prompt`.
+
+        Raises LlmError.
+        """
 
         def render(messages: tuple[Message, ...]) -> str:
-            sent, tools = as_sent(messages, self.shapes), sent_tools(request.tools, self.shapes)
+            sent, tools = adapt_messages(messages, self.shapes), adapt_tools(request.tools, self.shapes)
             return self.template.render_unfinished(sent, tools, self.shapes)
 
-        return self._fitted(request, render)
+        return self._fit(request, render)
 
     def static(self, request: Request, prompt: list[int]) -> list[int]:
-        """The beginning of `prompt` that every prompt with these system messages and tools has."""
+        """Return the prefix of `prompt` shared by all prompts with these system messages and tools."""
         system, _ = split_turns(request.messages)
         if not system:
             return []
         try:
             text = self._render(system, request.tools, generation_prompt=False)
-        except LlmError:  # a template may insist on a user message
+        except LlmError:  # some templates require a user message
             return []
         return prompt[: common_prefix(self.encode(text), prompt)]
 
     def _render(
         self, messages: tuple[Message, ...], tools: tuple[Tool, ...], generation_prompt: bool = True
     ) -> str:
-        sent, offered = as_sent(messages, self.shapes), sent_tools(tools, self.shapes)
+        sent, offered = adapt_messages(messages, self.shapes), adapt_tools(tools, self.shapes)
         return self.template.render(sent, offered, generation_prompt, self.shapes)
 
-    def _fitted(self, request: Request, render: Callable[[tuple[Message, ...]], str]) -> list[int]:
-        latest: list[int] = []
+    def _fit(self, request: Request, render: Callable[[tuple[Message, ...]], str]) -> list[int]:
+        tokens: list[int] = []
 
         def count(messages: tuple[Message, ...]) -> int:
-            latest[:] = self.encode(render(messages))
-            return len(latest)
+            tokens[:] = self.encode(render(messages))
+            return len(tokens)
 
         budget = self.context_tokens - request.max_tokens
         try:
-            fit_to_budget(self._without_marks(request.messages), budget, count)
+            fit_to_budget(self._escape_separators(request.messages), budget, count)
         except PromptTooLong as error:
             raise RequestError(
                 f"{error}: the model's context is {self.context_tokens} tokens, "
                 f"{request.max_tokens} of them kept for the reply"
             ) from error
-        return latest
+        return tokens
 
-    def _without_marks(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        marks, firsts = self._said_marks, self._first_of_marks
+    def _escape_separators(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+        marks, firsts = self._separators, self._first_characters
         if marks is None:
             return messages
 
-        def stands_in(text: str) -> bool:
-            # a character is found in a tenth of the time: hardly any text has even the first of a mark
+        def contains_mark(text: str) -> bool:
+            # Searching for a character takes a tenth of the time, and few texts contain even the first one of
+            # a token.
             return any(first in text for first in firsts) and marks.search(text) is not None
 
         def plain(text: str) -> str:
             return marks.sub(lambda mark: f"{mark[0][0]} {mark[0][1:]}", text)
 
-        def told(message: Message) -> Message:
-            if not message.tool_calls and not stands_in(message.content):
-                return message  # a copy takes longer than the search
+        def escaped(message: Message) -> Message:
+            if not message.tool_calls and not contains_mark(message.content):
+                return message  # copying would take longer than searching
             calls = tuple(replace(call, arguments=plain(call.arguments)) for call in message.tool_calls)
             return replace(message, content=plain(message.content), tool_calls=calls)
 
-        return tuple(message if message.role == "system" else told(message) for message in messages)
+        return tuple(message if message.role == "system" else escaped(message) for message in messages)
 
 
 def _end_of_user(template: ChatTemplate, encode: Encode, special_tokens: Sequence[str]) -> int | None:
     try:
         closing = template.closing_of_user().lstrip()
-    except LlmError:  # a template may insist on a system message
+    except LlmError:  # some templates require a system message
         return None
-    # the longest: one may be the beginning of another
+    # the longest, as one token may begin another
     mark = max((token for token in special_tokens if closing.startswith(token)), key=len, default="")
     ids = encode(mark) if mark else []
     return ids[0] if len(ids) == 1 else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 Kind = Literal["thought", "call", "header", "dropped", "unopened"]
@@ -29,6 +30,20 @@ class Region:
     closings: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
     opening: str = ""
+
+    @property
+    def end_pattern(self) -> re.Pattern[str]:
+        """Pattern of the region's end. It never matches for a region without end marks."""
+        return _end_pattern((*self.closings, *self.limits))
+
+    def text_start(self, end: re.Match[str]) -> int:
+        """Return the position at which the text after the region begins. end: match of `end_pattern`."""
+        return end.end() if end[0].lower() in self.closings else end.start()
+
+
+@cache
+def _end_pattern(marks: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, marks)) if marks else r"(?!)", re.IGNORECASE | re.ASCII)
 
 
 _THOUGHTS = {
@@ -113,8 +128,17 @@ SPECIAL_TOKEN = re.compile(r"<[|｜][\w▁ /:.-]{1,40}[|｜]>")
 """Special tokens in the text of a reply; they are never spoken."""
 SPECIAL_TOKEN_BEGINS = re.compile(r"<(?:[|｜][\w▁ /:.-]{0,40}[|｜]?)?\Z")
 LONGEST_HEADER = 200
+_RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
 PREFIXES = frozenset(mark[:length] for mark in REGIONS for length in range(1, len(mark)))
 """All proper prefixes of marks, in lower case."""
+
+
+def read_harmony_header(header: str) -> tuple[Region | None, str]:
+    """Return the region after a header (None for words), and the name of the called tool ("" for none)."""
+    if recipient := _RECIPIENT.search(header):
+        return HARMONY_CALL, recipient[1]
+    channel = header.rpartition("<|channel|>")[2]
+    return (HARMONY_THOUGHT if channel.strip().lower().startswith("analysis") else None), ""
 
 
 def leaves_thought_open(prompt: str) -> bool:

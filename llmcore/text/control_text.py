@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import cache
 
 from llmcore.engine import ToolCall
 from llmcore.text.control_marks import (
-    HARMONY_CALL,
-    HARMONY_THOUGHT,
     LONGEST_HEADER,
     MARK,
     PREFIXES,
@@ -23,15 +20,14 @@ from llmcore.text.control_marks import (
     STARTED_IN_THOUGHT,
     TRIGGERS,
     Region,
+    read_harmony_header,
 )
 from llmcore.text.reply_parts import Part, SpokenParts
-from llmcore.text.stop_strings import held_back
+from llmcore.text.stop_strings import partial_mark_length
 from llmcore.text.tool_calls import MalformedToolCall, new_call_id
 from llmcore.text.unmarked_calls import judge
 from llmcore.text.written_calls import WrittenCall, json_start, read_calls, value_end
 
-_RECIPIENT = re.compile(r"to=(?:functions\.)?([\w.-]+)")
-_CHANNEL = re.compile(r"(?:<\|channel\|>)?\s*(\w+)\s*(?:<|to=|json|\Z)")
 _BETWEEN_CALLS = " \n\t;,}"
 """Characters that models write between two calls; an extra brace is a common mistake of theirs."""
 _LONG_CALL = 256
@@ -66,43 +62,47 @@ class ControlText:
         self._new_id = new_id
         self._region: Region | None = STARTED_IN_THOUGHT if in_thought else None
         self._pending = ""
-        self._called = False  # a call of this region has been read
-        self._begun = False
+        self._has_call = False  # a call of this region has been read
+        self._has_begun = False
         self._out = SpokenParts(doubtful)
-        self._plain = self._thinking = False  # fast path: plain words, or plain text of a thought
+        self._in_plain_words = self._in_plain_thought = (
+            False  # fast path: plain words, or plain text of a thought
+        )
         self.unopened = False
         """True once a thought without a beginning has ended."""
 
     def push(self, text: str) -> list[Part]:
         """Parse the next piece. Raises MalformedToolCall."""
-        if self.passes(text):
+        if self.try_pass(text):
             return [Part(text)]
-        if self._thinking and TRIGGERS.search(text) is None:
+        if self._in_plain_thought and TRIGGERS.search(text) is None:
             return [Part(thought=text)] if text else []
         self._pending += text
         if len(self._pending) > _LONG_CALL and not _MAY_END.search(text):
             return []
         while self._step():
             pass
-        held_back = self._pending or self._out.behind or self.doubted is not None
-        self._plain = self._begun and self._region is None and not held_back
-        self._thinking = self._region is not None and self._region.kind == "thought" and not self._pending
-        return self._out.take()
+        held_back = self._pending or self._out.after_region or self.held_words is not None
+        self._in_plain_words = self._has_begun and self._region is None and not held_back
+        self._in_plain_thought = (
+            self._region is not None and self._region.kind == "thought" and not self._pending
+        )
+        return self._out.pop_parts()
 
-    def passes(self, text: str) -> bool:
+    def try_pass(self, text: str) -> bool:
         """Return True if the next piece, like most, can pass unchanged as words, and record it then."""
-        if not self._plain or not text or TRIGGERS.search(text) is not None:
+        if not self._in_plain_words or not text or TRIGGERS.search(text) is not None:
             return False
         self._out.last = text[-1]
         return True
 
     @property
-    def doubted(self) -> list[str] | None:
+    def held_words(self) -> list[str] | None:
         """Words held back as a possible thought; None if there is no doubt."""
-        return self._out.doubted
+        return self._out.held_words
 
     def release(self) -> list[Part]:
-        """Return the words held back as a possible thought, and hold back no more."""
+        """Return the words held back as a possible thought, and stop holding back."""
         return self._out.release()
 
     def finish(self, cut: bool = False) -> list[Part]:
@@ -114,16 +114,16 @@ class ControlText:
         region, self._region = self._region, None
         if region is None:
             if len(pending) <= 2 or not SPECIAL_TOKEN_BEGINS.match(pending):
-                self._say(pending)
+                self._add_words(pending)
         elif region.kind == "thought":
-            self._think(pending)
-        elif region.kind == "call" and not self._called:
+            self._add_thought(pending)
+        elif region.kind == "call" and not self._has_call:
             try:
-                self._call(read_calls(pending, self._names)) if self._wanted else None
+                self._add_calls(read_calls(pending, self._names)) if self._wanted else None
             except MalformedToolCall:
                 if not cut:
                     raise
-        return [*self.release(), *self._out.take()]
+        return [*self.release(), *self._out.pop_parts()]
 
     # ---- one step each: False if it needs more text
 
@@ -139,15 +139,15 @@ class ControlText:
                 return self._read_until(self._region)
 
     def _read_words(self) -> bool:
-        if not self._begun and self._read_start():
-            return bool(self._pending) and self._region is None and self._begun
+        if not self._has_begun and self._read_start():
+            return bool(self._pending) and self._region is None and self._has_begun
         found = TRIGGERS.search(self._pending)
         if found is None:
-            self._say(self._pending)
+            self._add_words(self._pending)
             self._pending = ""
             return False
         at = found.start()
-        self._say(self._pending[:at])
+        self._add_words(self._pending[:at])
         self._pending = self._pending[at:]
         return self._read_trigger()
 
@@ -158,11 +158,11 @@ class ControlText:
             return bool(self._names)
         if start[0].isalpha() and self._names:
             if mark := MARK.match(start):
-                self._open(mark[0], start[mark.end() :])
+                self._open_region(mark[0], start[mark.end() :])
                 return True
             if start.lower() in PREFIXES or self._read_unmarked(start):
                 return True
-        self._begun = True
+        self._has_begun = True
         return False
 
     def _read_unmarked(self, text: str) -> bool:
@@ -173,8 +173,8 @@ class ControlText:
         if verdict == "open":
             return True
         end, calls = verdict
-        self._call(calls)
-        self._begun, self._called = True, True
+        self._add_calls(calls)
+        self._has_begun, self._has_call = True, True
         self._region, self._pending = _FENCED if text.startswith("`") else _UNMARKED, text[end:]
         return True
 
@@ -182,12 +182,12 @@ class ControlText:
         """Parse a mark, or a call without one, at the front of the pending text."""
         text = self._pending
         if mark := MARK.match(text):
-            self._open(mark[0], text[mark.end() :])
+            self._open_region(mark[0], text[mark.end() :])
             return True
         if text.lower() in PREFIXES:
             return False
         if token := SPECIAL_TOKEN.match(text):
-            self._leave(text[token.end() :])
+            self._close_region(text[token.end() :])
             return True
         if SPECIAL_TOKEN_BEGINS.match(text):
             return False
@@ -195,81 +195,77 @@ class ControlText:
             before = self._region
             if self._read_unmarked(text):
                 return self._region is not before
-        self._say(text[0])
+        self._add_words(text[0])
         self._pending = text[1:]
         return bool(self._pending)
 
-    def _open(self, mark: str, rest: str) -> None:
+    def _open_region(self, mark: str, rest: str) -> None:
         """Enter the region that a mark opens."""
         region = REGIONS[mark.lower()]
-        self._begun, self._called, self._pending = True, False, rest
+        self._has_begun, self._has_call, self._pending = True, False, rest
         if region.kind == "unopened":
             self.unopened = True
             self._out.end_doubt()
-            self._leave(rest)
+            self._close_region(rest)
         elif region.closings or region.kind == "call":
             self._region = region
         else:
-            self._leave(rest)
+            self._close_region(rest)
 
-    def _leave(self, rest: str) -> None:
+    def _close_region(self, rest: str) -> None:
         """End the current region."""
-        self._begun, self._region, self._pending = True, None, rest
+        self._has_begun, self._region, self._pending = True, None, rest
         self._out.end_region()
 
     def _read_until(self, region: Region) -> bool:
         """Parse a thought, or text to remove, up to its end."""
-        end = _ends(region).search(self._pending)
-        keep = self._think if region.kind == "thought" else _ignore
+        end = region.end_pattern.search(self._pending)
+        emit = self._add_thought if region.kind == "thought" else _drop
         if end is None:
             marks = (*region.closings, *region.limits)
-            certain = len(self._pending) - held_back(self._pending.lower(), marks)
-            keep(self._pending[:certain])
-            self._pending = self._pending[certain:]
+            settled = len(self._pending) - partial_mark_length(self._pending.lower(), marks)
+            emit(self._pending[:settled])
+            self._pending = self._pending[settled:]
             return False
-        keep(self._pending[: end.start()])
-        self._leave(self._pending[_over(region, end) :])
+        emit(self._pending[: end.start()])
+        self._close_region(self._pending[region.text_start(end) :])
         return bool(self._pending)
 
     def _read_header(self, region: Region) -> bool:
         """Parse a header of the harmony format: the channel and the recipient of the following text."""
-        end = _ends(region).search(self._pending)
+        end = region.end_pattern.search(self._pending)
         if end is None:
             if len(self._pending) > LONGEST_HEADER:
-                self._leave(self._pending)
+                self._close_region(self._pending)
             return False
-        header, rest = self._pending[: end.start()], self._pending[_over(region, end) :]
-        channel = header.rpartition("<|channel|>")[2] if "<|channel|>" in header else header
-        self._leave(rest)
-        if end[0].lower() not in region.closings:
-            return bool(self._pending)
-        if recipient := _RECIPIENT.search(header):
-            self._region, self._called = HARMONY_CALL, False
-            self._pending = recipient[1] + rest
-        elif channel.strip().lower().startswith("analysis"):
-            self._region = HARMONY_THOUGHT
+        header, rest = self._pending[: end.start()], self._pending[region.text_start(end) :]
+        self._close_region(rest)
+        if end[0].lower() in region.closings:
+            self._region, recipient = read_harmony_header(header)
+            if recipient:
+                self._has_call, self._pending = False, recipient + rest
         return bool(self._pending)
 
     def _read_call(self, region: Region) -> bool:
-        if self._called:
-            return self._read_behind_call(region)
-        ends = _ends(region)
+        if self._has_call:
+            return self._read_after_call(region)
+        ends = region.end_pattern
         start = json_start(self._pending)
         at, whole = value_end(self._pending, start, ends) if start >= 0 else (-1, False)
         if whole:  # without waiting for the closing mark
-            self._call(read_calls(self._pending[:at], self._names))
-            self._called, self._pending = True, self._pending[at:]
+            self._add_calls(read_calls(self._pending[:at], self._names))
+            self._has_call, self._pending = True, self._pending[at:]
             return True
         if start >= 0 and at < 0:
             return False
         end = ends.search(self._pending, max(at, 0))
         if end is None:
             return False
-        self._call(read_calls(self._pending[: end.start()], self._names))
-        self._leave(self._pending[_over(region, end) :])
+        self._add_calls(read_calls(self._pending[: end.start()], self._names))
+        self._close_region(self._pending[region.text_start(end) :])
         return bool(self._pending)
 
-    def _read_behind_call(self, region: Region) -> bool:
+    def _read_after_call(self, region: Region) -> bool:
         """Parse the text after a call: another call, the region's closing mark, or words."""
         unmarked = region in (_UNMARKED, _FENCED)
         rest = self._pending.lstrip(_BETWEEN_CALLS if unmarked else _BETWEEN_CALLS + "`")
@@ -277,49 +273,39 @@ class ControlText:
         if not rest:
             self._pending = ""
             return False
-        end = _ends(region).match(rest)
+        end = region.end_pattern.match(rest)
         if end is not None:
-            self._leave(rest[_over(region, end) :])
+            self._close_region(rest[region.text_start(end) :])
             return bool(self._pending)
         if any(mark.startswith(rest.lower()) for mark in (*region.closings, *region.limits)):
             self._pending = rest
             return False
         if rest.startswith("{") and not unmarked:
-            self._called, self._pending = False, rest
+            self._has_call, self._pending = False, rest
             return True
-        self._leave(rest)
+        self._close_region(rest)
         return True
 
     # ---- output
 
-    def _say(self, text: str) -> None:
-        self._begun = self._out.say(text) or self._begun
+    def _add_words(self, text: str) -> None:
+        self._has_begun = self._out.add_words(text) or self._has_begun
 
-    def _think(self, text: str) -> None:
+    def _add_thought(self, text: str) -> None:
         if text:
             self._out.add(Part(thought=text))
 
-    def _call(self, written: list[WrittenCall]) -> None:
+    def _add_calls(self, written: list[WrittenCall]) -> None:
         if self._wanted:
-            calls = (ToolCall(self._new_id(), self._known(name), arguments) for name, arguments in written)
+            calls = (
+                ToolCall(self._new_id(), self._bare_name(name), arguments) for name, arguments in written
+            )
             self._out.add(Part(calls=tuple(calls)))
 
-    def _known(self, name: str) -> str:
+    def _bare_name(self, name: str) -> str:
         bare = name.rpartition("functions.")[2]
         return bare if bare in self._names else name
 
 
-def _ignore(_: str) -> None:
+def _drop(_: str) -> None:
     pass
-
-
-@cache
-def _ends(region: Region) -> re.Pattern[str]:
-    """Return a pattern for the end of a region. It never matches for a region without end marks."""
-    marks = (*region.closings, *region.limits)
-    return re.compile("|".join(map(re.escape, marks)) if marks else r"(?!)", re.IGNORECASE | re.ASCII)
-
-
-def _over(region: Region, end: re.Match[str]) -> int:
-    """Return the position at which the text after a region begins."""
-    return end.end() if end[0].lower() in region.closings else end.start()

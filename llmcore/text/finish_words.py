@@ -1,4 +1,4 @@
-"""Finish reasons of servers: their words for the end of a reply. No effects but a log line.
+"""Finish reasons of servers, mapped to ours. Logs unknown ones.
 
 No complete list of these words exists. An unknown word counts as "stop", as the stream ended properly.
 """
@@ -36,8 +36,9 @@ _logged: set[tuple[str, str]] = set()
 
 
 def finish_reason(word: str | None, server: str) -> FinishReason:
-    """Return the finish reason for a server's word. An unknown word counts as "stop", and is logged once for
-    each server. Raises RefusedError for the word of a filter.
+    """Map a server's word to a finish reason. Raises RefusedError for the word of a filter.
+
+    An unknown word counts as "stop" and is logged once per server.
     """
     plain = (word or "").strip().lower()
     if plain in _LENGTH:

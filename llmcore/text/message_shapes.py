@@ -32,7 +32,7 @@ SILENCE = "…"
 NO_RESULT = "(No result yet.)"
 """Result of a call that has none."""
 
-SENT_AS: dict[Shape, tuple[str, str]] = {
+REPLACEMENTS: dict[Shape, tuple[str, str]] = {
     "system": ("a system message", "as the beginning of the first user message"),
     "later_system": (
         "a system message behind the first, such as guidance for one response",
@@ -51,7 +51,7 @@ SENT_AS: dict[Shape, tuple[str, str]] = {
     "long_ids": ("ids of calls that are not nine letters and digits", "as such ids made of them"),
     "odd_ids": ("ids of calls with other signs or of more than 40", "as nine letters and digits"),
 }
-"""For each shape, in words for operators: the refused form, and its replacement."""
+"""For each shape, text for operators: the refused form, and its replacement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Shapes:
 
     refused: frozenset[Shape] = frozenset()
 
-    def takes(self, shape: Shape) -> bool:
+    def accepts(self, shape: Shape) -> bool:
         """Return True if messages of this shape are accepted."""
         return shape not in self.refused
 
@@ -68,17 +68,17 @@ class Shapes:
         """Return a copy that refuses further shapes."""
         return Shapes(self.refused | frozenset(shapes))
 
-    def in_words(self) -> list[str]:
+    def describe(self) -> list[str]:
         """Return a line for each refused shape: the refused form, and its replacement."""
         return [
-            f"it refuses {SENT_AS[shape][0]}: sent {SENT_AS[shape][1]}"
+            f"it refuses {REPLACEMENTS[shape][0]}: sent {REPLACEMENTS[shape][1]}"
             for shape in get_args(Shape)
             if shape in self.refused
         ]
 
 
-ANY = Shapes()
-ORDER: frozenset[Shape] = frozenset(
+ANY_SHAPE = Shapes()
+ORDER_SHAPES: frozenset[Shape] = frozenset(
     {
         "later_system",
         "assistant_first",
@@ -93,7 +93,7 @@ ORDER: frozenset[Shape] = frozenset(
 """Shapes about the order of messages and their ids. A history without these is accepted nearly everywhere,
 and still has a system prompt and tools.
 """
-FORMS_OF_CALLS: frozenset[Shape] = frozenset(
+CALL_SHAPES: frozenset[Shape] = frozenset(
     {
         "words_with_calls",
         "parallel_calls",

@@ -1,6 +1,6 @@
-"""The layout of a prompt: what never changes first, then the history, the newest turn last.
+"""The layout of a prompt: static text first, then the history, the newest turn last.
 
-Prefix caches live from it: whatever stands before the first difference is not computed again.
+Prefix caches depend on it: the text before the first difference is not computed again.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Literal
 from llmcore.engine import Message, Tool
 
 TURNS_DROPPED_AT_ONCE = 4
-"""Dropping turns changes the prefix, so several go at once and the next few prompts share theirs again."""
+"""Turns dropped together. Each drop changes the prefix, so a larger one keeps it for the next prompts."""
 
 
 SHOWN_CHARACTERS = 60
-"""Characters that are shown of the text on either side of a parting."""
+"""Characters of each text shown from the first difference on."""
 
 
 class PromptTooLong(ValueError):
@@ -26,7 +26,9 @@ class PromptTooLong(ValueError):
 
 
 def split_turns(messages: Sequence[Message]) -> tuple[tuple[Message, ...], list[tuple[Message, ...]]]:
-    """The static part (leading system messages), and the turns after it; a user message begins a turn."""
+    """Split messages into the static part (leading system messages) and the turns; a user message begins a
+    turn.
+    """
     static = tuple(takewhile(lambda message: message.role == "system", messages))
     turns: list[list[Message]] = []
     for message in messages[len(static) :]:
@@ -52,10 +54,10 @@ def fit_to_budget(
 
     if count_tokens(kept(0)) <= budget_tokens:
         return kept(0)
-    # Halved until found: thousands of turns are not to be counted thousands of times.
+    # Binary search, as counting the tokens of thousands of turns is slow.
     index = bisect_left(drops, True, lo=1, key=lambda dropped: count_tokens(kept(dropped)) <= budget_tokens)
     fitting = kept(drops[min(index, len(drops) - 1)])
-    needed = count_tokens(fitting)  # last, for whoever keeps what was counted last
+    needed = count_tokens(fitting)  # last, for callers that keep the tokens of the last count
     if needed > budget_tokens:
         raise PromptTooLong(
             f"the system prompt and the newest turn are {needed} tokens, at most {budget_tokens} fit"
@@ -64,17 +66,17 @@ def fit_to_budget(
 
 
 def common_prefix(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many leading tokens two prompts share."""
+    """Return the number of leading tokens that two prompts share."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
-    """Where a prompt leaves the one before it, too early for a prefix cache.
+class PrefixChange:
+    """First difference of a prompt from the previous one, in the part that a prefix cache should hold.
 
-    part: others may be wanted of instructions and tools, while a history only grows. place: "tools",
-    or the message as its index and role. character: of its text, from 0. before, now: what stood there, and
-    what stands there now.
+    part: "instructions" and "tools" may change on purpose, while a history should only grow. place: "tools",
+    or the message as its index and role. character: position in its text, from 0. before, now: the texts from
+    there.
     """
 
     part: Literal["tools", "instructions", "history"]
@@ -85,23 +87,23 @@ class Parting:
 
 
 class PromptLayout:
-    """Checks the successive prompts of one call: each must begin as the one before it, up to its last turn.
+    """Check of a call's successive prompts: each must begin with the previous one up to its last turn.
 
-    The last turn may change: a caller goes on after a pause, and of a reply only what was heard stays.
+    The last turn may change: a caller continues after a pause, and only the played part of a reply is kept.
     """
 
     def __init__(self) -> None:
         self._messages: tuple[Message, ...] = ()
         self._tools: tuple[Tool, ...] = ()
 
-    def check(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> Parting | None:
-        """Where this prompt leaves the one before it too early; None where it does not."""
+    def check(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> PrefixChange | None:
+        """Return the first difference within the stable part of the previous prompt, or None."""
         before, tools_before = self._messages, self._tools
         self._messages, self._tools = messages, tools
         if not before:
             return None
         if tools != tools_before:
-            return Parting("tools", "tools", *_difference(repr(tools_before), repr(tools)))
+            return PrefixChange("tools", "tools", *_difference(repr(tools_before), repr(tools)))
         static, turns = split_turns(before)
         stable = len(static) + sum(map(len, turns[:-1]))
         for index in range(stable):
@@ -111,13 +113,13 @@ class PromptLayout:
                     "instructions" if index < len(static) else "history"
                 )
                 place = f"{index} ({before[index].role})"
-                return Parting(part, place, *_difference(before[index].content, now.content))
+                return PrefixChange(part, place, *_difference(before[index].content, now.content))
         return None
 
 
 def _difference(before: str, now: str) -> tuple[int, str, str]:
-    """From which character on they differ, and what stands there in each."""
-    # Halved until found: character by character, a long message would hold up the event loop.
+    """Return the position of the first difference, and both texts from there."""
+    # Binary search: character by character, a long message would block the event loop.
     shared = range(min(len(before), len(now)))
     at = bisect_left(shared, True, key=lambda index: before[: index + 1] != now[: index + 1])
     return at, before[at : at + SHOWN_CHARACTERS], now[at : at + SHOWN_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Errors of servers that refuse messages, and the message shapes that their texts name.
+"""Error texts of servers that refuse messages, mapped to the message shapes they complain about.
 
 The texts are those of vLLM, llama.cpp, Mistral's and OpenAI's APIs, and those of models' templates, which
 vLLM and llama.cpp pass on.
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from llmcore.text.message_shapes import ORDER, Shape, Shapes
+from llmcore.text.message_shapes import ORDER_SHAPES, Shape, Shapes
 
-_SIGNS_OF_REFUSAL: tuple[tuple[str, tuple[Shape, ...]], ...] = (
+_REFUSAL_PATTERNS: tuple[tuple[str, tuple[Shape, ...]], ...] = (
     (r"enable-auto-tool-choice|requires --jinja|not support (tools|function)", ("tools",)),
     (r"system (role|message|prompt)s? (is |are )?(not |un)supported", ("system", "later_system")),
     (r"only user and assistant roles", ("later_system",)),
@@ -24,33 +24,33 @@ _SIGNS_OF_REFUSAL: tuple[tuple[str, tuple[Shape, ...]], ...] = (
     (r"user query|first message|(start|begin)\w* with .*user", ("assistant_first",)),
 )
 """Substrings of error texts, and the shapes that they show as refused."""
-_OF_MESSAGES = re.compile(
+_ABOUT_MESSAGES = re.compile(
     r"templat|jinja|alternat|\brole|\bmessages?\b|tool.?(call|choice)|\btools\b|user query|system prompt",
     re.IGNORECASE,
 )
-_OF_LENGTH = re.compile(
+_ABOUT_LENGTH = re.compile(
     r"context (length|size|window)|too many tokens|prompt is too long|max\w*[ _]tokens|exceed", re.IGNORECASE
 )
 
 
 def is_about_messages(error: str) -> bool:
     """Return True if the error is about the form of messages, and not about their length."""
-    return bool(_OF_MESSAGES.search(error)) and not is_about_length(error)
+    return bool(_ABOUT_MESSAGES.search(error)) and not is_about_length(error)
 
 
 def is_about_length(error: str) -> bool:
     """Return True if the error says that a request is too long, or asks for too few or too many tokens."""
-    return bool(_OF_LENGTH.search(error))
+    return bool(_ABOUT_LENGTH.search(error))
 
 
-def shapes_told(error: str, known: Shapes) -> Shapes:
-    """Return the refused shapes by the text of a server's error: those that it names. If it names none, all
-    that concern the order of messages.
+def refused_shapes(error: str, known: Shapes) -> Shapes:
+    """Return `known` with the shapes that an error text names as refused, or if none, all of
+    `ORDER_SHAPES`.
     """
     named = {
         shape
-        for pattern, shapes in _SIGNS_OF_REFUSAL
+        for pattern, shapes in _REFUSAL_PATTERNS
         if re.search(pattern, error, re.IGNORECASE | re.DOTALL)
         for shape in shapes
     }
-    return known.without(*(named - known.refused or ORDER))
+    return known.without(*(named - known.refused or ORDER_SHAPES))

@@ -1,4 +1,4 @@
-"""From the text a model writes to the deltas of a reply, and what a request demands of that text."""
+"""Conversion of a model's text to deltas, and the constraints that a request puts on that text."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ class ReplyParser:
         self._thoughts = 0
 
     def push(self, text: str) -> list[Delta]:
-        """Return the deltas for this text, none while nothing is certain. Raises ReplyError."""
-        if self.text.passes(text):
+        """Return the deltas that this text completes. Raises ReplyError."""
+        if self.text.try_pass(text):
             return [Delta(text)]
         return self._deltas(lambda: self.text.push(text))
 
     def read(self, delta: Delta) -> list[Delta]:
-        """Return the deltas for one of a server, which may have separated calls and thoughts already.
+        """Convert a server's delta, in which calls and thoughts may be separate already.
 
         Raises ReplyError.
         """
         apart = delta.thought or delta.tool_calls or delta.finish_reason is not None
-        if not apart and self.text.passes(delta.text):
+        if not apart and self.text.try_pass(delta.text):
             return [delta]
         if delta.finish_reason is not None:
             held = self._deltas(lambda: self.text.finish(delta.finish_reason == "length"))
@@ -93,9 +93,9 @@ class ReplyParser:
 
 
 def forced_opening(request: Request, markup: Markup) -> str:
-    """What a reply must begin with to be the call that `tool_choice` asks for; "" where it asks for none.
+    """Return the beginning of the reply that makes it the call required by `tool_choice`; "" if none is.
 
-    For engines without guided decoding: the model goes on from there.
+    For engines without guided decoding: the model continues from it.
     """
     if not forces_a_call(request):
         return ""
@@ -105,7 +105,7 @@ def forced_opening(request: Request, markup: Markup) -> str:
 
 
 def forces_a_call(request: Request) -> bool:
-    """Whether `tool_choice` leaves the model no other answer. Raises LlmError for an unknown tool."""
+    """Return True if `tool_choice` requires a call. Raises LlmError for an unknown tool."""
     names = [tool.name for tool in request.tools]
     if request.tool_choice not in ("auto", "none", "required", *names):
         allowed = ", ".join(["auto", "none", "required", *names])

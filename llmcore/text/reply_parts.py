@@ -1,4 +1,4 @@
-"""Parts of a reply in order of their appearance, and the blanks between them."""
+"""Parts of a reply in order, and the blank text between them."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ class SpokenParts:
         self.last = ""
         """Last character of the words so far."""
         self._blank = False  # blank text was seen since the region ended
-        self.behind = False
+        self.after_region = False
         """True after a region until the next words: blank text there becomes at most one space."""
-        self.doubted: list[str] | None = [] if doubtful else None
+        self.held_words: list[str] | None = [] if doubtful else None
         """Words held back as a possible thought; None if there is no doubt."""
 
     def end_region(self, blank: bool = False) -> None:
         """Record the end of a marked region. blank: it ended with blank text."""
-        self.behind, self._blank = True, blank or (self._blank and self.behind)
+        self.after_region, self._blank = True, blank or (self._blank and self.after_region)
 
-    def say(self, text: str) -> bool:
+    def add_words(self, text: str) -> bool:
         """Add words or blank text. Return True if any words were added."""
-        if self.behind:
+        if self.after_region:
             words = text.lstrip()
             self._blank = self._blank or len(words) < len(text)
             if not words:
                 return False
-            self.behind = False
+            self.after_region = False
             text = f" {words}" if self._blank and self.last and not self.last.isspace() else words
-        if text and self.doubted is None:
+        if text and self.held_words is None:
             self._parts.append(Part(text))
-        elif text and self.doubted is not None:
-            self.doubted.append(text)
+        elif text and self.held_words is not None:
+            self.held_words.append(text)
         self.last = text[-1:] or self.last
         return bool(text)
 
@@ -57,26 +57,26 @@ class SpokenParts:
 
     def end_doubt(self) -> None:
         """Turn the words held back into a thought: its end was found."""
-        held, self.doubted = self.doubted, None
+        held, self.held_words = self.held_words, None
         if held:
             self._parts.append(Part(thought="".join(held)))
             self.last = ""
 
     def release(self) -> list[Part]:
-        """Return the words held back, and hold back no more."""
-        held, self.doubted = self.doubted, None
+        """Return the words held back, and stop holding back."""
+        held, self.held_words = self.held_words, None
         return [Part(words) for words in held or ()]
 
-    def take(self) -> list[Part]:
+    def pop_parts(self) -> list[Part]:
         """Return and remove the parts, with neighbours of one kind joined."""
         parts, self._parts = self._parts, []
-        taken: list[Part] = []
+        joined: list[Part] = []
         for part in parts:
-            last = taken[-1] if taken else None
+            last = joined[-1] if joined else None
             if last is not None and last.words and part.words:
-                taken[-1] = Part(last.words + part.words)
+                joined[-1] = Part(last.words + part.words)
             elif last is not None and last.thought and part.thought:
-                taken[-1] = Part(thought=last.thought + part.thought)
+                joined[-1] = Part(thought=last.thought + part.thought)
             else:
-                taken.append(part)
-        return taken
+                joined.append(part)
+        return joined

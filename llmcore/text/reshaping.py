@@ -17,12 +17,12 @@ from llmcore.engine import Message, Tool, ToolCall
 from llmcore.text.message_shapes import GO_ON, NO_RESULT, OPENING, SILENCE, Shapes
 
 _NOTE_MARKS = re.compile(r"<(/?)(system|tool_result)>", re.IGNORECASE)
-_NINE = re.compile(r"[a-zA-Z0-9]{9}")
+_NINE_CHARACTERS = re.compile(r"[a-zA-Z0-9]{9}")
 _PLAIN = re.compile(r"[a-zA-Z0-9_-]{1,40}")
-_ID_SIGNS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_ID_CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def as_sent(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
+def adapt_messages(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
     """Return the messages in the form for a server that refuses these shapes.
 
     If system or tool notes are sent in user messages, callers and results cannot forge one: a space breaks up
@@ -33,9 +33,9 @@ def as_sent(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
     return reshape(messages, shapes)
 
 
-def sent_tools(tools: tuple[Tool, ...], shapes: Shapes) -> tuple[Tool, ...]:
+def adapt_tools(tools: tuple[Tool, ...], shapes: Shapes) -> tuple[Tool, ...]:
     """Return the tools in the form for such a server."""
-    return tools if shapes.takes("tools") else ()
+    return tools if shapes.accepts("tools") else ()
 
 
 def reshape(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
@@ -44,15 +44,15 @@ def reshape(messages: Sequence[Message], shapes: Shapes) -> tuple[Message, ...]:
     Always repaired, as no server accepts it: a call without a result directly after it, a result without a
     call directly before it, two calls with one id, and an empty history. Reshaping is idempotent.
     """
-    shaped = _results_behind_calls(messages)
+    shaped = _results_after_calls(messages)
     if not shaped:
         return (Message("user", OPENING),)
     if not shapes.refused:
         return tuple(shaped)
-    if not shapes.takes("tool_messages"):
-        shaped = list(_told_in_words(shaped))
-    if not shapes.takes("system") or not shapes.takes("later_system"):
-        shaped = _single_system(shaped, shapes.takes("system"))
+    if not shapes.accepts("tool_messages"):
+        shaped = list(_calls_as_text(shaped))
+    if not shapes.accepts("system") or not shapes.accepts("later_system"):
+        shaped = _single_system(shaped, shapes.accepts("system"))
     shaped = list(_split(shaped, shapes))
     shaped = _joined(shaped, shapes)
     shaped = list(_with_fillers(shaped, shapes))
@@ -78,7 +78,7 @@ def _without_note_marks(message: Message) -> Message:
     return replace(message, content=content) if content != message.content else message
 
 
-def _results_behind_calls(messages: Sequence[Message]) -> list[Message]:
+def _results_after_calls(messages: Sequence[Message]) -> list[Message]:
     """Return the history with one result after each call, in the calls' order.
 
     A later result becomes text at its own place, so that the prompt before it does not change.
@@ -97,20 +97,20 @@ def _results_behind_calls(messages: Sequence[Message]) -> list[Message]:
         if not message.tool_calls:
             placed.append(message)
             continue
-        calls = tuple(_with_own_id(call, used) for call in message.tool_calls)
+        calls = tuple(_with_unique_id(call, used) for call in message.tool_calls)
         placed.append(message if calls == message.tool_calls else replace(message, tool_calls=calls))
         results = list(takewhile(lambda one: one.role == "tool", messages[index:]))
         index += len(results)
         for call, own in zip(message.tool_calls, calls, strict=True):
             names[call.call_id] = call.name
-            placed.append(_take_result(results, call.call_id, own.call_id))
+            placed.append(_pop_result(results, call.call_id, own.call_id))
         placed += [
             Message("user", result_note(one.content, names.get(one.tool_call_id, ""))) for one in results
         ]
     return placed
 
 
-def _with_own_id(call: ToolCall, used: set[str]) -> ToolCall:
+def _with_unique_id(call: ToolCall, used: set[str]) -> ToolCall:
     """Return the call with an id that no earlier call has, and add that id to `used`.
 
     Some servers give all calls one id, and some templates look up results by id.
@@ -118,12 +118,12 @@ def _with_own_id(call: ToolCall, used: set[str]) -> ToolCall:
     own, number = call.call_id, 1
     while own in used:
         number += 1
-        own = nine_signs(f"{call.call_id} {number}")
+        own = nine_character_id(f"{call.call_id} {number}")
     used.add(own)
     return call if own == call.call_id else replace(call, call_id=own)
 
 
-def _take_result(results: list[Message], call_id: str, own_id: str) -> Message:
+def _pop_result(results: list[Message], call_id: str, own_id: str) -> Message:
     """Remove the first result of this call from `results`. Return it with the call's own id."""
     for place, result in enumerate(results):
         if result.tool_call_id == call_id:
@@ -132,11 +132,10 @@ def _take_result(results: list[Message], call_id: str, own_id: str) -> Message:
     return Message("tool", NO_RESULT, tool_call_id=own_id)
 
 
-def _told_in_words(messages: Iterable[Message]) -> Iterable[Message]:
-    """Yield the history with calls and results as text of the user.
+def _calls_as_text(messages: Iterable[Message]) -> Iterable[Message]:
+    """Yield the history with calls and results as user text.
 
-    As text of the agent, calls would be imitated: the model would write them as words, and they would be
-    spoken.
+    As agent text, the model would imitate the calls in words, which would be spoken.
     """
     calls: list[ToolCall] = []
     for message in messages:
@@ -167,17 +166,17 @@ def _single_system(messages: Sequence[Message], allowed: bool) -> list[Message]:
 def _split(messages: Sequence[Message], shapes: Shapes) -> Iterable[Message]:
     """Yield the history with text and calls apart, and calls one by one, as the shapes require."""
     for index, message in enumerate(messages):
-        if message.role == "tool" and not shapes.takes("parallel_calls"):
+        if message.role == "tool" and not shapes.accepts("parallel_calls"):
             continue  # yielded after its call
         if not message.tool_calls:
             yield message
             continue
-        if message.content.strip() and not shapes.takes("words_with_calls"):
+        if message.content.strip() and not shapes.accepts("words_with_calls"):
             yield Message("assistant", message.content)
             calling = replace(message, content="")
         else:
             calling = message
-        if shapes.takes("parallel_calls"):
+        if shapes.accepts("parallel_calls"):
             yield calling
             continue
         for place, call in enumerate(calling.tool_calls):
@@ -194,11 +193,11 @@ def _joined(messages: Sequence[Message], shapes: Shapes) -> list[Message]:
         if last is None or last.role != message.role or not _may_join(last, message, shapes):
             joined.append(message)
         else:
-            joined[-1] = replace(last, content=_both(last, message), tool_calls=message.tool_calls)
+            joined[-1] = replace(last, content=_joined_text(last, message), tool_calls=message.tool_calls)
     return joined
 
 
-def _both(one: Message, other: Message) -> str:
+def _joined_text(one: Message, other: Message) -> str:
     """Return the joined text of two messages of one role.
 
     The blank line before a user message is added even if that is still empty: as it grows, the prompt is
@@ -214,16 +213,16 @@ def _may_join(one: Message, other: Message, shapes: Shapes) -> bool:
         return True
     if one.role != "assistant" or one.tool_calls:
         return False
-    return not other.tool_calls or shapes.takes("words_with_calls")
+    return not other.tool_calls or shapes.accepts("words_with_calls")
 
 
 def _with_fillers(messages: Sequence[Message], shapes: Shapes) -> Iterable[Message]:
     """Yield the history with a filler message between any two that may not be neighbours."""
     before = ""
     for message in messages:
-        if before == "tool" and message.role == "user" and not shapes.takes("user_after_tool"):
+        if before == "tool" and message.role == "user" and not shapes.accepts("user_after_tool"):
             yield Message("assistant", SILENCE)
-        elif before == "assistant" == message.role and not shapes.takes("assistant_twice"):
+        elif before == "assistant" == message.role and not shapes.accepts("assistant_twice"):
             yield Message("user", GO_ON)
         yield message
         before = message.role
@@ -232,16 +231,22 @@ def _with_fillers(messages: Sequence[Message], shapes: Shapes) -> Iterable[Messa
 def _with_ends(messages: list[Message], shapes: Shapes) -> list[Message]:
     """Return the history with a user message at the ends that require one."""
     start = sum(1 for _ in takewhile(lambda message: message.role == "system", messages))
-    if not shapes.takes("assistant_first") and (start == len(messages) or messages[start].role != "user"):
+    if not shapes.accepts("assistant_first") and (start == len(messages) or messages[start].role != "user"):
         messages = [*messages[:start], Message("user", OPENING), *messages[start:]]
-    if not shapes.takes("assistant_last") and messages[-1].role == "assistant":
+    if not shapes.accepts("assistant_last") and messages[-1].role == "assistant":
         messages = [*messages, Message("user", GO_ON)]
     return messages
 
 
 def _with_ids(messages: Iterable[Message], shapes: Shapes) -> Iterable[Message]:
     """Yield the history with accepted call ids."""
-    form = _NINE if not shapes.takes("long_ids") else _PLAIN if not shapes.takes("odd_ids") else None
+    form = (
+        _NINE_CHARACTERS
+        if not shapes.accepts("long_ids")
+        else _PLAIN
+        if not shapes.accepts("odd_ids")
+        else None
+    )
     if form is None:
         yield from messages
         return
@@ -257,14 +262,14 @@ def _with_ids(messages: Iterable[Message], shapes: Shapes) -> Iterable[Message]:
 
 
 def _sendable_ids(form: re.Pattern[str]) -> Callable[[str], str]:
-    return lambda call_id: call_id if form.fullmatch(call_id) else nine_signs(call_id)
+    return lambda call_id: call_id if form.fullmatch(call_id) else nine_character_id(call_id)
 
 
-def nine_signs(call_id: str) -> str:
+def nine_character_id(call_id: str) -> str:
     """Return nine letters and digits derived from this id, always the same ones."""
     number = int.from_bytes(blake2b(call_id.encode(errors="replace"), digest_size=8).digest())
-    signs = []
+    characters = []
     for _ in range(9):
-        number, sign = divmod(number, len(_ID_SIGNS))
-        signs.append(_ID_SIGNS[sign])
-    return "".join(signs)
+        number, character = divmod(number, len(_ID_CHARACTERS))
+        characters.append(_ID_CHARACTERS[character])
+    return "".join(characters)

@@ -1,7 +1,7 @@
-"""Learning of the message shapes that a server or a template accepts, by small probes.
+"""Learning which message shapes a server or template accepts, with small probes.
 
-`learning` yields rounds of probes and is sent the answers. The probes of one round can be sent concurrently.
-A server that accepts every shape gets two probes.
+`learning` yields rounds of probes and is sent the answers. The probes of a round can be sent concurrently. A
+server that accepts every shape gets two probes.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 
 from llmcore.engine import LlmError, Message, Tool, ToolCall
-from llmcore.text.message_shapes import ANY, FORMS_OF_CALLS, ORDER, Shape, Shapes
-from llmcore.text.reshaping import as_sent, sent_tools
+from llmcore.text.message_shapes import ANY_SHAPE, CALL_SHAPES, ORDER_SHAPES, Shape, Shapes
+from llmcore.text.reshaping import adapt_messages, adapt_tools
 
 _SYSTEM = Message("system", "You are briskol.")
 _GREETING = Message("assistant", "Hello, morvane here.")
@@ -33,7 +33,7 @@ _MARKS = (
     "rusholm",
     "stanmer",
 )
-"""Rare words by which messages are found in a prompt."""
+"""Rare words by which messages are recognized in a prompt."""
 TOOL = Tool(
     "look_up",
     "Looks up a word.",
@@ -78,15 +78,15 @@ class Probe:
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
-    shapes: Shapes = ANY
+    shapes: Shapes = ANY_SHAPE
 
     @property
     def sent(self) -> tuple[Message, ...]:
         """Messages in the form in which they are sent."""
-        return as_sent(self.messages, self.shapes)
+        return adapt_messages(self.messages, self.shapes)
 
     @property
-    def in_disguise(self) -> list[tuple[Message, ...]]:
+    def role_swapped(self) -> list[tuple[Message, ...]]:
         """Variants of the messages as sent, each with one agent or later system message as the user's.
 
         A prompt that is the same for such a variant does not show roles: some templates render the first
@@ -101,7 +101,7 @@ class Probe:
         ]
 
     def is_whole(self, prompt: str) -> bool:
-        """Return True if a prompt made of this probe has all its words, message by message in order.
+        """Return True if a prompt made from this probe has all its words, message by message in order.
 
         Templates silently leave out parts that they do not know. Some put the system prompt before the newest
         user message, where it changes every prompt, and leave it out if there is none.
@@ -117,7 +117,7 @@ class Probe:
 
 
 Rounds = Generator[tuple[Probe, ...], Sequence[bool], Shapes | None]
-"""Rounds of probes. Each round is sent whether each probe was accepted; the result is the learned shapes."""
+"""Generator of rounds of probes. It is sent the acceptance of each probe, and returns the learned shapes."""
 
 
 def learning(objects: bool = False) -> Rounds:
@@ -127,24 +127,24 @@ def learning(objects: bool = False) -> Rounds:
     """
     whole = Probe(_EVERYTHING, (TOOL,)), Probe((_GREETING, _QUESTION, _ANSWER), (TOOL,))
     if all((yield whole)):
-        return ANY
+        return ANY_SHAPE
     with_system, plain = yield Probe((*_ASKED, _ANSWER, _MORE)), Probe((_QUESTION, _ANSWER, _MORE))
     if not (with_system or plain):
         return None
-    shapes = ANY if with_system else ANY.without("system", "later_system")
+    shapes = ANY_SHAPE if with_system else ANY_SHAPE.without("system", "later_system")
     shapes = yield from _without_tools(shapes)
     shapes = yield from _form_of_calls(shapes, objects)
     shapes = yield from _with_tools(shapes)
     in_words = shapes.without("tool_messages")
-    candidates = (shapes, in_words, shapes.without(*ORDER), in_words.without(*ORDER))
-    taken = yield tuple(Probe(_EVERYTHING, (TOOL,), candidate) for candidate in candidates)
-    found = (one for one, is_taken in zip(candidates, taken, strict=True) if is_taken)
+    candidates = (shapes, in_words, shapes.without(*ORDER_SHAPES), in_words.without(*ORDER_SHAPES))
+    accepted = yield tuple(Probe(_EVERYTHING, (TOOL,), candidate) for candidate in candidates)
+    found = (one for one, is_accepted in zip(candidates, accepted, strict=True) if is_accepted)
     return _relevant(next(found, shapes))
 
 
 def _relevant(shapes: Shapes) -> Shapes:
     """Remove shapes that make no difference if calls are sent as text."""
-    return shapes if shapes.takes("tool_messages") else Shapes(shapes.refused - FORMS_OF_CALLS)
+    return shapes if shapes.accepts("tool_messages") else Shapes(shapes.refused - CALL_SHAPES)
 
 
 def _without_tools(shapes: Shapes) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
@@ -173,8 +173,8 @@ def _form_of_calls(shapes: Shapes, objects: bool) -> Generator[tuple[Probe, ...]
     if objects:
         forms += [("object_arguments", *form) for form in forms]
     candidates = [shapes.without(*form) for form in forms]
-    taken = yield tuple(Probe(history, (TOOL,), candidate) for candidate in candidates)
-    found = (candidate for candidate, is_taken in zip(candidates, taken, strict=True) if is_taken)
+    accepted = yield tuple(Probe(history, (TOOL,), candidate) for candidate in candidates)
+    found = (candidate for candidate, is_accepted in zip(candidates, accepted, strict=True) if is_accepted)
     return next(found, shapes.without("tool_messages"))
 
 
@@ -196,8 +196,8 @@ def _with_tools(shapes: Shapes) -> Generator[tuple[Probe, ...], Sequence[bool], 
         "user_after_tool": [Probe(cut_short, tools, shapes)],
     }
     learned = yield from _ask_each(asked, shapes)
-    (is_taken,) = yield (Probe((*_ASKED, *first, *again), tools, learned),)
-    if not learned.takes("words_with_calls") or not is_taken:
+    (is_accepted,) = yield (Probe((*_ASKED, *first, *again), tools, learned),)
+    if not learned.accepts("words_with_calls") or not is_accepted:
         return learned.without("words_with_calls")
     return Shapes(learned.refused - {"assistant_twice"})  # no two agent messages are neighbours then
 
@@ -207,12 +207,12 @@ def _ask_each(
 ) -> Generator[tuple[Probe, ...], Sequence[bool], Shapes]:
     """Send all probes in one round. Return the shapes, plus each one with a refused probe."""
     owners = [shape for shape, probes in asked.items() for _ in probes]
-    taken = yield tuple(probe for probes in asked.values() for probe in probes)
-    refused = {shape for shape, is_taken in zip(owners, taken, strict=True) if not is_taken}
+    accepted = yield tuple(probe for probes in asked.values() for probe in probes)
+    refused = {shape for shape, is_accepted in zip(owners, accepted, strict=True) if not is_accepted}
     return shapes.without(*refused)
 
 
-def learn_at_once(takes: Callable[[Probe], bool], objects: bool = False) -> Shapes | None:
+def learn_now(accepts: Callable[[Probe], bool], objects: bool = False) -> Shapes | None:
     """Run `learning` with an immediate answer to each probe."""
     rounds, answers = learning(objects), None
     while True:
@@ -221,39 +221,39 @@ def learn_at_once(takes: Callable[[Probe], bool], objects: bool = False) -> Shap
         except StopIteration as end:
             learned: Shapes | None = end.value
             return learned
-        answers = [takes(probe) for probe in probes]
+        answers = [accepts(probe) for probe in probes]
 
 
 Render = Callable[[Sequence[Message], Sequence[Tool], Shapes, bool], str]
-"""Renderer of messages and tools, in the forms of calls that these shapes allow, with or without the
-beginning of the agent's answer. Raises LlmError.
+"""Renderer of messages and tools in the forms of calls that these shapes allow; the flag adds the beginning
+of the agent's answer. Raises LlmError.
 """
 
 
 def learn_from_template(render: Render) -> Shapes | None:
     """Return the shapes that a template refuses; None if it does not render a plain question whole."""
-    return learn_at_once(lambda probe: template_takes(render, probe), objects=True)
+    return learn_now(lambda probe: template_accepts(render, probe), objects=True)
 
 
-def template_takes(render: Render, probe: Probe) -> bool:
+def template_accepts(render: Render, probe: Probe) -> bool:
     """Return True if a template renders all words of a probe under their roles, then opens an answer."""
-    messages, tools = probe.sent, sent_tools(probe.tools, probe.shapes)
+    messages, tools = probe.sent, adapt_tools(probe.tools, probe.shapes)
     try:
         prompt = render(messages, tools, probe.shapes, True)
         if not probe.is_whole(prompt):
             return False
         opens = render(messages, tools, probe.shapes, False) != prompt
-        asked = render((_QUESTION,), (), ANY, True) != render((_QUESTION,), (), ANY, False)
+        asked = render((_QUESTION,), (), ANY_SHAPE, True) != render((_QUESTION,), (), ANY_SHAPE, False)
     except LlmError:
         return False
     if asked and not opens and messages[-1].role != "tool":  # some models continue directly after a result
         return False
-    return all(_renders(render, probe, other) != prompt for other in probe.in_disguise)
+    return all(_renders(render, probe, other) != prompt for other in probe.role_swapped)
 
 
 def _renders(render: Render, probe: Probe, messages: tuple[Message, ...]) -> str | None:
     try:
-        return render(messages, sent_tools(probe.tools, probe.shapes), probe.shapes, True)
+        return render(messages, adapt_tools(probe.tools, probe.shapes), probe.shapes, True)
     except LlmError:
         return None
 

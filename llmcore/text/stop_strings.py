@@ -1,12 +1,12 @@
-"""Ends a reply at the first stop string, and never lets out the beginning of one."""
+"""Stop strings: ends a reply at the first one, and holds back text that may begin one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 
-def held_back(text: str, marks: Iterable[str]) -> int:
-    """How many characters at the end of `text` begin one of `marks` without completing it; 0 for none."""
+def partial_mark_length(text: str, marks: Iterable[str]) -> int:
+    """Return the number of trailing characters of `text` that begin, but do not complete, one of `marks`."""
     longest = max((len(mark) for mark in marks), default=0) - 1
     for length in range(min(longest, len(text)), 0, -1):
         ending = text[-length:]
@@ -16,7 +16,9 @@ def held_back(text: str, marks: Iterable[str]) -> int:
 
 
 class StopStrings:
-    """Passes text on up to the first stop string, which is left out; `stopped` says that it was met."""
+    """A filter that passes text up to the first stop string, which is removed. stopped: True once one was
+    found.
+    """
 
     def __init__(self, stops: tuple[str, ...]) -> None:
         self._stops = tuple(stop for stop in stops if stop)
@@ -24,7 +26,7 @@ class StopStrings:
         self.stopped = False
 
     def push(self, text: str) -> str:
-        """Take the next text; returns what may be said for certain. After a stop it is always ""."""
+        """Return the text that cannot belong to a stop string; "" after a stop."""
         if self.stopped:
             return ""
         text = self._held + text
@@ -32,11 +34,11 @@ class StopStrings:
         if found:
             self.stopped, self._held = True, ""
             return text[: min(found)]
-        certain = len(text) - held_back(text, self._stops)
-        self._held = text[certain:]
-        return text[:certain]
+        settled = len(text) - partial_mark_length(text, self._stops)
+        self._held = text[settled:]
+        return text[:settled]
 
     def finish(self) -> str:
-        """The reply is over: returns what was held back for a stop string that never came."""
+        """Return the text still held back, at the end of the reply."""
         held, self._held = self._held, ""
         return held

@@ -1,4 +1,4 @@
-"""Tool calls as text: the configured marks around them, their ids and names, the schema of a forced call.
+"""Tool calls as text: configured marks, ids and names, and the schema of a forced call.
 
 `control_text` reads calls from replies, in all forms of the known models.
 """
@@ -12,21 +12,21 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from llmcore.engine import Request
-from llmcore.text.whole_characters import joined
+from llmcore.text.whole_characters import join_surrogates
 
 MarkupName = Literal["hermes", "llama3_json", "mistral"]
 
 
 class MalformedToolCall(ValueError):
-    """What stands between the marks of a tool call is no tool call; the text says what is wrong."""
+    """The text between the marks of a tool call cannot be parsed; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Markup:
-    """How a model marks a call.
+    """A model's notation of a call.
 
-    opening: what the call begins with; "" when the JSON itself begins it, at the very start of the reply.
-    closing: what ends it; "" when the end of the JSON does.
+    opening: text before it; "" if the JSON comes first, at the very start of the reply. closing: text after
+    it; "" if the end of the JSON ends the call.
     """
 
     opening: str
@@ -41,17 +41,18 @@ MARKUPS: dict[MarkupName, Markup] = {
 BARE_JSON = Markup("", "")
 _SERVER = "server"
 _UNSENDABLE = re.compile(r"[^a-zA-Z0-9_-]")
-"""OpenAI's names of functions have nothing else; Anthropic's are the same."""
+"""Characters that OpenAI and Anthropic do not allow in function names."""
 
 
 def new_call_id() -> str:
-    """An id as OpenAI's API makes them."""
+    """Return an id in the form of OpenAI's API."""
     return f"call_{uuid4().hex[:24]}"
 
 
 def sendable_name(name: str) -> str:
-    """The name of a called tool as APIs take it back. A model may call what there is not, by any name; a
-    history with one that no tool could have is refused, with all that follows in the call.
+    """Return the name of a called tool in a form that APIs accept.
+
+    A model may invent a name. An API refuses a history with an invalid one, and with it the rest of the call.
     """
     return _UNSENDABLE.sub("_", name)[:64] or "unnamed"
 
@@ -63,22 +64,28 @@ def join_opaque(server: str, **parts: Any) -> str:
     (`reasoning_content`), Claude its thinking blocks. Another server would refuse such fields.
     """
     given = {name: part for name, part in parts.items() if part}
-    return joined(json.dumps({_SERVER: server, **given}, ensure_ascii=False, default=str)) if given else ""
+    return (
+        join_surrogates(json.dumps({_SERVER: server, **given}, ensure_ascii=False, default=str))
+        if given
+        else ""
+    )
 
 
 def opaque_of(text: str, server: str) -> dict[str, Any]:
-    """Return the parts of such a text; none if another server wrote it, or if it was not kept intact."""
+    """Return the parts of such a text, or none if another server wrote it or it is damaged."""
     if not text:
         return {}
     try:
         parts = json.loads(text)
-    except ValueError:  # a log that omits words
+    except ValueError:  # a log without transcripts
         return {}
     return parts if isinstance(parts, dict) and parts.get(_SERVER) == server else {}
 
 
 def call_schema(request: Request) -> dict[str, Any]:
-    """A JSON schema of one call as `tool_choice` asks for it, "required" or a name; for guided decoding."""
+    """Return the JSON schema of the call that `tool_choice` requires ("required" or a name), for guided
+    decoding.
+    """
     shapes = [
         {
             "type": "object",

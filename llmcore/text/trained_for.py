@@ -1,8 +1,8 @@
-"""Models that know one prompt: what they were trained for, and a warning where they meet something else.
+"""Models trained for one prompt, and a warning if they are used with another.
 
-A small model made for one thing follows no other instructions and calls no other tools. Its folder says so,
-in tokenizer_config.json: `"trained_for": {"instructions_sha256": "...", "tools": ["order_taxi", ...]}`, and
-there with `"parallel_tool_calls": false` that it never calls two tools in one reply.
+A small model trained for one purpose follows no other instructions and calls no other tools. Its
+tokenizer_config.json says so: `"trained_for": {"instructions_sha256": "...", "tools": ["order_taxi", ...]}`,
+with `"parallel_tool_calls": false` if it never calls two tools in one reply.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from llmcore.engine import Request
 log = logging.getLogger(__name__)
 
 _REMEMBERED = 1_000
-"""Warnings that are not given again."""
+"""Warnings remembered, so as not to repeat them."""
 
 
 class TrainedFor:
-    """What a model was trained for. instructions_sha256: of the system prompt's text, in hexadecimal digits.
-    tools: names of those that it calls. parallel_tool_calls: it may call several in one reply, so that the
-    first call is not the end of it.
+    """Prompt that a model was trained for.
+
+    instructions_sha256: digest of the system prompt, in hex. tools: names of the tools that it calls.
+    parallel_tool_calls: True if one reply may contain several calls, so that the first does not end it.
     """
 
     def __init__(
@@ -32,18 +33,18 @@ class TrainedFor:
         self.parallel_tool_calls = parallel_tool_calls
         self._instructions = instructions_sha256
         self._tools = frozenset(tools)
-        self._told: set[str] = set()
+        self._logged: set[str] = set()
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> TrainedFor | None:
-        """From the content of tokenizer_config.json; None for a model that is not of this kind."""
+        """Read the content of tokenizer_config.json; None for a general model."""
         table = config.get("trained_for")
         if table is None:
             return None
         return cls(table["instructions_sha256"], table["tools"], table.get("parallel_tool_calls", True))
 
     def misfits(self, request: Request) -> list[str]:
-        """What of a request the model does not follow, in words."""
+        """Return the parts of a request that the model does not follow, as text."""
         found = []
         system = next((message.content for message in request.messages if message.role == "system"), "")
         if system and fingerprint(system) != self._instructions:
@@ -54,13 +55,13 @@ class TrainedFor:
         return found
 
     def warn(self, request: Request) -> None:
-        """Log what of a request the model does not follow, each once."""
+        """Log each part of a request that the model does not follow, once."""
         for misfit in self.misfits(request):
-            if misfit not in self._told and len(self._told) < _REMEMBERED:
-                self._told.add(misfit)
+            if misfit not in self._logged and len(self._logged) < _REMEMBERED:
+                self._logged.add(misfit)
                 log.warning("this model was trained for one prompt, and does not follow %s", misfit)
 
 
 def fingerprint(instructions: str) -> str:
-    """The digest of a system prompt, as `trained_for` has it."""
+    """Return the digest of a system prompt, as in `trained_for`."""
     return sha256(instructions.strip().encode()).hexdigest()

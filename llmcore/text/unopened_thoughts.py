@@ -1,10 +1,10 @@
 """Detection of replies that may begin with a thought that has only an end mark.
 
-Some models' templates open the thought in the prompt, and servers that do not support this send the rest of
-the thought as words: "The caller wants a table.</think>Your table is booked." Only the end mark reveals it,
-and words already spoken cannot be withdrawn. Therefore the first words of a reply are held back while they
-may be such a thought. This applies to a model that has done so before, to the first reply of an unknown model
-(in a server, the warm-up's), and to replies that begin as thoughts do.
+Some models' templates open the thought in the prompt, and servers without support for it send the rest of the
+thought as words: "The caller wants a table.</think>Your table is booked." Only the end mark reveals it, and
+words already spoken cannot be withdrawn. So the first words of a reply are held back if they may be such a
+thought: from a model that has done so before, in the first reply of an unknown model (in a server, the
+warm-up's), and in replies that begin as thoughts do.
 """
 
 from __future__ import annotations

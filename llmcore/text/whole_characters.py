@@ -1,6 +1,6 @@
-"""Text in pieces as whole characters: JSON can hold half a surrogate pair, and UTF-8 cannot. Pure.
+"""Repair of surrogate pairs: JSON can hold half of one, UTF-8 cannot.
 
-A server that counts in UTF-16 (JavaScript's) cuts an emoji into two chunks (Unicode 16.0, D71 to D75).
+A server that counts in UTF-16 (JavaScript) may cut an emoji into two chunks (Unicode 16.0, D71 to D75).
 """
 
 from __future__ import annotations
@@ -11,29 +11,29 @@ from llmcore.engine import Delta
 
 
 class WholeCharacters:
-    """Takes the deltas of one reply and gives them as text that can be sent: the halves of a pair are joined,
-    also where they come in two deltas; one that stays alone becomes U+FFFD.
+    """A filter over one reply's deltas that joins surrogate halves, within and across deltas. A lone half
+    becomes U+FFFD.
     """
 
     def __init__(self) -> None:
         self._half = ""
 
     def push(self, delta: Delta) -> Delta:
-        """The delta, its text without a first half at its end, which waits for the next."""
+        """Return the delta without a trailing first half, which is held for the next one."""
         calls = tuple(
-            replace(call, name=joined(call.name), arguments=joined(call.arguments))
+            replace(call, name=join_surrogates(call.name), arguments=join_surrogates(call.arguments))
             for call in delta.tool_calls
         )
         text = self._half + delta.text
         ends = bool(delta.text) and "\ud800" <= text[-1] <= "\udbff"
-        if text and not delta.text and delta.finish_reason is None:  # it has no words: the half waits on
+        if text and not delta.text and delta.finish_reason is None:  # no text: keep holding the half
             return replace(delta, tool_calls=calls)
         self._half = text[-1] if ends else ""
-        return replace(delta, text=joined(text[:-1] if ends else text), tool_calls=calls)
+        return replace(delta, text=join_surrogates(text[:-1] if ends else text), tool_calls=calls)
 
 
-def joined(text: str) -> str:
-    """The text with the halves of its surrogate pairs joined, and U+FFFD for each that has no other half."""
+def join_surrogates(text: str) -> str:
+    """Return the text with surrogate pairs joined, and U+FFFD for each lone half."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Reader of tool calls in a model's text, in the form of any model family.
+"""Parser of tool calls in a model's text, in the notation of any model family.
 
 JSON in its variants, `name{json}`, XML parameters (Qwen 3 Coder, MiniMax, GLM), Python calls (Llama, Gemma,
 LFM 2), Gemma's own notation.
@@ -49,10 +49,9 @@ _GEMMA_KEY = re.compile(r"(?<=[{,])\s*([A-Za-z_]\w*)\s*:")
 
 
 def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
-    """Return the calls in the text between two marks. names: tool names; such a name alone is a call without
-    arguments.
+    """Return the calls in the text between two marks. Raises MalformedToolCall.
 
-    Raises MalformedToolCall.
+    names: tool names; such a name alone is a call without arguments.
     """
     text = text.strip()
     if text in names:
@@ -64,10 +63,10 @@ def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
 
 
 def value_end(text: str, start: int = 0, limit: re.Pattern[str] | None = None) -> tuple[int, bool]:
-    """Return the end of the JSON object or list that begins at `start`, and whether it is complete.
+    """Return the end of the JSON object or list that begins at `start`, and True if it is complete.
 
-    It is incomplete if `limit` matches first, outside of its strings, or if the text ends; the end is then
-    -1.
+    It is incomplete if `limit` matches first, outside of its strings, or if the text ends; the end is -1
+    then.
     """
     depth, at, quoted = 0, start, False
     while at < len(text):
@@ -119,8 +118,8 @@ def is_call(value: Any) -> bool:
 
 
 def load(text: str) -> Any:
-    """Return the value of JSON as models write it: with doubled braces, as some templates show it; without
-    the last closing brace; as a Python literal. Raises MalformedToolCall.
+    """Parse JSON as models write it: with doubled braces, as some templates show it; without the last closing
+    brace; as a Python literal. Raises MalformedToolCall.
     """
     text = text.strip()
     for written in (text, text[1:-1], text.replace("{{", "{").replace("}}", "}"), text + "}", text + "}}"):

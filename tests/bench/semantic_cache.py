@@ -28,7 +28,7 @@ from redis_server import redis_server
 
 from examples.hotel_model.data.exchanges import Caller, Exchange
 from examples.hotel_model.data.room_answers import ROOM_INTENTS
-from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
+from llmcore.cache.cached_engine import AuditSettings, CachedLlm, Miss
 from llmcore.cache.embedding import MiniLm
 from llmcore.cache.entries import Entries, MemoryEntries
 from llmcore.cache.policy.facts import facts, same_facts
@@ -51,16 +51,16 @@ class Silent:
 
     hits = 0
 
-    def hit(self) -> None:
+    def on_hit(self) -> None:
         """One more."""
         self.hits += 1
 
-    def miss(self, reason: Miss) -> None:
+    def on_miss(self, reason: Miss) -> None:
         """Not of interest here, as the others."""
 
-    def stored(self) -> None: ...
-    def audited(self, agreed: bool) -> None: ...
-    def turned(self, off: str) -> None: ...
+    def on_stored(self) -> None: ...
+    def on_audited(self, agreed: bool) -> None: ...
+    def on_switched(self, off: str) -> None: ...
 
 
 async def timed(work: Callable[[], Awaitable[object]], times: int) -> list[float]:
@@ -89,7 +89,7 @@ async def look_ups(name: str, entries: Entries, turns: int, table: Table) -> Non
         for number, vector in enumerate(vectors, start=kept):
             await entries.put(Entry("agent", f"question {number}", "An answer.", 1, 1), vector, 3600.0)
         kept = size
-        look_up = partial(entries.near, "agent", vectors[-1], 0.9)
+        look_up = partial(entries.find_near, "agent", vectors[-1], 0.9)
         assert await look_up(), "the newest is not found"
         table.add_row(f"look-up among {size}, {name}", *row(await timed(look_up, turns)))
     await entries.close()
@@ -159,7 +159,7 @@ async def on_and_off(asked: list[Exchange], minilm: MiniLm, turns: int, table: T
 
         def cached() -> CachedLlm:
             rules = Rules((EVERYTHING,), 0.9)
-            return CachedLlm(engine, entries, minilm, rules, AuditPlan(0.0, 0.8, 0.0, 300.0), told)
+            return CachedLlm(engine, entries, minilm, rules, AuditSettings(0.0, 0.8, 0.0, 300.0), told)
 
         cache = cached()
         for request in requests:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from llmcore.text.whole_characters import joined
+from llmcore.text.whole_characters import join_surrogates
 from voiceagent.agents.contract import WrongAgent, check_agent
 from voiceagent.agents.tools import ToolMethod, tools_of
 
@@ -83,4 +83,4 @@ def greeting_of(agent: Agent) -> str:
     greeting: object = agent.greeting
     if not isinstance(greeting, str):
         raise WrongAgent(f"{type(agent).__name__}: its greeting is {type(greeting).__name__}; allowed: text")
-    return joined(greeting)
+    return join_surrogates(greeting)

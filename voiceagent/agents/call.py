@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from llmcore.text.whole_characters import joined
+from llmcore.text.whole_characters import join_surrogates
 from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, HangUpRequested, ReplyRequested, SpeechRequested
@@ -71,7 +71,7 @@ class AgentCall:
         """
         _check_text("say", text)
         if text.strip():
-            self._do(self._post, SpeechRequested(joined(text), interruptible))
+            self._do(self._post, SpeechRequested(join_surrogates(text), interruptible))
 
     def respond(self, guidance: str) -> None:
         """Have the model speak as soon as nobody else does, in words of its own. Raises TypeError.
@@ -81,7 +81,7 @@ class AgentCall:
         """
         _check_text("respond", guidance)
         if guidance.strip():
-            self._do(self._post, ReplyRequested(joined(guidance)))
+            self._do(self._post, ReplyRequested(join_surrogates(guidance)))
 
     def hand_over(self, agent: Agent | type[Agent]) -> None:
         """Let another agent have the call: its instructions, tools and voice; what was said stays known."""

@@ -14,7 +14,7 @@ from weakref import ref
 import structlog
 from pydantic_core import PydanticSerializationError, to_json
 
-from llmcore.text.whole_characters import joined
+from llmcore.text.whole_characters import join_surrogates
 from voiceagent.agents.agent import Agent, greeting_of
 from voiceagent.agents.call import AgentCall, Said, no_call, spoken_for
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Words
@@ -279,7 +279,7 @@ def _told(result: Any) -> str:
     if result is None:
         return "done"
     if isinstance(result, str):
-        return joined(result)  # half a pair of surrogates goes to no server
+        return join_surrogates(result)  # half a pair of surrogates goes to no server
     try:
         return to_json(result, fallback=str).decode()
     except PydanticSerializationError:  # what it did is done; bytes, or an object that holds itself

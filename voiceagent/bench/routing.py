@@ -160,7 +160,7 @@ def _only(llm: Llm, request: Request) -> Llm:
 
 
 def _chosen(rules: Rules, llms: dict[str, Llm], request: Request) -> Llm:
-    return llms[SMALL if route(request, rules, pressed=False) == "small" else LARGE]
+    return llms[SMALL if route(request, rules, overloaded=False) == "small" else LARGE]
 
 
 def _request(system: Message, labelled: LabelledQuestion) -> Request:

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 log = structlog.get_logger()
 
@@ -54,7 +54,7 @@ class RedisLink:
         if self.trouble and time.monotonic() < self._asked_from_s:
             return otherwise
         try:
-            async with Patience(PATIENCE_S):
+            async with PauseTolerantTimeout(PATIENCE_S):
                 answer = await request(self._redis)
         except (RedisError, OSError, TimeoutError) as error:
             self._lose(error)

@@ -1,1 +1,1 @@
-"""The engines that a configuration can choose: known by name, built, started and closed."""
+"""Engines that a configuration can choose: catalogue, construction, start and end."""

@@ -1,7 +1,7 @@
-"""Makes an engine from its table in the configuration.
+"""Construction of an engine from its configuration table.
 
-An engine is a class; its table is its keyword arguments. Only the chosen one is imported. A class that blocks
-gets processes of its own; the key `workers`, beside its own keys, says how many.
+An engine is a class; its table holds its keyword arguments. Only the chosen one is imported. A blocking class
+runs in processes of its own; the additional key `workers` sets their number.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def build_engine(
     supervision: Supervision = _SUPERVISION,
     language: str = "",
 ) -> Any:
-    """Make the engine of one stage from its table in `source`. Raises ConfigError.
+    """Build the engine of a stage from its table in `source`. Raises ConfigError.
 
-    name: the table's, where that is not the stage's. supervision: how its processes are supervised, if it
-    gets some. language: that it is for, an ISO 639 code; "" asks for none.
+    name: the table's name, if it is not the stage's. supervision: of the engine's processes, if it has some.
+    language: the agent's, an ISO 639 code; "" for any.
     """
     name = name or stage
     engine_class = _engine_class(stage, table.engine, source, f"{name}.engine")
@@ -48,14 +48,15 @@ def build_engine(
     except OtherLanguage as error:
         raise problem(source, f"{name}.{error.key}", error.value, str(error)) from error
     arguments = _arguments(options, engine_class, source, name)
-    _check(known, arguments, source, name)
-    own = ":" in table.engine
+    _check_misfits(known, arguments, source, name)
+    is_custom = ":" in table.engine
     try:
         if not is_blocking(engine_class):
-            return (checked_class(stage, engine_class, table.engine) if own else engine_class)(**arguments)
+            plain = checked_class(stage, engine_class, table.engine) if is_custom else engine_class
+            return plain(**arguments)
         workers = arguments.pop("workers", 1)
         shell: type = HostedRecognizer if stage == "recognizer" else HostedSynthesizer
-        if own:
+        if is_custom:
             shell = checked_class(stage, shell, table.engine)
         return shell(engine_class, arguments, workers, supervision)
     except (ValueError, TypeError, OSError) as error:
@@ -63,7 +64,7 @@ def build_engine(
 
 
 def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name: str) -> dict[str, Any]:
-    """The keyword arguments of an engine, checked, with its paths found. Raises ConfigError."""
+    """Return an engine's keyword arguments, validated and with resolved paths. Raises ConfigError."""
     options = {}
     for key, value in given.items():
         try:
@@ -81,13 +82,13 @@ def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name:
     return arguments
 
 
-def _check(known: KnownEngine | None, arguments: Mapping[str, Any], source: Path, name: str) -> None:
-    """Refuse what an engine with a short name would refuse as it starts. Raises ConfigError."""
+def _check_misfits(known: KnownEngine | None, arguments: Mapping[str, Any], source: Path, name: str) -> None:
+    """Raise ConfigError for arguments that a built-in engine would refuse at its start."""
     if known is None or not known.misfits:
         return
-    own = {key: value for key, value in arguments.items() if key != "workers"}
-    for key, message in import_object(known.misfits)(**own):
-        raise problem(source, f"{name}.{key}", own.get(key), message)
+    options = {key: value for key, value in arguments.items() if key != "workers"}
+    for key, message in import_object(known.misfits)(**options):
+        raise problem(source, f"{name}.{key}", options.get(key), message)
 
 
 def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:
@@ -113,9 +114,10 @@ def _engine_class(stage: Stage, name: str, source: Path, key: str) -> type:
 
 
 def keyword_model(engine_class: type) -> type[BaseModel]:
-    """The keyword arguments of a class, as a model that checks them against its type hints."""
-    constructor = engine_class.__init__  # type: ignore[misc]  # it is this very class whose keywords are wanted
-    # The constructor of a dataclass cannot see the names in the modules that it inherits fields from.
+    """Return a pydantic model of a class's keyword arguments, by its type hints."""
+    # the constructor of exactly this class is wanted
+    constructor = engine_class.__init__  # type: ignore[misc]
+    # For a dataclass, the hints come from the class: its constructor lacks the names of its bases' modules.
     hints = get_type_hints(engine_class if is_dataclass(engine_class) else constructor)
     fields: dict[str, Any] = {}
     extra: Literal["allow", "forbid"] = "forbid"

@@ -1,4 +1,4 @@
-"""The engines with a short name: where each is, and what it needs. None of them is imported."""
+"""Built-in engines by their short names, with their requirements. Does not import any of them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ STAGES: tuple[Stage, ...] = ("recognizer", "llm", "synthesizer")
 
 @dataclass(frozen=True, slots=True)
 class KnownEngine:
-    """An engine with a short name.
+    """A built-in engine.
 
-    path: `package.module:Class`. modules: top-level modules it cannot do without. install: the command that
-    brings them. needs: what else it needs, in words. licence: of what it brings, unless that is permissive.
-    languages: ISO 639 codes of what it understands as it comes, () for any; what a model at `model_key` does
-    is not known. language_key: the key whose value is its language, or begins with it. takes_language: where
-    that key is left out, the agent's language stands for it. misfits: a function, as `path`; of the keyword
-    arguments it tells those with which the engine would not start, without loading anything.
+    path: `package.module:Class`. modules: required top-level modules. install: command that installs them.
+    needs: other requirements, as text. licence: of its dependencies, if not permissive. languages: ISO 639
+    codes of its default model, () for any; unknown for a model at `model_key`. language_key: key whose value
+    is, or begins with, its language. takes_language: the agent's language is the default of that key.
+    misfits: path of a function that yields the keyword arguments with which the engine would not start,
+    without loading anything.
     """
 
     stage: Stage
@@ -36,7 +36,7 @@ class KnownEngine:
     misfits: str = ""
 
     def installed(self) -> bool:
-        """Whether its modules can be found; none of them is imported."""
+        """Return True if its modules can be found, without importing them."""
         return all(find_spec(module) is not None for module in self.modules)
 
 

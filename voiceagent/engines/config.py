@@ -1,4 +1,4 @@
-"""The tables that choose an engine."""
+"""Configuration table of an engine."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ class EngineConfig(Section):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The engine's keyword arguments as they stand in the file."""
+        """The engine's keyword arguments as written in the file."""
         return dict(self.model_extra or {})

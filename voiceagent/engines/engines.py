@@ -1,4 +1,4 @@
-"""The engines that were chosen, one a stage, from their start to their end."""
+"""The chosen engines, one a stage: start, end and health."""
 
 from __future__ import annotations
 
@@ -18,30 +18,36 @@ from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The engines of a server, shared by all its calls."""
+    """Engines of a server, shared by all its calls."""
 
     recognizer: Recognizer
     llm: Llm
     synthesizer: Synthesizer
 
     @property
-    def of_workers(self) -> frozenset[Stage]:
-        """The stages whose engine each worker has its own of: it costs less there than the way to another
-        process. One with a fallback is shared, as one circuit breaker is to see the failures of all calls.
+    def worker_stages(self) -> frozenset[Stage]:
+        """Stages whose engine runs in each worker, where it costs less than a connection to another process.
+
+        An engine with a fallback is shared, so that one circuit breaker sees the failures of all calls.
         """
-        return frozenset(stage for stage, engine in self._speech() if getattr(engine, "in_workers", False))
+        return frozenset(
+            stage for stage, engine in self._speech_engines() if getattr(engine, "in_workers", False)
+        )
 
     def shared(self) -> Engines:
-        """The engines that all workers share; silent ones take the place of the others."""
-        own = self.of_workers
+        """Return the engines that all workers share, with silent ones in place of the others."""
+        worker_stages = self.worker_stages
         return replace(
             self,
-            recognizer=SilentRecognizer() if "recognizer" in own else self.recognizer,
-            synthesizer=SilentSynthesizer() if "synthesizer" in own else self.synthesizer,
+            recognizer=SilentRecognizer() if "recognizer" in worker_stages else self.recognizer,
+            synthesizer=SilentSynthesizer() if "synthesizer" in worker_stages else self.synthesizer,
         )
 
     async def start(self, clock: Callable[[], float] = time.monotonic) -> dict[Stage, float]:
-        """Start all at once; the seconds each took. Where one fails all are closed, its error is raised."""
+        """Start all engines concurrently; return the seconds each took.
+
+        If one fails, close all and raise its error.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = {stage: group.create_task(_timed(getattr(self, stage), clock)) for stage in STAGES}
@@ -51,50 +57,50 @@ class Engines:
         return {stage: task.result() for stage, task in tasks.items()}
 
     async def close(self) -> None:
-        """Close all, even where one of them fails to; then raise the first failure."""
+        """Close all engines, then raise the first failure, if any."""
         closing = (self.recognizer.close(), self.llm.close(), self.synthesizer.close())
         for outcome in await asyncio.gather(*closing, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome
 
     def troubles(self) -> dict[str, str]:
-        """What is wrong with those that have processes or a fallback, by stage; "" where nothing is."""
+        """Return problems by stage, for engines with processes or a fallback; "" for none."""
         found: dict[str, str] = {}
-        for stage, engine in self._speech():
+        for stage, engine in self._speech_engines():
             if isinstance(engine, FallbackRecognizer | FallbackSynthesizer) and engine.trouble:
                 found[stage] = engine.trouble
-        for stage, hosted in self._hosted():
+        for stage, hosted in self._process_engines():
             found[stage] = found.get(stage, "") or hosted.host.trouble
         return found
 
     def restarts(self) -> dict[str, int]:
-        """How often processes of those that have some were started again, by stage."""
+        """Return the number of process restarts by stage."""
         counted: dict[str, int] = {}
-        for stage, engine in self._hosted():
+        for stage, engine in self._process_engines():
             counted[stage] = counted.get(stage, 0) + engine.host.restarts
         return counted
 
     def process_ids(self) -> dict[str, list[int]]:
-        """The ids of the processes that run, by stage."""
+        """Return the ids of running processes by stage."""
         found: dict[str, list[int]] = {}
-        for stage, engine in self._hosted():
+        for stage, engine in self._process_engines():
             found[stage] = found.get(stage, []) + engine.host.process_ids
         return found
 
-    def _speech(self) -> tuple[tuple[Stage, object], ...]:
+    def _speech_engines(self) -> tuple[tuple[Stage, object], ...]:
         return (("recognizer", self.recognizer), ("synthesizer", self.synthesizer))
 
-    def _hosted(self) -> list[tuple[Stage, HostedRecognizer | HostedSynthesizer]]:
-        """The engines that have processes, a primary before its fallback."""
-        each: list[tuple[Stage, object]] = []
-        for stage, engine in self._speech():
+    def _process_engines(self) -> list[tuple[Stage, HostedRecognizer | HostedSynthesizer]]:
+        """Return the engines that have processes, a primary before its fallback."""
+        candidates: list[tuple[Stage, object]] = []
+        for stage, engine in self._speech_engines():
             if isinstance(engine, FallbackRecognizer | FallbackSynthesizer):
-                each += [(stage, engine.primary), (stage, engine.fallback)]
+                candidates += [(stage, engine.primary), (stage, engine.fallback)]
             else:
-                each.append((stage, engine))
+                candidates.append((stage, engine))
         return [
             (stage, engine)
-            for stage, engine in each
+            for stage, engine in candidates
             if isinstance(engine, HostedRecognizer | HostedSynthesizer)
         ]
 

@@ -1,7 +1,7 @@
-"""A recognizer or synthesizer with another behind it: who hears and speaks when the first cannot.
+"""A recognizer or synthesizer with a fallback that takes over if it fails.
 
-As the LLM's fallback: a circuit breaker leaves an engine alone that keeps failing, and lets one utterance or
-text at a time try it again.
+Like the LLM's fallback: a circuit breaker stops requests to an engine that keeps failing, and lets single
+utterances or texts probe it.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 from audio.resample import Resampler
 from audio.synthesizers import Speech, Synthesizer, SynthesizerError, WordTiming
 from llmcore.policies.circuit_breaker import CircuitBreaker
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 log = structlog.get_logger()
 
 FailureReason = Literal["error", "timeout", "circuit_open"]
-"""Why the primary did not serve: it failed, was late, or is left alone for now."""
+"""Reason that the primary did not serve: it failed, timed out, or the circuit breaker blocks it."""
 
 _Engine = TypeVar("_Engine", bound=Recognizer | Synthesizer)
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
 _WAITING_PIECES = 200
-"""20 s may wait before the caller's iterator is held back."""
-_NO_SOUND: Samples = np.zeros(0, np.int16)
+"""Buffered pieces (20 s) beyond which the caller's iterator is paused."""
+_NO_AUDIO: Samples = np.zeros(0, np.int16)
 
 
-class _WithFallback(Generic[_Engine]):
-    """A primary engine, and one that stands in for it. stage: their name in the log. timeout_s: how long the
-    primary may be silent when it is asked. count: told of each utterance or text that the primary did not
-    take to its end.
+class _FallbackEngine(Generic[_Engine]):
+    """A primary engine and its fallback.
 
-    primary, fallback: both are started, as a fallback that had to be loaded first would come too late.
+    stage: name in the log. timeout_s: longest silence of the primary. count: called for each utterance or
+    text that the primary did not complete. Both engines are started, as loading the fallback on demand would
+    be too slow.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class _WithFallback(Generic[_Engine]):
 
     @property
     def trouble(self) -> str:
-        """Why the primary is not asked now; "" where it is."""
+        """Reason that the circuit breaker blocks the primary; "" if it does not."""
         if self._breaker.state == "closed":
             return ""
         wait_s = self._breaker.wait_s(self._clock())
         return f"it keeps failing, and the fallback stands in; it is tried again in {wait_s:.1f} s"
 
     async def start(self) -> None:
-        """Start both at once. Raises the error of either."""
+        """Start both engines concurrently. Raises the error of either."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.primary.start())
@@ -80,161 +80,160 @@ class _WithFallback(Generic[_Engine]):
             raise failures.exceptions[0] from None
 
     async def close(self) -> None:
-        """Close both; a second call does nothing."""
+        """Close both engines; a second call does nothing."""
         await asyncio.gather(self.primary.close(), self.fallback.close())
 
-    def _succeeded(self) -> None:
+    def _on_success(self) -> None:
         if self._breaker.state != "closed":
             log.warning("speech_engine_back", stage=self._stage)
-        self._breaker.succeeded()
+        self._breaker.record_success()
 
-    def _allowed(self) -> bool:
-        """Whether the primary is asked this time."""
+    def _allows_primary(self) -> bool:
+        """Return True if the circuit breaker lets this request through to the primary."""
         allowed = self._breaker.allows(self._clock())
         if not allowed:
             self._count("circuit_open")
         return allowed
 
-    def _failed(self, error: Exception, late: str) -> None:
+    def _on_failure(self, error: Exception, timeout_text: str) -> None:
         timed_out = isinstance(error, TimeoutError)
-        reason = late if timed_out else str(error)
+        reason = timeout_text if timed_out else str(error)
         self._count("timeout" if timed_out else "error")
         before, now_s = self._breaker.state, self._clock()
-        self._breaker.failed(now_s)
+        self._breaker.record_failure(now_s)
         log.warning("speech_fallback", stage=self._stage, reason=reason)
         if self._breaker.state == "open" and before != "open":
             log.error("speech_engine_left_alone", stage=self._stage, wait_s=self._breaker.wait_s(now_s))
 
 
-class FallbackRecognizer(_WithFallback[Recognizer]):
-    """Has `primary` hear; where it fails in mid-utterance, `fallback` hears all of it.
-
-    It fails too where it does not answer a flush in time.
+class FallbackRecognizer(_FallbackEngine[Recognizer]):
+    """A recognizer whose fallback repeats the whole utterance if `primary` fails or does not answer a flush
+    in time.
     """
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        """Recognize one utterance with whichever can. Raises RecognizerError."""
+        """Recognize one utterance with the primary or the fallback. Raises RecognizerError."""
         async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
-            utterance = _KeptUtterance(ahead, self._timeout_s)
-            if self._allowed():
-                known = False
+            utterance = _RecordedUtterance(ahead, self._timeout_s)
+            if self._allows_primary():
+                reported = False
                 try:
-                    async with aclosing(utterance.heard_by(self.primary)) as hypotheses:
+                    async with aclosing(utterance.recognize_with(self.primary)) as hypotheses:
                         async for hypothesis in hypotheses:
                             if hypothesis.settled:
-                                known = True
-                                self._succeeded()
+                                reported = True
+                                self._on_success()
                             yield hypothesis
                     return
                 except (RecognizerError, TimeoutError) as error:
-                    known = True
-                    self._failed(error, f"no words within {self._timeout_s:.3g} s")
+                    reported = True
+                    self._on_failure(error, f"no words within {self._timeout_s:.3g} s")
                 finally:
-                    if not known:
-                        self._breaker.abandoned()
+                    if not reported:
+                        self._breaker.record_cancelled()
             utterance.limit_s = None
-            async with aclosing(utterance.heard_by(self.fallback)) as hypotheses:
+            async with aclosing(utterance.recognize_with(self.fallback)) as hypotheses:
                 async for hypothesis in hypotheses:
                     yield hypothesis
 
 
-class _KeptUtterance:
-    """One utterance whose sound is kept, so that another engine can hear it from its beginning.
+class _RecordedUtterance:
+    """Audio of one utterance, kept so that another engine can recognize it from its beginning.
 
-    limit_s: how long an engine may take to answer a flush; None for no limit.
+    limit_s: time limit for the answer to a flush; None for no limit.
     """
 
     def __init__(self, ahead: LookAheadBuffer[Samples | Flush], limit_s: float | None) -> None:
         self.limit_s = limit_s
         self._ahead = ahead
-        self._kept: list[Samples | Flush] = []
-        self._flushes = 0  # that are not answered
+        self._items: list[Samples | Flush] = []
+        self._unanswered_flushes = 0
         self._ended = False
-        self._patience: Patience | None = None
+        self._timeout: PauseTolerantTimeout | None = None
 
-    async def heard_by(self, recognizer: Recognizer) -> AsyncGenerator[Hypothesis, None]:
-        """What an engine makes of all of it. Raises RecognizerError, TimeoutError."""
+    async def recognize_with(self, recognizer: Recognizer) -> AsyncGenerator[Hypothesis, None]:
+        """Yield an engine's hypotheses of the whole utterance. Raises RecognizerError, TimeoutError."""
         async with aclosing(recognizer.recognize(self._sound())) as hypotheses:
             while True:
                 try:
-                    async with Patience() as self._patience:
-                        self._be_impatient()
+                    async with PauseTolerantTimeout() as self._timeout:
+                        self._start_time_limit()
                         hypothesis = await anext(hypotheses, None)
                 finally:
-                    self._patience = None
+                    self._timeout = None
                 if hypothesis is None:
                     return
                 if hypothesis.settled:
-                    self._answered()
+                    self._on_flush_answered()
                 yield hypothesis
 
     async def _sound(self) -> AsyncGenerator[Samples | Flush, None]:
-        for kept in list(self._kept):
+        for kept in list(self._items):
             yield kept
         while not self._ended:
             item = await self._ahead.next()
             self._ended = item is None
             if item is None or isinstance(item, Flush):
-                self._flushes += 1
-                self._be_impatient()
+                self._unanswered_flushes += 1
+                self._start_time_limit()
             if item is not None:
-                self._kept.append(item)
+                self._items.append(item)
                 yield item
 
-    def _answered(self) -> None:
-        """The oldest flush that is kept has its words, and is not asked again."""
-        self._flushes -= 1
-        for index, item in enumerate(self._kept):
+    def _on_flush_answered(self) -> None:
+        """Drop the oldest flush, which has its transcript and is not repeated."""
+        self._unanswered_flushes -= 1
+        for index, item in enumerate(self._items):
             if isinstance(item, Flush):
-                del self._kept[index]
+                del self._items[index]
                 return
 
-    def _be_impatient(self) -> None:
-        if self._patience is not None and self.limit_s is not None and self._flushes > 0:
-            self._patience.limit(self.limit_s)
+    def _start_time_limit(self) -> None:
+        if self._timeout is not None and self.limit_s is not None and self._unanswered_flushes > 0:
+            self._timeout.set_limit(self.limit_s)
 
 
-class FallbackSynthesizer(_WithFallback[Synthesizer]):
-    """Has `primary` speak; where it fails before its first sound, or that takes too long, `fallback` speaks.
+class FallbackSynthesizer(_FallbackEngine[Synthesizer]):
+    """A synthesizer whose fallback speaks if `primary` fails or is late before its first audio.
 
-    A failure after that is raised: half a text is not said again in another voice.
+    A later failure is raised: half a text is not repeated in another voice.
     """
 
     rate_hz: int
-    """The rate of the primary's sound, known once started; the fallback's sound is resampled to it."""
+    """Sample rate of the primary, known once started. The fallback's audio is resampled to it."""
 
     async def start(self) -> None:
-        """Start both at once. Raises SynthesizerError."""
+        """Start both engines concurrently. Raises SynthesizerError."""
         await super().start()
         self.rate_hz = self.primary.rate_hz
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment with whichever can. Raises SynthesizerError."""
-        if self._allowed():
-            known = begun = False
+        """Speak one fragment with the primary or the fallback. Raises SynthesizerError."""
+        if self._allows_primary():
+            reported = begun = False
             try:
                 async with aclosing(self.primary.speak(text)) as speeches:
-                    async with Patience(self._timeout_s):
+                    async with PauseTolerantTimeout(self._timeout_s):
                         speech = await anext(speeches, None)
-                    known = begun = True
-                    self._succeeded()
+                    reported = begun = True
+                    self._on_success()
                     while speech is not None:
                         yield speech
                         speech = await anext(speeches, None)
                 return
             except (SynthesizerError, TimeoutError) as error:
-                known = True
-                self._failed(error, f"no sound within {self._timeout_s:.3g} s")
+                reported = True
+                self._on_failure(error, f"no sound within {self._timeout_s:.3g} s")
                 if begun:
                     raise
             finally:
-                if not known:
-                    self._breaker.abandoned()
-        async with aclosing(self._in_the_other_voice(text)) as speeches:
+                if not reported:
+                    self._breaker.record_cancelled()
+        async with aclosing(self._speak_with_fallback(text)) as speeches:
             async for speech in speeches:
                 yield speech
 
-    async def _in_the_other_voice(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _speak_with_fallback(self, text: str) -> AsyncGenerator[Speech, None]:
         from_hz, to_hz = self.fallback.rate_hz, self.rate_hz
         resampler = Resampler(from_hz, to_hz)
         async with aclosing(self.fallback.speak(text)) as speeches:
@@ -244,6 +243,6 @@ class FallbackSynthesizer(_WithFallback[Synthesizer]):
                     for word in speech.words
                 )
                 yield Speech(resampler.push(speech.samples), words)
-        rest = resampler.push(_NO_SOUND, last=True)
+        rest = resampler.push(_NO_AUDIO, last=True)
         if len(rest):
             yield Speech(rest)

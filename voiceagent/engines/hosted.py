@@ -1,4 +1,4 @@
-"""Blocking engines in processes of their own, as the recognizers and synthesizers that a server uses."""
+"""Blocking engines in processes of their own, as recognizers and synthesizers of a server."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from voiceagent.processes.messages import Windows
 from voiceagent.processes.policies.liveness import Supervision
 
 _SUPERVISION = Supervision()
-_UNDECODED_S = 4
-"""Sound that may wait for a recognizer before the caller's iterator is held back."""
+_BUFFER_S = 4
+"""Seconds of audio that may wait for a recognizer before the caller's iterator is paused."""
 _TURN_SAMPLES = SAMPLE_RATE_HZ // 10
-"""The most sound decoded for one utterance before another gets its turn."""
-_RECOGNIZER_WINDOWS = Windows(there=_UNDECODED_S * SAMPLE_RATE_HZ * 2, here=1 << 13)
+"""Largest amount of audio decoded for one utterance before the next utterance's turn."""
+_RECOGNIZER_WINDOWS = Windows(there=_BUFFER_S * SAMPLE_RATE_HZ * 2, here=1 << 13)
 
 
 def is_blocking(engine: type) -> bool:
-    """Whether a class is a blocking engine, by its shape: it opens streams, and nobody starts it."""
+    """Return True if a class has the shape of a blocking engine: `open`, but no `start`."""
     return hasattr(engine, "open") and not hasattr(engine, "start")
 
 
@@ -40,16 +40,16 @@ def hosted(engine: type[BlockingSynthesizer], /, workers: int = 1, **arguments: 
 
 
 def hosted(engine: Any, /, workers: int = 1, **arguments: Any) -> HostedRecognizer | HostedSynthesizer:
-    """A blocking engine, built from its keyword arguments in each of `workers` processes.
+    """Run a blocking engine, built from its keyword arguments, in each of `workers` processes.
 
-    Raises ValueError for a number of workers that cannot be.
+    Raises ValueError for an invalid number of workers.
     """
     shell = HostedSynthesizer if hasattr(engine, "turn_characters") else HostedRecognizer
     return shell(engine, arguments, workers)
 
 
 class _Hosted:
-    """A blocking engine in processes of its own. host: these."""
+    """A blocking engine in processes of its own, `host`."""
 
     def __init__(self, host: EngineHost) -> None:
         self.host = host
@@ -89,7 +89,7 @@ class HostedRecognizer(_Hosted):
 
 
 class HostedSynthesizer(_Hosted):
-    """A blocking synthesizer in processes of its own. rate_hz: of its sound, known once it has started."""
+    """A blocking synthesizer in processes of its own. rate_hz: sample rate, known once started."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class HostedSynthesizer(_Hosted):
 
 
 def _name(engine: type) -> str:
-    """What an engine is called in errors: espeak, of EspeakSynthesizer."""
+    """Return an engine's name for errors: "espeak" for EspeakSynthesizer."""
     return engine.__name__.removesuffix("Recognizer").removesuffix("Synthesizer").lower()
 
 

@@ -1,4 +1,4 @@
-"""The agent's language and an engine's: told to one that takes it, refused where the engine has another."""
+"""Match of an engine's language with the agent's: passed to an engine that takes it, else checked."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from voiceagent.engines.catalogue import KnownEngine
 
 _CODE = re.compile(r"([a-z]{2})(?![A-Za-z])")
 _NORWEGIAN = {"nb": "no", "nn": "no"}
-"""Engines have one of the three for the same words."""
+"""Codes of Norwegian, for which engines use one of three."""
 
 
 class OtherLanguage(ValueError):
-    """key: in the engine's table, `engine` or the key of its language. value: what stands there."""
+    """The engine's language differs from the agent's. key: in the engine's table. value: found there."""
 
     def __init__(self, key: str, value: object, message: str) -> None:
         super().__init__(message)
@@ -24,41 +24,46 @@ class OtherLanguage(ValueError):
 def in_language(
     known: KnownEngine | None, engine_class: type, name: str, options: Mapping[str, Any], language: str
 ) -> dict[str, Any]:
-    """The keyword arguments of an engine that is to have a language, an ISO 639 code; "" asks for none.
+    """Return an engine's keyword arguments with the agent's language added where needed. Raises
+    OtherLanguage.
 
-    known: the engine in the catalogue, None for somebody's own. name: as the configuration has it. options:
-    the keyword arguments there. Where they name no language, the engine is told. Raises OtherLanguage.
+    known: the engine's catalogue entry, None for a custom one. name: as in the configuration. options: its
+    keyword arguments there. language: the agent's, an ISO 639 code; "" for any.
     """
-    told = dict(options)
+    arguments = dict(options)
     if not language:
-        return told
-    fixed = _fixed(known, engine_class, options)
+        return arguments
+    fixed = _fixed_languages(known, engine_class, options)
     if fixed and language not in fixed:
         allowed = f"allowed: agent.language {' or '.join(fixed)}, or an engine or model that has it"
         raise OtherLanguage("engine", name, f"does not have the agent's language, {language!r}; {allowed}")
     key = known.language_key if known is not None else ""
     if key in options:
         other = _language_in(options[key])
-        if other and _plain(other) != _plain(language):
+        if other and _canonical(other) != _canonical(language):
             message = f"is of the language {other!r}, and agent.language is {language!r}"
             raise OtherLanguage(key, options[key], f"{message}; allowed: the same in both")
-    elif known is not None and known.takes_language and language != "en":  # English needs no word
-        told[key] = language
-    return told
+    elif known is not None and known.takes_language and language != "en":  # English is the engines' default
+        arguments[key] = language
+    return arguments
 
 
-def _fixed(known: KnownEngine | None, engine_class: type, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """The only languages that an engine has, () where that is not known."""
+def _fixed_languages(
+    known: KnownEngine | None, engine_class: type, options: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the only languages of an engine, () if unknown."""
     if known is not None and known.model_key not in options:
         return known.languages
     return getattr(engine_class, "languages", ())
 
 
 def _language_in(value: object) -> str:
-    """The code that a value begins with, as "de" in "de-CH", "de+f2" and "de_DE-thorsten-medium"; else ""."""
+    """Return the code that a value begins with, as "de" in "de-CH", "de+f2" and "de_DE-thorsten-medium"; else
+    "".
+    """
     found = _CODE.match(value) if isinstance(value, str) else None
     return found[1] if found else ""
 
 
-def _plain(code: str) -> str:
+def _canonical(code: str) -> str:
     return _NORWEGIAN.get(code, code)

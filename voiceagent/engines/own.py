@@ -1,11 +1,11 @@
-"""The contract of an engine of one's own: a base class a kind, and all that goes in and comes out.
+"""Interface of custom engines: a base class for each kind, and all types that they exchange.
 
-A class that is named as `engine = "package.module:Class"` need not derive from one of these: the methods
-count. `recognize`, `generate`, or `speak` with `rate_hz`, must be there; the others have what these bases do.
-The keyword arguments of its constructor are keys of its table. It runs on the server's event loop, where
-nothing may block: a class that has to block has `open` in their place, and the server gives it processes
-(`BlockingRecognizer`, `BlockingSynthesizer`). Everything is imported from here: the modules below have other
-names in an installed wheel. What it yields is checked (`voiceagent.engines.checked`).
+A class named as `engine = "package.module:Class"` need not derive from these: it must have `recognize`,
+`generate`, or `speak` with `rate_hz`; the other methods default to those here. The keyword arguments of its
+constructor are the keys of its table. It runs on the server's event loop and must not block. A class that
+blocks has `open` instead, and the server runs it in processes (`BlockingRecognizer`, `BlockingSynthesizer`).
+Import everything from here: the modules below have other names in an installed wheel. Yielded values are
+checked (`voiceagent.engines.checked`).
 """
 
 from __future__ import annotations
@@ -70,64 +70,96 @@ __all__ = [
 
 
 class Engine:
-    """What all kinds have. One instance serves all calls of a process."""
+    """Base of all kinds. One instance serves all calls of a process."""
 
     in_workers: ClassVar[bool] = False
-    """True for a recognizer or synthesizer that loads nothing and only asks others: with `--workers` each
-    worker then has an instance of its own, and no sound goes between processes. Otherwise all workers share
-    one.
+    """True for a recognizer or synthesizer that loads nothing and only calls a remote service: with
+    `--workers` each worker then has its own instance, and no audio passes between processes. Otherwise all
+    workers share one.
     """
 
     async def start(self) -> None:
-        """Load what is needed. May raise the error of its kind; the server does not start then."""
+        """Load resources. An error of the engine's kind prevents the server's start."""
 
     async def close(self) -> None:
-        """Release everything; a second call does nothing."""
+        """Release all resources; a second call does nothing."""
 
 
 class RecognizerEngine(Engine):
-    """Speech to text. Raises RecognizerError: the turn ends in the apology, and the call goes on."""
+    """Speech to text. If it raises RecognizerError, the turn ends with the apology and the call continues."""
 
     languages: ClassVar[tuple[str, ...]] = ()
-    """ISO 639 codes of what it understands; another `agent.language` is refused. () for any."""
+    """ISO 639 codes of the supported languages; another `agent.language` is refused. () for any."""
 
     @abstractmethod
     def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        """One utterance. sound: int16 [n] at 16 kHz, one channel, in pieces of any length, and `Flush` marks.
+        """Recognize one utterance.
 
-        Each `Flush` is answered by one settled `Hypothesis` of all that came, and so is the end of `sound`;
-        others, whose text is the whole utterance so far, may come between.
+        Args:
+            sound: int16 [n] at 16 kHz, one channel, in pieces of any length, and `Flush` marks.
+
+        Yields:
+            One settled `Hypothesis` of all audio so far for each `Flush` and for the end of `sound`. Others,
+            whose text is the whole utterance so far, may come in between.
+
+        Raises:
+            RecognizerError: recognition failed.
         """
 
 
 class LlmEngine(Engine):
-    """A chat model. Raises ServerError if the server failed: it then gets no requests for a while, and the
-    fallback or the apology answers. Raises RefusedError if a filter refused: the caller then hears
-    `agent.refusal`. The engine removes markup around the words, such as thoughts and tool calls.
-    """
+    """A chat model. The server removes markup around the words, such as thoughts and tool calls."""
 
     @abstractmethod
     def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """A reply in pieces: text, calls of tools, and last, where they are known, the reason it ended and
-        the usage. The generator is closed where nobody wants the rest.
+        """Generate a reply. The generator is closed when the rest is not needed.
+
+        Args:
+            request: the prompt and its settings.
+
+        Yields:
+            The reply in pieces: text, tool calls, and last, if known, the finish reason and the usage.
+
+        Raises:
+            ServerError: the server failed. The engine then gets no requests for a while, and the fallback or
+                the apology answers.
+            RefusedError: a filter refused. The caller hears `agent.refusal`.
         """
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Read a prompt ahead whose last message is not finished; None where there is no cache for that, and
-        the call does not ask again. With `request.asks_end` the usage may tell how probable it is that the
-        message ends there. Raises BusyError where there is no room for it now.
+        """Read a prompt with an unfinished last message into the cache.
+
+        Args:
+            request: the prompt. With `asks_end` the usage may contain the probability that the message ends
+                here.
+
+        Returns:
+            The usage; None if there is no such cache, and the call does not ask again.
+
+        Raises:
+            BusyError: there is no room now.
         """
         return None
 
 
 class SynthesizerEngine(Engine):
-    """Text to speech. Raises SynthesizerError: the caller hears the apology."""
+    """Text to speech. If it raises SynthesizerError, the caller hears the apology."""
 
     languages: ClassVar[tuple[str, ...]] = ()
-    """ISO 639 codes of what it speaks; another `agent.language` is refused. () for any."""
+    """ISO 639 codes of the supported languages; another `agent.language` is refused. () for any."""
     rate_hz: int
-    """Sample rate of all its sound; there when it has started."""
+    """Sample rate of its audio, known once started."""
 
     @abstractmethod
     def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """A phrase as sound, in pieces as they are made: int16 [n], or floats from -1 to 1, one channel."""
+        """Speak a phrase.
+
+        Args:
+            text: words to speak.
+
+        Yields:
+            Audio as it is produced: int16 [n], or floats from -1 to 1, one channel.
+
+        Raises:
+            SynthesizerError: synthesis failed.
+        """

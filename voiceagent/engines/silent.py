@@ -1,4 +1,4 @@
-"""Engines that hear, answer and say nothing: where something else does it, or nobody is to."""
+"""Silent engines: placeholders that recognize, answer and say nothing."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from llmcore.engine import Delta, Request, Usage
 
 RATE_HZ = 24_000
 MODULE = __name__
-"""The module by which a configuration names these engines."""
+"""Module that a configuration names for these engines."""
 
 
 class _Idle:
     in_workers = True
 
     async def start(self) -> None:
-        """Nothing to load."""
+        """Do nothing."""
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""
 
 
 class SilentRecognizer(_Idle):
-    """Nobody says anything."""
+    """A recognizer of empty transcripts."""
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        """No words for each flush, nor at the end."""
+        """Yield an empty transcript for each flush and for the end."""
         async for piece in sound:
             if isinstance(piece, Flush):
                 yield Hypothesis("", settled=True)
@@ -38,21 +38,21 @@ class SilentRecognizer(_Idle):
 
 
 class SilentLlm(_Idle):
-    """Has nothing to answer."""
+    """An LLM of empty responses."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The end of a response."""
+        """Yield the end of a response."""
         yield Delta(finish_reason="stop", usage=Usage())
 
     async def prefill(self, request: Request) -> None:
-        """There is no cache."""
+        """Do nothing, as there is no cache."""
 
 
 class SilentSynthesizer(_Idle):
-    """Makes a moment of silence of each text."""
+    """A synthesizer of silence."""
 
     rate_hz = RATE_HZ
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """10 ms of it."""
+        """Yield 10 ms of silence."""
         yield Speech(np.zeros(RATE_HZ // 100, np.int16))

@@ -1,1 +1,1 @@
-"""The LLM of a server: the configured engine, what monitors it and what gives way under load."""
+"""The LLM of a server: the configured engine, its monitoring and load shedding."""

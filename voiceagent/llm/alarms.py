@@ -1,6 +1,6 @@
-"""When the LLM's figures are a reason to wake somebody. Pure.
+"""Alarms of an LLM engine: figures beyond the limits at which an operator should act.
 
-The same limits stand as Prometheus rules in `configs/prometheus/voiceagent.rules.yml`.
+`configs/prometheus/voiceagent.rules.yml` has the same limits as Prometheus rules.
 """
 
 from __future__ import annotations
@@ -13,26 +13,36 @@ from llmcore.engine import EngineLoad, Usage
 from voiceagent.conversation.latency import percentile
 
 WINDOW_S = 300.0
-"""Figures older than that are forgotten."""
+"""Age up to which figures count, in seconds."""
 MIN_RESPONSES = 20
-"""With fewer responses a percentile or a rate says nothing."""
+"""Responses needed for a percentile or a rate."""
 MIN_DRAFTED = 200
+"""Proposed tokens needed to judge their acceptance."""
 MIN_FOR_P99 = 100
+"""Responses needed for a 99th percentile."""
 MAX_SPREAD = 2.0
+"""Largest ratio of p95 to p50 of the time to first token. A larger one shows long prompts or bursts."""
 MAX_P99_S = 5.0
+"""Largest p99 of the time to first token."""
 MAX_STEP_SPREAD = 10.0
+"""Largest ratio of p99 to p50 of the time between pieces, as for `MAX_SPREAD`."""
 MIN_GAPS = 500
+"""Gaps needed for that ratio."""
 MAX_GAPS = 4000
-"""How many gaps between pieces of responses are kept, the newest."""
+"""Newest gaps between pieces of responses that are kept."""
 MIN_ACCEPTANCE = 0.5
+"""Smallest accepted share of proposed tokens; below it, speculation usually costs more than it saves."""
 MIN_HIT_RATE = 0.6
+"""Smallest cached share of prompt tokens. A smaller one shows changing prompts or too small a cache."""
 MAX_CACHE_USAGE = 0.9
+"""Largest used share of the KV cache; beyond it the engine soon preempts replies and evicts prefixes."""
 MAX_WAITING_S = 10.0
+"""Longest time for which requests wait at the engine without a break: it has more calls than it can serve."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A figure beyond its limit; `text` says it in words."""
+    """A figure beyond its limit; `text` describes it."""
 
     name: str
     value: float
@@ -41,13 +51,13 @@ class Alarm:
 
 
 def speculation_off(acceptance: float, minimum: float) -> Alarm:
-    """A draft is left out, as only that part of its tokens was right."""
+    """Return the alarm for a draft that is off because too few of its tokens were accepted."""
     text = f"speculation is off: {acceptance:.0%} of the tokens that it proposed were right"
     return Alarm("speculation_off", acceptance, minimum, text)
 
 
 class LlmAlarms:
-    """Keeps the window of one engine. Times are seconds of one clock."""
+    """Sliding window over one engine's figures. Times are seconds of one clock."""
 
     def __init__(self) -> None:
         self._responses: deque[tuple[float, float, Usage]] = deque()
@@ -55,13 +65,15 @@ class LlmAlarms:
         self._loads: deque[tuple[float, EngineLoad]] = deque()
         self._waiting_since_s: float | None = None
 
-    def response(self, now_s: float, ttft_s: float, usage: Usage, gaps_s: Sequence[float] = ()) -> None:
-        """A response is over. gaps_s: between its pieces, which is what a step of the engine's batch took."""
+    def observe_response(
+        self, now_s: float, ttft_s: float, usage: Usage, gaps_s: Sequence[float] = ()
+    ) -> None:
+        """Record a finished response. gaps_s: between its pieces: the step times of the engine's batch."""
         self._responses.append((now_s, ttft_s, usage))
         self._gaps.extend((now_s, gap_s) for gap_s in gaps_s)
 
-    def load(self, now_s: float, load: EngineLoad) -> None:
-        """A sample of the engine's load, about once a second."""
+    def observe_load(self, now_s: float, load: EngineLoad) -> None:
+        """Record a sample of the engine's load, about once a second."""
         self._loads.append((now_s, load))
         if load.waiting == 0:
             self._waiting_since_s = None
@@ -69,14 +81,14 @@ class LlmAlarms:
             self._waiting_since_s = now_s
 
     def alarms(self, now_s: float) -> tuple[Alarm, ...]:
-        """What is beyond its limit now."""
-        for kept in (self._responses, self._loads, self._gaps):
-            while kept and kept[0][0] < now_s - WINDOW_S:
-                kept.popleft()
+        """Return the current alarms."""
+        for window in (self._responses, self._loads, self._gaps):
+            while window and window[0][0] < now_s - WINDOW_S:
+                window.popleft()
         found = (
-            self._spread(),
-            self._tail(),
-            self._steps(),
+            self._ttft_spread(),
+            self._ttft_p99(),
+            self._step_spread(),
             self._hit_rate(),
             self._acceptance(),
             self._cache(),
@@ -84,7 +96,7 @@ class LlmAlarms:
         )
         return tuple(alarm for alarm in found if alarm is not None)
 
-    def _spread(self) -> Alarm | None:
+    def _ttft_spread(self) -> Alarm | None:
         if len(self._responses) < MIN_RESPONSES:
             return None
         times = [ttft_s for _, ttft_s, _ in self._responses]
@@ -94,15 +106,17 @@ class LlmAlarms:
         text = f"p95 of the time to first token is {p95 * 1000:.0f} ms, p50 is {p50 * 1000:.0f} ms"
         return Alarm("ttft_spread", p95 / p50 if p50 else float("inf"), MAX_SPREAD, text)
 
-    def _tail(self) -> Alarm | None:
+    def _ttft_p99(self) -> Alarm | None:
         if len(self._responses) < MIN_FOR_P99:
             return None
         p99 = percentile((ttft_s for _, ttft_s, _ in self._responses), 99)
         text = f"p99 of the time to first token is {p99:.1f} s"
         return Alarm("ttft_p99", p99, MAX_P99_S, text) if p99 > MAX_P99_S else None
 
-    def _steps(self) -> Alarm | None:
-        """Alarms where steps differ much in length: a long prompt, or too big a batch, holds up the rest."""
+    def _step_spread(self) -> Alarm | None:
+        """Return an alarm if step times vary much: a long prompt or too large a batch delays the other
+        replies.
+        """
         if len(self._gaps) < MIN_GAPS:
             return None
         gaps = [gap_s for _, gap_s in self._gaps]

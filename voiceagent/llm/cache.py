@@ -1,4 +1,4 @@
-"""The semantic cache of a server, put together from its configuration."""
+"""Construction of the semantic cache from the configuration."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from voiceagent.validation.references import import_object, resolve_paths
 def build_cache(
     settings: SemanticCacheConfig, source: Path, model: str, engine: Llm, monitor: LlmMonitor
 ) -> CachedLlm:
-    """The cache before `engine`, not started. Raises ConfigError where what it needs is not installed.
+    """Build the cache in front of `engine`, not started. Raises ConfigError if a dependency is not installed.
 
-    source: the file that `settings` are from. model: what answers; it does not get another one's answers.
+    source: file of `settings`. model: name of the answering model; entries of another model are not used.
     """
-    # The embedding is computed in a thread of this process, native code though it is: 2.9 ms a question, one
-    # a turn. Apart from it that would be 0.5 ms more, of CPU too, and 45 MB beside the 220 of the weights,
-    # for one more process to look after. A crash ends the server; where the cache is off, it is not loaded.
+    # The embedding runs in a thread of this process: 2.9 ms a question, one a turn. A process of its own
+    # would add 0.5 ms (of CPU too), 45 MB to the weights' 220, and another process to supervise. A crash ends
+    # the server. If the cache is off, it is not loaded.
     metrics = monitor.metrics.add_cache()
     cache = CachedLlm(
         engine,
         MemoryEntries(settings.capacity)
         if settings.url is None
-        else _make(source, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
+        else _create(source, "llmcore.cache.redis_entries:RedisEntries", settings.url, settings.capacity),
         build_embedding(settings.embedding, source, "semantic_cache"),
         settings.to_rules(model),
         settings.to_audits(),
         metrics,
     )
     metrics.show(lambda: cache.why_off)
-    monitor.monitor_cache(cache)
+    monitor.register_cache(cache)
     return cache
 
 
 def build_embedding(model: str, source: Path, table: str) -> Embedding:
-    """What tells what sentences mean, not loaded, for a table of the file `source`. Raises ConfigError.
+    """Build the embedding model, not loaded. Raises ConfigError.
 
-    model: the folder of its weights, "" for what is installed.
+    model: folder of its weights, "" for the installed ones. table: table of the file `source` that needs it.
     """
     try:
         folder = resolve_paths(model, source.absolute().parent)
     except FileNotFoundError as error:
         raise problem(source, f"{table}.embedding", model, str(error)) from error
-    return cast("Embedding", _make(source, "llmcore.cache.embedding:MiniLm", folder, table=table))
+    return cast("Embedding", _create(source, "llmcore.cache.embedding:MiniLm", folder, table=table))
 
 
-def _make(source: Path, path: str, *arguments: object, table: str = "semantic_cache") -> Any:
-    """An object of the class at `path`, whose module needs what only the extra brings. Raises ConfigError."""
+def _create(source: Path, path: str, *arguments: object, table: str = "semantic_cache") -> Any:
+    """Create an object of the class at `path`, whose module needs the optional extra. Raises ConfigError."""
     try:
         return import_object(path)(*arguments)
     except ImportError as error:
         raise ConfigError(f"{source}: [{table}]: {error}; install it with: make semantic-cache") from error
-    except ValueError as error:  # no address of a Redis
+    except ValueError as error:  # invalid address of a Redis
         raise problem(source, "semantic_cache.url", arguments[0], str(error)) from error

@@ -1,4 +1,4 @@
-"""The tables of the configuration about the LLM beside its engines."""
+"""Configuration tables of the LLM, other than its engines'."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, field_validator
 
-from llmcore.cache.cached_engine import AuditPlan
+from llmcore.cache.cached_engine import AuditSettings
 from llmcore.cache.policy.semantic_cache import CacheableClass
 from llmcore.cache.policy.semantic_cache import Rules as CacheRules
 from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
@@ -24,7 +24,7 @@ from voiceagent.validation.section import Section
 Seconds = Annotated[float, Field(gt=0)]
 
 
-def _compiles(pattern: str) -> str:
+def _checked_pattern(pattern: str) -> str:
     try:
         re.compile(pattern)
     except re.error as error:
@@ -53,17 +53,17 @@ class LlmEngineConfig(EngineConfig):
 
     @property
     def sees_images(self) -> bool:
-        """True if clients may send pictures."""
+        """True if clients may send images."""
         return self.engine == "anthropic" if self.images is None else self.images
 
     @property
     def model_name(self) -> str:
-        """What the table names as its model; the engine's own name where it names none."""
+        """The table's `model`, or the engine's name if it has none."""
         return str(self.options.get("model", self.engine))
 
     @field_validator("replicas")
     @classmethod
-    def _each_once(cls, replicas: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_distinct(cls, replicas: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(replicas)) < len(replicas):
             raise ValueError("the same URL twice; allowed: each replica once")
         return replicas
@@ -90,12 +90,12 @@ class ResilienceConfig(Section):
     """Longest time before the failed engine is tried again. The wait doubles with each failed try."""
 
     def to_breaker(self) -> CircuitBreaker:
-        """A new circuit breaker, closed."""
+        """Return a new circuit breaker, closed."""
         return CircuitBreaker(self.failures, Backoff(self.retry_s, self.max_retry_s), random)
 
 
 class PromptLimits(Section):
-    """What the LLM is given to read for one caller."""
+    """Limits of one caller's prompts."""
 
     max_prompt_characters: int = Field(default=131_072, ge=1_000)
     """Longest prompt without its tools, about 32,000 tokens of English. A longer prompt is not sent to the
@@ -143,7 +143,7 @@ class SpeculationConfig(Section):
     """Longest time for which a bad draft stays disabled. The time doubles with each failed trial."""
 
     def to_limits(self) -> SpeculationLimits:
-        """The same for the policy."""
+        """Convert to the policy's limits."""
         return SpeculationLimits(
             self.min_acceptance,
             self.window,
@@ -154,9 +154,9 @@ class SpeculationConfig(Section):
 
 
 class CacheableConfig(Section):
-    """`[[semantic_cache.cacheable]]`: one kind of question that may be answered from the cache."""
+    """`[[semantic_cache.cacheable]]`: a kind of question that may be answered from the cache."""
 
-    patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = Field(min_length=1)
+    patterns: tuple[Annotated[str, AfterValidator(_checked_pattern)], ...] = Field(min_length=1)
     """Regular expressions, case-insensitive. A turn that matches one is of this kind; the first matching kind
     counts.
     """
@@ -170,11 +170,10 @@ class CacheableConfig(Section):
 
 
 class SemanticCacheConfig(Section):
-    """`[semantic_cache]`: answers that were given before; needs `make semantic-cache`. Without this table
-    there is none.
+    """`[semantic_cache]`: reuse of earlier answers; needs `make semantic-cache`. Off without this table.
 
-    It pays where the LLM is slow or dear, and callers ask the same things: an answer takes some milliseconds.
-    It is English only. Turns with tools or personal data are not cached.
+    It pays if the LLM is slow or expensive and callers ask the same questions: a hit takes some milliseconds.
+    English only. Turns with tools or personal data are not cached.
     """
 
     cacheable: tuple[CacheableConfig, ...] = Field(min_length=1)
@@ -205,7 +204,7 @@ class SemanticCacheConfig(Section):
     """Folder of an embedding model of MiniLM's architecture. "" uses the installed English model."""
 
     def to_rules(self, model: str) -> CacheRules:
-        """The same for the cache in front of `model`."""
+        """Convert to the rules of the cache in front of `model`."""
         classes = tuple(
             CacheableClass(
                 tuple(re.compile(pattern, re.IGNORECASE) for pattern in kind.patterns),
@@ -216,15 +215,15 @@ class SemanticCacheConfig(Section):
         )
         return CacheRules(classes, self.threshold, model)
 
-    def to_audits(self) -> AuditPlan:
-        """The same for its audit."""
-        return AuditPlan(self.audit, self.floor, self.min_hits, self.off_s)
+    def to_audits(self) -> AuditSettings:
+        """Convert to the audit plan."""
+        return AuditSettings(self.audit, self.floor, self.min_hits, self.off_s)
 
 
 class RoutingConfig(Section):
     """`[routing]`: turns that the small LLM answers, if there is a `[small_llm]`."""
 
-    patterns: tuple[Annotated[str, AfterValidator(_compiles)], ...] = ()
+    patterns: tuple[Annotated[str, AfterValidator(_checked_pattern)], ...] = ()
     """Regular expressions, case-insensitive. A turn that matches one goes to the small LLM. Without patterns
     and `learned`, the small LLM answers only under overload.
     """
@@ -240,14 +239,14 @@ class RoutingConfig(Section):
     """Let the small LLM answer when tools are offered."""
 
     def to_rules(self, source: Path) -> Rules:
-        """The same for the router. source: the file that this is from. Raises ConfigError."""
+        """Convert to the router's rules. source: file of this table. Raises ConfigError."""
         patterns = tuple(re.compile(pattern, re.IGNORECASE) for pattern in self.patterns)
         learned = _read_learned(self.learned, source) if self.learned else None
         return Rules(patterns, self.max_characters, self.max_context_characters, self.tools, learned)
 
 
 class LlmTables(Section):
-    """The tables of the file that the LLM of a server is made from."""
+    """Configuration tables of a server's LLM."""
 
     llm: LlmEngineConfig
     """LLM engine, its own keys, and its replicas."""

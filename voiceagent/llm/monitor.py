@@ -1,4 +1,4 @@
-"""Watches the LLM's engines: their figures go to the metrics and to the alarms."""
+"""Monitoring of the LLM's engines: metrics, alarms and load shedding."""
 
 from __future__ import annotations
 
@@ -30,22 +30,24 @@ from voiceagent.telemetry.log import Personal
 log = structlog.get_logger()
 
 SAMPLE_S = 1.0
-LOADED = 1.5
-"""A time to first token that is this many times an idle engine's is a matter of load."""
+LOAD_RATIO = 1.5
+"""Ratio to an idle engine's time to first token above which the excess counts as load."""
 RETRY_AFTER_S = 10.0
-"""When a caller who is refused at the highest level may try again: by then it is about one lower."""
+"""Time after which a caller refused at the highest shedding level may retry: the level has then fallen by
+about one.
+"""
 
 
 class LlmMonitor:
-    """One for all engines of a server."""
+    """Monitor of all LLM engines of a server."""
 
     def __init__(self, metrics: LlmMetrics, clock: Callable[[], float] = time.monotonic) -> None:
         self.metrics = metrics
         self._clock = clock
         self._engines: dict[str, tuple[MeteredLlm, LlmAlarms]] = {}
         self._speculating: dict[str, tuple[SpeculatingLlm, SpeculationLimits]] = {}
-        self._sounding: set[tuple[str, str]] = set()
-        self._gate: PriorityLlm | None = None
+        self._active_alarms: set[tuple[str, str]] = set()
+        self._priority_llm: PriorityLlm | None = None
         self._resilient: FallbackLlm | None = None
         self._replicated: dict[str, ReplicatedLlm] = {}
         self._shaped: dict[str, KnowsShapes] = {}
@@ -54,19 +56,21 @@ class LlmMonitor:
         self._token_times = TokenTimes()
         self.shedder = LoadShedder()
 
-    def metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
-        """The engine of the table `name`, monitored from now on."""
+    def wrap_metered(self, name: str, table: EngineConfig, engine: Llm) -> Llm:
+        """Wrap and register the engine of the table `name`."""
         model = str(table.options.get("model", ""))
         alarms = LlmAlarms()
-        metered = MeteredLlm(engine, partial(self._request_over, table.engine, model, alarms), self._clock)
+        metered = MeteredLlm(engine, partial(self._on_request_done, table.engine, model, alarms), self._clock)
         self._engines[name] = metered, alarms
         self.metrics.add_engine(table.engine, model, metered)
         return metered
 
-    def speculating(
+    def wrap_speculating(
         self, name: str, table: EngineConfig, engine: SupportsSpeculation, limits: SpeculationLimits
     ) -> SpeculatingLlm:
-        """The engine of the table `name`, whose draft takes part in responses within the limits."""
+        """Wrap and register the engine of the table `name`, whose draft takes part in responses within the
+        limits.
+        """
         model = str(table.options.get("model", ""))
         count = partial(self.metrics.speculation_decided, table.engine, model)
         speculating = SpeculatingLlm(engine, Speculation(limits), count, self._clock)
@@ -74,86 +78,86 @@ class LlmMonitor:
         self.metrics.add_speculation(table.engine, model, speculating)
         return speculating
 
-    def monitor_resilience(self, llm: FallbackLlm) -> None:
-        """What leaves the engine of `[llm]` alone while it keeps failing."""
+    def register_fallback(self, llm: FallbackLlm) -> None:
+        """Register the circuit breaker of `[llm]`."""
         self._resilient = llm
 
-    def monitor_shapes(self, name: str, engine: object) -> None:
-        """Register the engine `name` for `refused_shapes`; it then asks its server at the start."""
+    def register_shapes(self, name: str, engine: object) -> None:
+        """Register the engine `name` for `refused_shapes`; it then probes its server at the start."""
         if isinstance(engine, AsksShapes):
             engine.asks_shapes = True
         if isinstance(engine, KnowsShapes):
             self._shaped[name] = engine
 
     def refused_shapes(self) -> dict[str, list[str]]:
-        """Return, by engine, one line for each shape of messages that it refuses, with the shape sent
-        instead.
-        """
-        found = {name: engine.shapes.in_words() for name, engine in self._shaped.items()}
+        """Return, by engine, a line for each message shape that it refuses, with the replacement."""
+        found = {name: engine.shapes.describe() for name, engine in self._shaped.items()}
         return {name: lines for name, lines in found.items() if lines}
 
-    def monitor_replicas(self, name: str, llm: ReplicatedLlm) -> None:
-        """The replicas of the table `name`."""
+    def register_replicas(self, name: str, llm: ReplicatedLlm) -> None:
+        """Register the replicas of the table `name`."""
         self._replicated[name] = llm
         self.metrics.add_replicas(name, llm)
 
     @property
     def trouble(self) -> str:
-        """Why the engine of `[llm]` is not asked, or which replicas are not."""
+        """Reason that the engine of `[llm]`, or some replicas, get no requests; "" if there is none."""
         if self._resilient is not None and self._resilient.trouble:
             return self._resilient.trouble
         lost = [name for llm in self._replicated.values() for name in llm.lost]
         return f"replicas that do not answer: {', '.join(lost)}" if lost else ""
 
-    def monitor_gate(self, gate: PriorityLlm, budget_s: float) -> None:
-        """What lets requests in to the engines; it learns from now on how busy that of `[llm]` is.
+    def register_queue(self, gate: PriorityLlm, budget_s: float) -> None:
+        """Register the priority queue in front of the engines, and start to sample the load for it.
 
-        budget_s: for the first token; where it is predicted to be missed, load is shed.
+        budget_s: time to first token; load is shed while the prediction exceeds it.
         """
-        self._gate, self._budget_s = gate, budget_s
+        self._priority_llm, self._budget_s = gate, budget_s
         self.metrics.add_prediction(lambda: gate.predicted_ttft_s)
 
     def load(self, name: str) -> EngineLoad:
-        """What the engine of the table `name` reports of itself."""
+        """Return the load reported by the engine of the table `name`."""
         return self._engines[name][0].load()
 
-    def monitor_cache(self, cache: CachedLlm) -> None:
-        """The semantic cache before the gate."""
+    def register_cache(self, cache: CachedLlm) -> None:
+        """Register the semantic cache."""
         self._cache = cache
 
     @property
     def predicted_ttft_s(self) -> float:
-        """What a turn that came now would wait for its first token."""
-        return 0.0 if self._gate is None else self._gate.predicted_ttft_s
+        """Predicted time to first token of a turn that arrives now."""
+        return 0.0 if self._priority_llm is None else self._priority_llm.predicted_ttft_s
 
     @property
     def cache_state(self) -> str | None:
-        """The state of the semantic cache: "on", or "off" with the reason; None where there is no cache."""
+        """State of the semantic cache: "on", or "off" with the reason; None without a cache."""
         if self._cache is None:
             return None
         why_off = self._cache.why_off
         return f"off: {why_off}" if why_off else "on"
 
     def refusal(self, calls: int) -> Refusal | None:
-        """Why a call beside `calls` others would not be served in time, if it would not; counted."""
+        """Return a refusal, and count it, if a new call while `calls` others are open could not be served in
+        time.
+        """
         refusal = self.outlook(calls)
         if refusal is not None:
             self.metrics.call_refused(refusal)
         return refusal
 
     def outlook(self, calls: int) -> Refusal | None:
-        """What `refusal` would say, without a call that would be counted."""
-        refusal = self._gate.refusal(calls) if self._gate is not None else None
+        """Return the same as `refusal` without counting it."""
+        refusal = self._priority_llm.refusal(calls) if self._priority_llm is not None else None
         if refusal is None and calls and self.shedder.level >= SheddingLevel.REFUSE_CALLS:
             refusal = Refusal("busy: the calls that are going on are answered late", RETRY_AFTER_S)
         return refusal
 
     def alarms(self) -> dict[str, list[Alarm]]:
-        """What is beyond its limit now, by the table of its engine; tables without alarms are left out."""
+        """Return the current alarms by engine table."""
         now_s = self._clock()
         found = {name: list(alarms.alarms(now_s)) for name, (_, alarms) in self._engines.items()}
         for name, (engine, limits) in self._speculating.items():
-            # A draft that costs more than it brings is left out as it should be.
+            # No alarm for "cost": a draft that does not pay is rightly off.
             if engine.why_off == "acceptance":
                 found.setdefault(name, []).append(
                     speculation_off(engine.acceptance or 0.0, limits.min_acceptance)
@@ -161,9 +165,10 @@ class LlmMonitor:
         return {name: alarms for name, alarms in found.items() if alarms}
 
     def speculation(self) -> dict[str, dict[str, object]]:
-        """What the drafts come to, by the table of their engine; those without a draft are left out.
+        """Return the state of each draft, by engine table.
 
-        accepted_at: of the proposals since the engine's start, the part whose token at that place was right.
+        accepted_at: since the engine's start, the share of proposals whose token at that position was
+        accepted.
         """
         found: dict[str, dict[str, object]] = {}
         for name, (engine, _) in self._speculating.items():
@@ -178,36 +183,36 @@ class LlmMonitor:
         return found
 
     async def run(self, calls: Callable[[], int]) -> None:
-        """Sample the load, and log alarms when they begin and end, until cancelled.
+        """Sample the load, shed load, and log alarms at their begin and end, until cancelled.
 
-        calls: how many there are.
+        calls: returns the number of open calls.
         """
         while True:
             for name, (metered, alarms) in self._engines.items():
                 load = metered.load()
-                alarms.load(self._clock(), load)
-                if name == "llm" and self._gate is not None:
-                    self._gate.sample(load, calls())
+                alarms.observe_load(self._clock(), load)
+                if name == "llm" and self._priority_llm is not None:
+                    self._priority_llm.sample(load, calls())
             self._log_changes()
             self._shed_load()
             await asyncio.sleep(SAMPLE_S)
 
     def _log_changes(self) -> None:
         found = {(name, alarm.name): alarm for name, alarms in self.alarms().items() for alarm in alarms}
-        for engine, name in found.keys() - self._sounding:
+        for engine, name in found.keys() - self._active_alarms:
             log.warning("llm_alarm", engine=engine, alarm=name, text=found[engine, name].text)
-        for engine, name in self._sounding - found.keys():
+        for engine, name in self._active_alarms - found.keys():
             log.info("llm_alarm_over", engine=engine, alarm=name)
-        self._sounding = set(found)
+        self._active_alarms = set(found)
 
     def _shed_load(self) -> None:
-        if self._gate is None:
+        if self._priority_llm is None:
             return
-        predicted_s, before = self._gate.predicted_ttft_s, self.shedder.level
-        # A machine that misses the budget when it has nothing else to do gains nothing from giving things up.
-        budget_s = max(self._budget_s, LOADED * self._gate.unloaded_ttft_s)
+        predicted_s, before = self._priority_llm.predicted_ttft_s, self.shedder.level
+        # A machine that misses the budget even when idle gains nothing from shedding.
+        budget_s = max(self._budget_s, LOAD_RATIO * self._priority_llm.unloaded_ttft_s)
         now_s, tokens = self._clock(), self._token_times
-        token_budget_s = max(TOKEN_BUDGET_S, LOADED * tokens.fastest_s)
+        token_budget_s = max(TOKEN_BUDGET_S, LOAD_RATIO * tokens.fastest_s)
         pressure = max(predicted_s / budget_s, tokens.mean_s(now_s) / token_budget_s)
         if self.shedder.observe(now_s, pressure):
             self.metrics.shedding_changed(self.shedder.level, up=self.shedder.level > before)
@@ -218,18 +223,20 @@ class LlmMonitor:
                 token_ms=round(tokens.mean_s(now_s) * 1000),
             )
 
-    def _request_over(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
+    def _on_request_done(self, engine: str, model: str, alarms: LlmAlarms, figures: RequestFigures) -> None:
         self.metrics.request_over(engine, model, figures)
         if figures.tpot_s is not None and figures.priority_class != "summary":
             self._token_times.observe(self._clock(), figures.tpot_s)
-        if figures.ttft_s is not None and figures.priority_class != "summary":  # nobody waits for those
-            alarms.response(self._clock(), figures.ttft_s, figures.usage or Usage(), figures.itl_s)
+        # no caller waits for summaries
+        if figures.ttft_s is not None and figures.priority_class != "summary":
+            alarms.observe_response(self._clock(), figures.ttft_s, figures.usage or Usage(), figures.itl_s)
 
 
 class PromptMonitor:
-    """Counts prompts that do not begin as the one before them, which defeats prefix caching, and warns of a
-    history that was rewritten. It does not warn where the agent or the client changed instructions or tools,
-    nor where the client had items deleted, truncated or put in between.
+    """Counts prompts that do not begin with the previous one, which defeats prefix caching.
+
+    Logs a warning if the history was rewritten, but not after an intended change: of instructions or tools,
+    or by a client that deleted, truncated or inserted items.
     """
 
     def __init__(self, call_id: str, metrics: LlmMetrics) -> None:
@@ -239,17 +246,18 @@ class PromptMonitor:
         self._replacements = self._edits = 0
 
     def check(self, start: StartResponse) -> None:
-        """Compare a response's prompt with the one before it, if both are the conversation's."""
-        assumes_words = start.preemptive and start.turn_id is None  # playback of the words may still be cut
-        if start.say or start.own_prompt or assumes_words:
+        """Compare a response's prompt with the previous one of the conversation."""
+        # an interruption may still cut these words
+        may_be_cut = start.preemptive and start.turn_id is None
+        if start.say or start.own_prompt or may_be_cut:
             return
-        if start.replacements != self._replacements:  # a new beginning that is meant
+        if start.replacements != self._replacements:  # an intended replacement
             self._layout, self._replacements = PromptLayout(), start.replacements
         edited, self._edits = start.edits != self._edits, start.edits
-        if parting := self._layout.check(start.request.messages, start.request.tools):
-            meant = edited and parting.part == "history"
-            self._metrics.prompt_parted("edited" if meant else parting.part)
-            if parting.part == "history" and not meant:
-                words = {"before": Personal(parting.before), "now": Personal(parting.now)}
-                place, character = parting.place, parting.character
+        if change := self._layout.check(start.request.messages, start.request.tools):
+            intended = edited and change.part == "history"
+            self._metrics.prompt_parted("edited" if intended else change.part)
+            if change.part == "history" and not intended:
+                words = {"before": Personal(change.before), "now": Personal(change.now)}
+                place, character = change.place, change.character
                 self._log.warning("prompt_parted", place=place, character=character, **words)

@@ -1,77 +1,87 @@
-"""The LLM of a server: the configured engine, with what monitors it and what stands in for it."""
+"""Assembly of a server's LLM: engines, fallback, routing, priority queue, cache and monitoring."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from llmcore.engine import Llm, Request, SupportsHurry, SupportsSpeculation
+from llmcore.engine import Llm, Request, SupportsPriorityRaise, SupportsSpeculation
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.load_shedding import SheddingLevel
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.policies.routing import Route, route
+from llmcore.policies.session_affinity import Choice, SessionAffinity
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from llmcore.serving.priority_engine import PriorityLlm
+from llmcore.serving.replicated_engine import ReplicatedLlm
 from llmcore.serving.routed_engine import RoutedLlm
 from voiceagent.engines.build import build_engine
+from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.cache import build_cache
 from voiceagent.llm.config import LlmEngineConfig, LlmTables, PriorityConfig, ResilienceConfig
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.llm.replicas import build_replicas
+from voiceagent.validation.errors import problem
+
+if TYPE_CHECKING:  # importing the openai package takes a quarter of a server's import time
+    from llmcore.engines.openai_engine import OpenAILlm
+
+TIMEOUT_SHARE = 0.5
+"""Share of the time limits in `[resilience]` for one replica, so that another can still answer in time."""
 
 
 def build_llm(
     tables: LlmTables, source: Path, monitor: LlmMonitor, *, ttft_budget_s: float, max_prompt_characters: int
 ) -> Llm:
-    """Put the LLM together, without starting it: engines, routing, fallback, priority classes, cache.
+    """Assemble the LLM from its tables, without starting it. Raises ConfigError.
 
-    source: the file that the tables are from. ttft_budget_s: load is shed while a first token would take
-    longer. max_prompt_characters: a longer prompt is refused. Raises ConfigError.
+    source: file of the tables. ttft_budget_s: load is shed while a first token is predicted to take longer.
+    max_prompt_characters: a longer prompt is refused.
     """
 
-    queues: list[SupportsHurry] = []
+    queues: list[SupportsPriorityRaise] = []
 
     def build(name: str, table: LlmEngineConfig) -> Llm:
         if table.replicas:
             count = partial(monitor.metrics.replica_chosen, name)
-            replicated = build_replicas(name, table, source, tables.priority, tables.resilience, count)
-            monitor.monitor_replicas(name, replicated)
+            replicated = _build_replicas(name, table, source, tables.priority, tables.resilience, count)
+            monitor.register_replicas(name, replicated)
             for replica, one in replicated.replicas.items():
-                monitor.monitor_shapes(f"{name} {replica}", one)
-            return monitor.metered(name, table, replicated)
+                monitor.register_shapes(f"{name} {replica}", one)
+            return monitor.wrap_metered(name, table, replicated)
         engine = cast("Llm", build_engine("llm", table, source, name))
-        monitor.monitor_shapes(name, engine)
-        if isinstance(engine, SupportsHurry):
+        monitor.register_shapes(name, engine)
+        if isinstance(engine, SupportsPriorityRaise):
             queues.append(engine)
         if isinstance(engine, SupportsSpeculation) and engine.has_draft:
-            engine = monitor.speculating(name, table, engine, tables.speculation.to_limits())
-        return monitor.metered(name, table, engine)
+            engine = monitor.wrap_speculating(name, table, engine, tables.speculation.to_limits())
+        return monitor.wrap_metered(name, table, engine)
 
     llm = build("llm", tables.llm)
     if tables.small_llm is not None:
         rules, shedder = tables.routing.to_rules(source), monitor.shedder
 
         def choose(request: Request) -> Route:
-            return route(request, rules, pressed=shedder.level >= SheddingLevel.SMALL_MODEL)
+            return route(request, rules, overloaded=shedder.level >= SheddingLevel.SMALL_MODEL)
 
         llm = RoutedLlm(llm, build("small_llm", tables.small_llm), choose)
     fallback = build("fallback", tables.fallback) if tables.fallback is not None else None
-    resilient = _resilient(tables.resilience, llm, fallback, monitor)
-    monitor.monitor_resilience(resilient)
-    gate = _gate(tables.priority, resilient, monitor, max_prompt_characters, queues)
-    monitor.monitor_gate(gate, ttft_budget_s)
+    with_fallback = _with_fallback(tables.resilience, llm, fallback, monitor)
+    monitor.register_fallback(with_fallback)
+    queued = _with_queue(tables.priority, with_fallback, monitor, max_prompt_characters, queues)
+    monitor.register_queue(queued, ttft_budget_s)
     if tables.semantic_cache is None:
-        return gate
+        return queued
     model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
-    return build_cache(tables.semantic_cache, source, model, gate, monitor)
+    return build_cache(tables.semantic_cache, source, model, queued, monitor)
 
 
-def _resilient(
+def _with_fallback(
     settings: ResilienceConfig, llm: Llm, fallback: Llm | None, monitor: LlmMonitor
 ) -> FallbackLlm:
-    """`llm` with what answers where it does not."""
+    """Wrap `llm` with time-outs, circuit breaker and fallback."""
     return FallbackLlm(
         llm,
         fallback,
@@ -81,19 +91,54 @@ def _resilient(
     )
 
 
-def _gate(
+def _with_queue(
     settings: PriorityConfig,
     llm: Llm,
     monitor: LlmMonitor,
     max_prompt_characters: int,
-    queues: Sequence[SupportsHurry],
+    queues: Sequence[SupportsPriorityRaise],
 ) -> PriorityLlm:
-    """What lets requests in to `llm`, by their priority class. queues: those of the engines in it."""
+    """Wrap `llm` with the priority queue. queues: engines with queues of their own."""
     return PriorityLlm(
         llm,
         PriorityQueue(QueueLimits(settings.max_running, settings.long_tokens, settings.max_long)),
         AdmissionControl(settings.max_running, settings.max_utilization, settings.max_ttft_ms / 1000),
         max_prompt_characters=max_prompt_characters,
-        waited=lambda ticket, wait_s: monitor.metrics.request_waited(ticket.request, wait_s),
+        on_admitted=lambda ticket, wait_s: monitor.metrics.request_waited(ticket.request, wait_s),
         engines=queues,
     )
+
+
+def _build_replicas(
+    name: str,
+    table: LlmEngineConfig,
+    source: Path,
+    priority: PriorityConfig,
+    resilience: ResilienceConfig,
+    observe: Callable[[Choice], None],
+) -> ReplicatedLlm:
+    """Build the engine of the table `name` for each of its `replicas`. Raises ConfigError.
+
+    observe: called with each request's replica and the reason. `[priority] max_running` is shared by all
+    replicas; the table's `retries` are further replicas to try.
+    """
+    if table.engine != "openai":
+        message = "has no replicas; allowed with them: openai"
+        raise problem(source, f"{name}.engine", table.engine, message)
+    if "base_url" in table.options:
+        message = "stands beside replicas; allowed: one of the two"
+        raise problem(source, f"{name}.base_url", table.options["base_url"], message)
+    limits = {
+        "first_token_timeout_s": TIMEOUT_SHARE * resilience.first_token_timeout_s,
+        "timeout_s": TIMEOUT_SHARE * resilience.stall_timeout_s,
+    }
+    replicas: dict[str, OpenAILlm] = {}
+    for url in table.replicas:
+        options = limits | table.options | {"base_url": url}
+        config = EngineConfig.model_validate({"engine": table.engine} | options)
+        replicas[url] = build_engine("llm", config, source, name)
+    tries = 1 + min(replica.retries for replica in replicas.values())
+    for replica in replicas.values():
+        replica.retries = 0  # the next attempt is another replica's
+    max_running = math.ceil(priority.max_running / len(replicas))
+    return ReplicatedLlm(replicas, SessionAffinity(tuple(replicas), max_running), tries, observe)

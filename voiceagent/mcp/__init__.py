@@ -1,5 +1,5 @@
-"""MCP servers: which ones calls may reach, connections that all calls share, and what comes over them.
+"""MCP servers: access rules, shared connections, and limits of their tools and results.
 
-`policies` are pure. A process has one `pool`, over `shared_connections`; `connection` alone knows the `mcp`
-SDK, which is imported where servers are configured or allowed.
+`policies` are pure. A process has one `pool`, over `shared_connections`; only `connection` uses the `mcp`
+SDK, which is imported if servers are configured or allowed.
 """

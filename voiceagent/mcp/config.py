@@ -1,4 +1,4 @@
-"""The tables of the configuration about MCP servers."""
+"""Configuration tables of MCP servers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class McpServerConfig(Section):
-    """`[[agent.mcp]]`: a server whose tools the agent has in every call. It may be anywhere."""
+    """`[[agent.mcp]]`: a server at any address whose tools the agent has in every call."""
 
     label: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     """Name of the server in logs and metrics."""

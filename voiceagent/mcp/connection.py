@@ -1,4 +1,4 @@
-"""One connection to an MCP server, by the `mcp` SDK: opened when it is needed, and again when it was lost."""
+"""One connection to an MCP server by the `mcp` SDK, opened on demand and reopened after a loss."""
 
 from __future__ import annotations
 
@@ -24,36 +24,37 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.conversation.mcp import ListedTool, McpError
 from voiceagent.mcp.config import McpConfig
-from voiceagent.mcp.http import FORGOTTEN, UNREACHABLE, http_client
+from voiceagent.mcp.http import SESSION_LOST, UNREACHABLE, http_client
 from voiceagent.mcp.policies.results import TooMuch, as_text, check_listed, cut
 from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.telemetry.log import Personal
 
 log = structlog.get_logger()
-# they tell what is no message with a traceback that has its words; whoever asked is told why,
-# and `Connection` tells of a program's line
-for _sdk in ("mcp.client.stdio", "mcp.client.streamable_http"):
-    logging.getLogger(_sdk).addFilter(
+# The SDK logs invalid messages with a traceback that contains their text. The caller gets the error anyway,
+# and `Connection` logs the lines of a program.
+for _sdk_logger in ("mcp.client.stdio", "mcp.client.streamable_http"):
+    logging.getLogger(_sdk_logger).addFilter(
         lambda record: not (record.exc_info and isinstance(record.exc_info[1], ValueError | StreamError))
     )
 
 Answer = TypeVar("Answer")
 MAX_MESSAGE = 500
-"""Characters of what a server says that went wrong."""
-LISTEN_AGAIN_S = (5.0, 300.0)
-"""First and longest wait after a server has ended the stream of its changes."""
+"""Characters of a server's error message that are kept."""
+RELISTEN_S = (5.0, 300.0)
+"""First and longest wait before the stream of changes is reopened, in seconds."""
 MAX_PAGES = 100
-"""Pages of a list of tools: a server may always say that there are more."""
-_LOST = "Connection closed"
-"""What the SDK says where the server has gone."""
+"""Pages of a list of tools; a server could announce more forever."""
+_CONNECTION_LOST = "Connection closed"
+"""The SDK's error message for a lost connection."""
 
 
 class Connection:
-    """Used by many calls at once. What it raises is McpFailed, with words for the model. changed: called when
-    the server says that it has other tools now.
+    """Connection shared by many calls. Raises McpFailed, with a text for the model.
+
+    changed: called when the server announces that its tools have changed.
     """
 
     def __init__(self, target: Target, config: McpConfig, changed: Callable[[], None] = lambda: None) -> None:
@@ -61,20 +62,22 @@ class Connection:
         self._config = config
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()  # those of programs that are being ended too
+        self._tasks: set[asyncio.Task[None]] = set()  # includes programs being ended
         self._ready: asyncio.Future[Client] | None = None
         self._closing = asyncio.Event()
-        self._asked: set[asyncio.Future[None]] = set()
+        self._pending: set[asyncio.Future[None]] = set()
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
-        """All tools of the server. Raises TooMuch, TimeoutError. A program that is silent then, and is not
-        busy with what it was asked before, hangs: it is ended, and whoever asks next starts it again.
+        """Return all tools of the server. Raises TooMuch, TimeoutError.
+
+        A program that does not answer, although no earlier request keeps it busy, hangs: it is ended, and
+        restarted by the next request.
         """
-        listing = asyncio.create_task(self._again_where_forgotten(self._list), name="MCP list")
+        listing = asyncio.create_task(self._send_with_retry(self._list), name="MCP list")
         try:
             if self._target.command:
-                await _first_of(listing, self._asked)
-            async with Patience(self._config.connect_s):
+                await _wait_for_list_or_answers(listing, self._pending)
+            async with PauseTolerantTimeout(self._config.connect_s):
                 return await listing
         except TimeoutError:
             if self._target.command:
@@ -82,20 +85,20 @@ class Connection:
                 self._closing.set()
             raise
         except McpFailed:
-            if self._target.url and not self._asked:
-                self._closing.set()  # there are servers that say 400 of a session they do not know any more
+            if self._target.url and not self._pending:
+                self._closing.set()  # some servers answer 400 for an unknown session
             raise
         finally:
             listing.cancel()
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Call a tool: what it gave, as text. It waits for as long as the tool takes."""
+        """Call a tool and return its result as text, without a time limit."""
 
         async def call(client: Client) -> CallToolResult:
             return await client.call_tool(name, dict(arguments))
 
-        with self._asking():
-            result = await self._again_where_forgotten(call)
+        with self._pending_request():
+            result = await self._send_with_retry(call)
         content = [block.model_dump(mode="json") for block in result.content]
         text = as_text(content, result.structured_content, self._config.max_result_characters)
         if result.is_error:
@@ -103,61 +106,63 @@ class Connection:
         return text
 
     async def read(self, uri: str) -> tuple[str, ...]:
-        """The texts of a resource, each no longer than a tool's result may be."""
+        """Return the texts of a resource, each cut to the limit of tool results."""
 
         async def read(client: Client) -> ReadResourceResult:
             return await client.read_resource(uri)
 
-        with self._asking():
-            result = await self._again_where_forgotten(read)
+        with self._pending_request():
+            result = await self._send_with_retry(read)
         texts = [part.text for part in result.contents if isinstance(part, TextResourceContents)]
         return tuple(cut(text, self._config.max_result_characters) for text in texts)
 
     async def close(self) -> None:
-        """End it; a second call does nothing."""
+        """Close the connection; a second call does nothing."""
         self._task = None
         self._closing.set()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
-        """Somebody waits for an answer, for the length of the block. Who gives up may leave a
-        program, which does one thing at a time, busy with that: it has as long again, or `mcp.timeout_s`.
+    def _pending_request(self) -> Iterator[None]:
+        """Mark a request as pending while the block runs.
+
+        A cancelled request may keep a program, which does one thing at a time, busy. It stays pending for as
+        long again, at least `mcp.timeout_s`.
         """
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[None] = loop.create_future()
-        self._asked.add(answered)
+        self._pending.add(answered)
 
-        began_s, busy_s = loop.time(), 0.0
+        began_s, pending_s = loop.time(), 0.0
         try:
             yield
         except asyncio.CancelledError:
             if self._target.command:
-                busy_s = max(loop.time() - began_s, self._config.timeout_s)
+                pending_s = max(loop.time() - began_s, self._config.timeout_s)
             raise
         finally:
-            loop.call_later(busy_s, self._answered, answered)
+            loop.call_later(pending_s, self._on_answered, answered)
 
-    def _answered(self, asked: asyncio.Future[None]) -> None:
-        self._asked.discard(asked)
-        asked.set_result(None)
+    def _on_answered(self, request: asyncio.Future[None]) -> None:
+        self._pending.discard(request)
+        request.set_result(None)
 
-    async def _again_where_forgotten(self, ask: Callable[[Client], Awaitable[Answer]]) -> Answer:
-        """Ask the server; where it was started anew and has not taken what was asked, ask again."""
+    async def _send_with_retry(self, ask: Callable[[Client], Awaitable[Answer]]) -> Answer:
+        """Send a request; repeat it once if the server restarted and lost the session."""
         for attempt in (1, 2):
             client = await self._connected()
             try:
                 return await ask(client)
             except MCPError as error:
-                if error.message in (_LOST, FORGOTTEN):
+                if error.message in (_CONNECTION_LOST, SESSION_LOST):
                     self._closing.set()
-                if error.message == FORGOTTEN and attempt == 1:
+                if error.message == SESSION_LOST and attempt == 1:
                     continue
-                raise _failed(error) from error
+                raise _as_failure(error) from error
             except (TooMuch, asyncio.CancelledError):
                 raise
-            except Exception as error:  # the SDK checks what comes, and raises whatever it finds
+            except Exception as error:  # the SDK validates messages and raises various exceptions
                 message = f"it answered what cannot be understood ({type(error).__name__})"
                 raise McpFailed(McpError("protocol_error", message)) from error
         raise AssertionError("the second attempt returns or raises")
@@ -167,7 +172,7 @@ class Connection:
         cursor: str | None = None
         for _ in range(MAX_PAGES):
             page = await client.list_tools(cursor=cursor)
-            listed += [_listed(tool) for tool in page.tools]
+            listed += [_as_listed_tool(tool) for tool in page.tools]
             check_listed(listed, self._config.max_response_bytes)
             cursor = page.next_cursor
             if cursor is None:
@@ -186,30 +191,32 @@ class Connection:
         return await asyncio.shield(self._ready)
 
     async def _run(self, ready: asyncio.Future[Client], closing: asyncio.Event) -> None:
-        """A task of its own: what the SDK opens must be closed where it was opened."""
+        """Own the connection in one task, as the SDK's contexts must be closed in the task that opened
+        them.
+        """
         try:
             async with AsyncExitStack() as stack:
-                async with Patience(self._config.connect_s):
-                    opened = _opened(self._target, self._config, self._note)
+                async with PauseTolerantTimeout(self._config.connect_s):
+                    opened = _open_client(self._target, self._config, self._on_message)
                     client = await stack.enter_async_context(opened)
                 ready.set_result(client)
-                hearing = asyncio.create_task(self._hear_changes(client), name="MCP changes")
+                listening = asyncio.create_task(self._listen_for_changes(client), name="MCP changes")
                 try:
                     await closing.wait()
                 finally:
-                    hearing.cancel()
-                    await asyncio.wait([hearing])
+                    listening.cancel()
+                    await asyncio.wait([listening])
         except Exception as error:
             if not ready.done():
-                failed = _failed(error)
+                failed = _as_failure(error)
                 failed.__cause__ = error
                 ready.set_exception(failed)
         finally:
             closing.set()
             ready.cancel()
 
-    async def _note(self, message: IncomingMessage) -> None:
-        """What a server sends unasked, up to protocol 2025-11-25, and a program's line that is no message."""
+    async def _on_message(self, message: IncomingMessage) -> None:
+        """Handle a server's unsolicited message (up to protocol 2025-11-25), or a program's invalid line."""
         if isinstance(message, ToolListChangedNotification):
             self._changed()
         elif isinstance(message, ValidationError):
@@ -217,35 +224,40 @@ class Connection:
             command, args = self._target.command, self._target.args
             log.warning("mcp_line_unread", command=command, args=args, written=written)
 
-    async def _hear_changes(self, client: Client) -> None:
-        """From protocol 2026-07-28 on they come on a stream that is asked for; a server may have none."""
-        again_s = LISTEN_AGAIN_S[0]
+    async def _listen_for_changes(self, client: Client) -> None:
+        """Listen for changes of the tools by subscription (protocol 2026-07-28 on), if the server
+        supports it.
+        """
+        wait_s = RELISTEN_S[0]
         while True:
             try:
                 async with client.listen(tools_list_changed=True) as changes:
                     async for _ in changes:
                         self._changed()
-                        again_s = LISTEN_AGAIN_S[0]
+                        wait_s = RELISTEN_S[0]
             except ListenNotSupportedError:
                 return
             except MCPError as error:
-                if not _by_http(error):
+                if not _is_http_error(error):
                     return
             except (SubscriptionLost, TimeoutError):
                 pass
-            await asyncio.sleep(again_s)
-            again_s = min(2 * again_s, LISTEN_AGAIN_S[1])
-            self._changed()  # nobody tells what was missed
+            await asyncio.sleep(wait_s)
+            wait_s = min(2 * wait_s, RELISTEN_S[1])
+            self._changed()  # changes may have been missed meanwhile
 
 
 @asynccontextmanager
-async def _opened(target: Target, config: McpConfig, note: MessageHandlerFnT) -> AsyncIterator[Client]:
-    """A client of the server; no answer of it is cached, as tools are listed here. note: what it sends
-    unasked.
+async def _open_client(
+    target: Target, config: McpConfig, on_message: MessageHandlerFnT
+) -> AsyncIterator[Client]:
+    """Open a client of the server.
+
+    The SDK's cache is off, as tools are cached here. on_message: handler of unsolicited messages.
     """
     if not target.url:
         program = StdioServerParameters(command=target.command, args=[*target.args], env=dict(target.env))
-        async with Client(program, cache=None, message_handler=note) as client:
+        async with Client(program, cache=None, message_handler=on_message) as client:
             yield client
         return
     headers = dict(target.headers)
@@ -256,21 +268,21 @@ async def _opened(target: Target, config: McpConfig, note: MessageHandlerFnT) ->
                 target.url, http_client=http, max_sse_event_size=config.max_response_bytes
             ),
             cache=None,
-            message_handler=note,
+            message_handler=on_message,
         ) as client,
     ):
         yield client
 
 
-def _listed(tool: Tool) -> ListedTool:
+def _as_listed_tool(tool: Tool) -> ListedTool:
     read_only = bool(tool.annotations and tool.annotations.read_only_hint)
     return ListedTool(tool.name, tool.description or "", dict(tool.input_schema), read_only)
 
 
-def _failed(error: BaseException) -> McpFailed:
-    """Why, in words for the model, and by the Realtime API's kinds."""
+def _as_failure(error: BaseException) -> McpFailed:
+    """Convert an exception to the Realtime API's error kinds, with a text for the model."""
     if isinstance(error, BaseExceptionGroup):
-        return _failed(error.exceptions[0])
+        return _as_failure(error.exceptions[0])
     if isinstance(error, McpFailed):
         return error
     if isinstance(error, TimeoutError):
@@ -278,19 +290,23 @@ def _failed(error: BaseException) -> McpFailed:
     if not isinstance(error, MCPError):
         return McpFailed(McpError("http_error", f"it cannot be reached ({type(error).__name__})", 502))
     message = cut(error.message, MAX_MESSAGE)
-    if error.message in (_LOST, FORGOTTEN):
+    if error.message in (_CONNECTION_LOST, SESSION_LOST):
         message = "the connection to it was lost; what it was to do may have been done"
     if error.code == UNREACHABLE:
         return McpFailed(McpError("http_error", message, 502))
-    return McpFailed(McpError("http_error" if _by_http(error) else "protocol_error", message, error.code))
+    return McpFailed(
+        McpError("http_error" if _is_http_error(error) else "protocol_error", message, error.code)
+    )
 
 
-def _by_http(error: MCPError) -> bool:
-    """Whether the server was not reached, or answered by a status of HTTP."""
+def _is_http_error(error: MCPError) -> bool:
+    """Return True if the server was unreachable or answered with an HTTP status."""
     return error.code == UNREACHABLE or 100 <= error.code < 600
 
 
-async def _first_of(listing: asyncio.Task[Any], asked: AbstractSet[asyncio.Future[None]]) -> None:
-    """Until there is a list, or all has been answered that was asked before it."""
-    answered = asyncio.gather(*asked)
+async def _wait_for_list_or_answers(
+    listing: asyncio.Task[Any], pending: AbstractSet[asyncio.Future[None]]
+) -> None:
+    """Wait for the list, or until all requests sent before it are answered."""
+    answered = asyncio.gather(*pending)
     await asyncio.wait([listing, answered], return_when=asyncio.FIRST_COMPLETED)

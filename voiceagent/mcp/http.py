@@ -1,7 +1,7 @@
-"""HTTP to MCP servers: to allowed addresses only, answers within a limit, and failures as answers.
+"""HTTP transport to MCP servers: allowed addresses only, bounded responses, failures as JSON-RPC errors.
 
-An error that the transport raises would end the connection of every call that shares it; told as a JSON-RPC
-error it is that of the one request.
+An exception of the transport would end the connection of every call that shares it; a JSON-RPC error fails
+only one request.
 """
 
 from __future__ import annotations
@@ -17,49 +17,55 @@ from voiceagent.mcp.policies.reach import NotAllowed, Reach, check_addresses
 
 SESSION = "mcp-session-id"
 UNREACHABLE = -32_090
-"""Code of the errors that are made here, of those that JSON-RPC leaves to implementations."""
-FORGOTTEN = "Session terminated"
-"""Told of a session that the server does not know any more: by the SDK, but for servers that say why."""
+"""Code of our own errors, in the range that JSON-RPC leaves to implementations."""
+SESSION_LOST = "Session terminated"
+"""The SDK's message for a session that the server does not know any more, except from servers that give a
+reason.
+"""
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """Sends requests. reach: where to; None for a server that the configuration names. notified_s: how long a
-    message may take that asks for nothing: the SDK sends no other beside it.
+    """Transport to one server.
+
+    reach: allowed addresses; None for a configured server. notification_s: time limit of a message without a
+    response, during which the SDK sends no other.
     """
 
-    def __init__(self, reach: Reach | None, max_bytes: int, notified_s: float) -> None:
+    def __init__(self, reach: Reach | None, max_bytes: int, notification_s: float) -> None:
         self._reach = reach
         self._max_bytes = max_bytes
-        self._notified_s = notified_s
+        self._notification_s = notification_s
         self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request; redirects come here too, as requests of their own."""
+        """Send one request. Redirects pass through here too, as requests of their own."""
         try:
-            async with asyncio.timeout(None if await _asks(request) else self._notified_s):
-                response = await self._inner.handle_async_request(await self._addressed(request))
+            async with asyncio.timeout(None if await _expects_response(request) else self._notification_s):
+                response = await self._inner.handle_async_request(await self._with_checked_address(request))
         except NotAllowed as refused:
-            return _failure(UNREACHABLE, str(refused))
+            return _error_response(UNREACHABLE, str(refused))
         except (httpx2.TransportError, OSError) as error:
-            return _failure(UNREACHABLE, f"it cannot be reached ({type(error).__name__})")
+            return _error_response(UNREACHABLE, f"it cannot be reached ({type(error).__name__})")
         if response.status_code in (401, 403, 429) or response.status_code >= 500:
             await response.aclose()
-            return _failure(response.status_code, f"it answered with HTTP {response.status_code}")
+            return _error_response(response.status_code, f"it answered with HTTP {response.status_code}")
         if response.status_code == 404 and SESSION in request.headers:
             await response.aclose()
-            return _failure(404, FORGOTTEN)
-        if request.method == "GET":  # its events come as long as the connection lasts
+            return _error_response(404, SESSION_LOST)
+        if request.method == "GET":  # a stream of events, unbounded
             return response
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Bounded(response.stream, self._max_bytes)
+        response.stream = _BoundedStream(response.stream, self._max_bytes)
         return response
 
     async def aclose(self) -> None:
         """Close all connections."""
         await self._inner.aclose()
 
-    async def _addressed(self, request: httpx2.Request) -> httpx2.Request:
-        """The request to the very address that was checked: a name may lead elsewhere when asked again."""
+    async def _with_checked_address(self, request: httpx2.Request) -> httpx2.Request:
+        """Return the request to the checked address itself, as another DNS lookup may return a
+        different one.
+        """
         url = request.url
         if self._reach is None:
             return request
@@ -70,7 +76,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return httpx2.Request(
             request.method,
             url.copy_with(host=address),
-            headers=request.headers,  # `Host` is the name's
+            headers=request.headers,  # `Host` stays the name
             stream=request.stream,
             extensions={**request.extensions, "sni_hostname": url.host},
         )
@@ -79,19 +85,19 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 def http_client(
     reach: Reach | None, headers: Mapping[str, str], connect_s: float, max_bytes: int
 ) -> httpx2.AsyncClient:
-    """A client for one server. An answer may take as long as the tool; whoever waits gives up."""
+    """Return a client for one server. Responses have no time limit: callers give up by themselves."""
     timeout = httpx2.Timeout(None, connect=connect_s)
     transport = GuardedTransport(reach, max_bytes, connect_s)
     return httpx2.AsyncClient(headers=dict(headers), timeout=timeout, transport=transport, trust_env=False)
 
 
-async def _asks(request: httpx2.Request) -> bool:
-    """Whether it has an answer, which takes what it takes: no notification, nor an answer to the server."""
+async def _expects_response(request: httpx2.Request) -> bool:
+    """Return True if the request expects a response: not a notification, nor a response to the server."""
     return request.method != "POST" or {"id", "method"} <= from_json(await request.aread()).keys()
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    """A body of no more than so many bytes."""
+class _BoundedStream(httpx2.AsyncByteStream):
+    """A response body limited to `max_bytes`."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, max_bytes: int) -> None:
         self._inner = inner
@@ -111,6 +117,6 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-def _failure(code: int, message: str) -> httpx2.Response:
+def _error_response(code: int, message: str) -> httpx2.Response:
     body = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
     return httpx2.Response(502, headers={"content-type": "application/json"}, content=to_json(body))

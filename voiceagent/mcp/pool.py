@@ -1,4 +1,4 @@
-"""The MCP servers of a process: those of its configuration, and those that clients name."""
+"""MCP servers of a process: configured ones, and those that clients name."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ from voiceagent.validation.references import import_object
 
 INSTALL = "pip install 'voiceagent-server[mcp]'"
 RETRY_S = 5.0
-"""After how long a configured server is asked again that did not tell its tools."""
+"""Interval of retries for a configured server that has not listed its tools."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTool:
-    """A tool of a server of the configuration, as a call is offered it."""
+    """A tool of a configured server, as offered to a call."""
 
     config: McpServerConfig
     mcp: McpTool
 
 
 class McpPool:
-    """What reaches MCP servers. It is used on one event loop.
+    """Access to MCP servers, on one event loop.
 
-    servers: those of `[[agent.mcp]]`. environ: where their secrets are. connect: makes a connection; left
-    out, by the `mcp` SDK. Raises ConfigError where that is missing, or a variable.
+    servers: from `[[agent.mcp]]`. environ: holds their secrets. connect: creates a connection; by default
+    with the `mcp` SDK. Raises ConfigError if the SDK or a variable is missing.
     """
 
     def __init__(
@@ -69,29 +69,29 @@ class McpPool:
             labels = [server.label for server in servers]
             raise problem(source, "agent.mcp", labels, "two servers have one label; labels must differ")
         if connect is None and (servers or config.allowed_urls):
-            connect = _connect(source)
-        ours = {target for _, target in self._servers.values()}
-        self._connections = connect and SharedConnections(connect, config, ours, clock)
-        self._upkeep: asyncio.Task[None] | None = None
+            connect = _import_connection(source)
+        configured = {target for _, target in self._servers.values()}
+        self._connections = connect and SharedConnections(connect, config, configured, clock)
+        self._maintenance: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Learn what the configured servers offer; one that does not answer is asked again later."""
+        """List the tools of the configured servers; failed ones are retried later."""
         if self._connections is None:
             return
-        await asyncio.gather(*(self._relist(*pair) for pair in self._servers.values()))
-        self._upkeep = asyncio.create_task(self._keep_up(), name="MCP servers")
+        await asyncio.gather(*(self._refresh(*pair) for pair in self._servers.values()))
+        self._maintenance = asyncio.create_task(self._maintain(), name="MCP servers")
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._upkeep is not None:
-            self._upkeep.cancel()
+        if self._maintenance is not None:
+            self._maintenance.cancel()
         if self._connections is not None:
             await self._connections.close()
 
     # ---- servers that a client names
 
     def refusal(self, server: McpServer) -> str | None:
-        """Why a session may not name this server; None where it may."""
+        """Return the reason why a session may not name this server, or None if it may."""
         if self._connections is None:
             return "this server takes no MCP servers of its clients; allowed: those of mcp.allowed_urls, none"
         try:
@@ -101,63 +101,66 @@ class McpPool:
         return None
 
     async def tools(self, server: McpServer) -> tuple[ListedTool, ...]:
-        """The tools of a server that its client allowed. Raises McpFailed."""
+        """Return the tools of a server that its client allowed. Raises McpFailed."""
         listed = await self._shared.tools(self._target_of(server))
         allowed = tuple(tool for tool in listed if server.allowed.matches(tool))
         self._check_size(allowed)
         return allowed
 
     async def call(self, server: McpServer, name: str, arguments: str) -> str:
-        """Call a tool: what it gave. Raises McpFailed."""
-        return await self._call(self._target_of(server), name, _parsed(arguments))
+        """Call a tool and return its result. Raises McpFailed."""
+        return await self._call(self._target_of(server), name, _parse_arguments(arguments))
 
     @property
     def timeout_s(self) -> float:
-        """How long a tool may take of a server that a client named."""
+        """Time limit of tools of servers that clients named."""
         return self._config.timeout_s
 
     # ---- servers of the configuration
 
     def configured(self) -> list[ConfiguredTool]:
-        """What the configured servers offer, as far as they have told."""
+        """Return the tools of the configured servers that have listed them."""
         found: list[ConfiguredTool] = []
         for config, target in self._servers.values():
             listed = self._shared.listed(target)
-            shown = _of(config, [without_arguments(tool, config.arguments) for tool in listed or ()])
+            shown = _allowed_tools(
+                config, [without_arguments(tool, config.arguments) for tool in listed or ()]
+            )
             server = McpServer(config.label, config.url or config.command or "", approval=NO_APPROVAL)
-            with suppress(McpFailed):  # too many: it was logged as they came
+            with suppress(McpFailed):  # too many: logged when they were listed
                 self._check_size(shown)
                 found += [ConfiguredTool(config, tool) for tool in offered(server, shown, {})]
         return found
 
     async def call_configured(self, tool: ConfiguredTool, arguments: str) -> str:
-        """Call one of these tools, with the arguments that are always the same. Raises McpFailed."""
+        """Call one of these tools, with the configured fixed arguments. Raises McpFailed."""
         target = self._servers[tool.config.label][1]
         listed = self._shared.listed(target)
         spec = next((one for one in listed or () if one.name == tool.mcp.name), ListedTool(tool.mcp.name, ""))
-        given = with_arguments(spec, _parsed(arguments), tool.config.arguments)
+        given = with_arguments(spec, _parse_arguments(arguments), tool.config.arguments)
         return await self._call(target, tool.mcp.name, given)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the configured servers."""
+        """Labels of the configured servers."""
         return tuple(self._servers)
 
     async def read_configured(self, label: str, uri: str) -> tuple[str, ...]:
-        """The texts of a resource of a configured server. Raises McpFailed."""
+        """Return the texts of a resource of a configured server. Raises McpFailed."""
         return await self._shared.use(self._servers[label][1], lambda connection: connection.read(uri))
 
-    async def _keep_up(self) -> None:
-        """Ask configured servers for their tools again and again, and close what nobody uses."""
+    async def _maintain(self) -> None:
+        """Refresh the tools of configured servers, and close unused connections, until cancelled."""
         while True:
             await asyncio.sleep(RETRY_S)
-            due = [pair for pair in self._servers.values() if self._shared.due(pair[1])]
-            await asyncio.gather(*(self._relist(*pair) for pair in due))  # one that is silent delays no other
-            self._shared.drop_unused()
+            due = [pair for pair in self._servers.values() if self._shared.is_due(pair[1])]
+            # concurrently: a silent server delays no other
+            await asyncio.gather(*(self._refresh(*pair) for pair in due))
+            self._shared.close_unused()
 
-    async def _relist(self, server: McpServerConfig, target: Target) -> None:
+    async def _refresh(self, server: McpServerConfig, target: Target) -> None:
         try:
-            self._check_size(_of(server, await self._shared.relist(target)))
+            self._check_size(_allowed_tools(server, await self._shared.refresh_tools(target)))
         except McpFailed as failed:
             log.warning("mcp_server_failed", server=server.label, reason=str(failed))
 
@@ -165,7 +168,7 @@ class McpPool:
 
     @property
     def _shared(self) -> SharedConnections:
-        assert self._connections is not None  # there are no servers otherwise
+        assert self._connections is not None  # never called without servers
         return self._connections
 
     def _target_of(self, server: McpServer) -> Target:
@@ -183,12 +186,12 @@ class McpPool:
             ) from error
 
 
-def _of(server: McpServerConfig, tools: Sequence[ListedTool]) -> list[ListedTool]:
-    """The tools that the agent is to have."""
+def _allowed_tools(server: McpServerConfig, tools: Sequence[ListedTool]) -> list[ListedTool]:
+    """Return the tools that the agent may use."""
     return [tool for tool in tools if ToolFilter(server.allowed_tools).matches(tool)]
 
 
-def _parsed(arguments: str) -> dict[str, Any]:
+def _parse_arguments(arguments: str) -> dict[str, Any]:
     with suppress(ValueError):
         parsed = json.loads(arguments or "{}")
         if isinstance(parsed, dict):
@@ -206,7 +209,7 @@ def _target(server: McpServerConfig, environ: Mapping[str, str], source: Path) -
     return Target(server.url or "", headers, server.command or "", server.args, env)
 
 
-def _connect(source: Path) -> Connect:
+def _import_connection(source: Path) -> Connect:
     if find_spec("mcp") is None:
         raise ConfigError(f"{source}: agent.mcp and mcp.allowed_urls need the mcp package: {INSTALL}")
     connect: Connect = import_object("voiceagent.mcp.connection:Connection")

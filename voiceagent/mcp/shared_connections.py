@@ -1,4 +1,4 @@
-"""Connections to MCP servers, each shared by all that use it, and the lists of tools that they brought."""
+"""Shared connections to MCP servers, one for each server, with their lists of tools."""
 
 from __future__ import annotations
 
@@ -16,51 +16,52 @@ from voiceagent.mcp.policies.results import TooMuch
 from voiceagent.mcp.target import McpFailed, Target
 
 Answer = TypeVar("Answer")
-DOUBT_S = 5.0
-"""A server that fails calls, or says that it has other tools now, is asked for them no more often."""
+REFRESH_INTERVAL_S = 5.0
+"""Shortest interval between refreshes of a server's tools after failed calls or announced changes."""
 
 
-class Connected(Protocol):
-    """A connection, as `voiceagent.mcp.connection` makes them."""
+class McpConnection(Protocol):
+    """Interface of a connection; `voiceagent.mcp.connection` implements it."""
 
     async def list_tools(self) -> tuple[ListedTool, ...]:
-        """All tools of the server. Raises McpFailed, TooMuch, TimeoutError."""
+        """Return all tools of the server. Raises McpFailed, TooMuch, TimeoutError."""
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """What a tool gave. Raises McpFailed."""
+        """Call a tool and return its result. Raises McpFailed."""
 
     async def read(self, uri: str) -> tuple[str, ...]:
-        """The texts of a resource. Raises McpFailed."""
+        """Return the texts of a resource. Raises McpFailed."""
 
     async def close(self) -> None:
-        """End it."""
+        """Close the connection."""
 
 
-Connect = Callable[[Target, McpConfig, Callable[[], None]], Connected]
-"""Makes a connection; the last is called when the server says that it has other tools now."""
+Connect = Callable[[Target, McpConfig, Callable[[], None]], McpConnection]
+"""Factory of connections; the callback reports that the server's tools have changed."""
 
 
 @dataclass(slots=True)
 class _Shared:
-    """A server that calls share. listed_s, used_s: when its tools were listed, and when it was used last.
-    doubted_s: when they were last asked for because a call had failed, or the server said so. renewal: when
-    they are next, for that.
+    """A server's connection and state.
+
+    listed_s, used_s: times of the last list and the last use. refreshed_s: time of the last refresh because
+    of a failed call or an announced change. refresh_timer: timer of the next such refresh.
     """
 
-    connection: Connected
+    connection: McpConnection
     tools: tuple[ListedTool, ...] | None = None
     listed_s: float = 0.0
     listing: asyncio.Task[tuple[ListedTool, ...]] | None = None
     used_s: float = 0.0
-    doubted_s: float = -math.inf
-    renewal: asyncio.TimerHandle | None = None
+    refreshed_s: float = -math.inf
+    refresh_timer: asyncio.TimerHandle | None = None
     calls: int = 0
 
 
 class SharedConnections:
-    """One connection a server, made when it is first used and closed when it was not for `idle_s`.
+    """One connection for each server, opened on first use and closed after `idle_s` without use.
 
-    kept: servers whose connections are not closed for others. clock: monotonic seconds.
+    kept: servers whose connections are never closed for others. clock: monotonic seconds.
     """
 
     def __init__(
@@ -71,71 +72,72 @@ class SharedConnections:
         self._kept = kept
         self._clock = clock
         self._shared: dict[Target, _Shared] = {}
-        self._ending: set[asyncio.Task[None]] = set()
+        self._closing_tasks: set[asyncio.Task[None]] = set()
 
     async def close(self) -> None:
         """Close all connections."""
         shared, self._shared = list(self._shared.values()), {}
         for one in shared:
-            if one.renewal is not None:
-                one.renewal.cancel()
+            if one.refresh_timer is not None:
+                one.refresh_timer.cancel()
         listing = [one.listing for one in shared if one.listing is not None]
         for task in listing:
             task.cancel()
         await asyncio.gather(*(one.connection.close() for one in shared), *listing, return_exceptions=True)
-        await asyncio.gather(*self._ending)
+        await asyncio.gather(*self._closing_tasks)
 
     def listed(self, target: Target) -> tuple[ListedTool, ...] | None:
-        """The tools of a server as far as it has told; None where it has not."""
+        """Return the cached tools of a server; None if it has not listed them."""
         return self._shared[target].tools if target in self._shared else None
 
-    def due(self, target: Target) -> bool:
-        """Whether a server is to be asked for its tools: it has not told, or long ago."""
+    def is_due(self, target: Target) -> bool:
+        """Return True if a server's list of tools is missing or too old."""
         shared = self._shared.get(target)
-        return shared is None or shared.tools is None or self._stale(shared)
+        return shared is None or shared.tools is None or self._is_stale(shared)
 
     async def tools(self, target: Target) -> tuple[ListedTool, ...]:
-        """The tools of a server; a list that is old is refreshed behind the scenes. Raises McpFailed."""
-        shared = self._take(target)
+        """Return the tools of a server; an old list is refreshed in the background. Raises McpFailed."""
+        shared = self._get_or_open(target)
         if shared.tools is None:
             return await self._list(shared)
-        if self._stale(shared) and shared.listing is None:
-            self._begin_list(shared)  # whoever asks now has the list that there is
+        if self._is_stale(shared) and shared.listing is None:
+            self._start_listing(shared)  # this request gets the old list
         return shared.tools
 
-    async def relist(self, target: Target) -> tuple[ListedTool, ...]:
-        """Ask a server for its tools now. Raises McpFailed."""
-        return await self._list(self._take(target))
+    async def refresh_tools(self, target: Target) -> tuple[ListedTool, ...]:
+        """Refresh and return the tools of a server. Raises McpFailed."""
+        return await self._list(self._get_or_open(target))
 
-    async def use(self, target: Target, ask: Callable[[Connected], Awaitable[Answer]]) -> Answer:
-        """What a connection answers, which is in use meanwhile. Raises McpFailed, after which its tools are
-        asked for behind the scenes: the one that failed may be there no longer, or take something else; and
-        where it took too long, the server may hang.
+    async def use(self, target: Target, ask: Callable[[McpConnection], Awaitable[Answer]]) -> Answer:
+        """Send a request, marking the connection as in use. Raises McpFailed.
+
+        A failure refreshes the tools in the background, as the called one may be gone or have changed. So
+        does a cancelled request, as the server may hang.
         """
-        shared = self._take(target)
+        shared = self._get_or_open(target)
         shared.calls += 1
         try:
             return await ask(shared.connection)
         except McpFailed as failed:
             if failed.error.kind != "http_error":
-                self._doubt(shared)
+                self._refresh_after_failure(shared)
             raise
-        except asyncio.CancelledError:  # whoever waited has given up
-            self._doubt(shared)
+        except asyncio.CancelledError:  # the caller gave up
+            self._refresh_after_failure(shared)
             raise
         finally:
             shared.calls -= 1
             shared.used_s = self._clock()
 
-    def drop_unused(self) -> None:
-        """Close what nobody used for a while."""
+    def close_unused(self) -> None:
+        """Close connections unused for `idle_s`."""
         now_s = self._clock()
         for target, shared in list(self._shared.items()):
             if now_s - shared.used_s > self._config.idle_s and not shared.calls and target not in self._kept:
-                self._drop(target)
+                self._close(target)
 
     async def _list(self, shared: _Shared) -> tuple[ListedTool, ...]:
-        listing = shared.listing or self._begin_list(shared)
+        listing = shared.listing or self._start_listing(shared)
         try:
             return await asyncio.shield(listing)
         except TimeoutError as error:
@@ -143,7 +145,7 @@ class SharedConnections:
         except TooMuch as error:
             raise McpFailed(McpError("protocol_error", str(error))) from error
 
-    def _begin_list(self, shared: _Shared) -> asyncio.Task[tuple[ListedTool, ...]]:
+    def _start_listing(self, shared: _Shared) -> asyncio.Task[tuple[ListedTool, ...]]:
         async def listed() -> tuple[ListedTool, ...]:
             try:
                 shared.tools = await shared.connection.list_tools()
@@ -156,38 +158,42 @@ class SharedConnections:
         shared.listing.add_done_callback(lambda task: task.cancelled() or task.exception())
         return shared.listing
 
-    def _doubt(self, shared: _Shared) -> None:
+    def _refresh_after_failure(self, shared: _Shared) -> None:
         now_s = self._clock()
-        if shared.listing is None and now_s - max(shared.doubted_s, shared.listed_s) >= DOUBT_S:
-            shared.doubted_s = now_s
-            self._begin_list(shared)
+        if shared.listing is None and now_s - max(shared.refreshed_s, shared.listed_s) >= REFRESH_INTERVAL_S:
+            shared.refreshed_s = now_s
+            self._start_listing(shared)
 
-    def _changed(self, target: Target) -> None:
-        """A server says that it has other tools now: they are asked for, once for many such words."""
+    def _on_changed(self, target: Target) -> None:
+        """Schedule a refresh after the server announced a change; several announcements share one."""
         shared = self._shared.get(target)
-        if shared is not None and shared.renewal is None and (shared.tools is not None or shared.listing):
-            wait_s = max(0.0, shared.doubted_s + DOUBT_S - self._clock())
-            shared.renewal = asyncio.get_running_loop().call_later(wait_s, self._renew, shared)
+        if (
+            shared is not None
+            and shared.refresh_timer is None
+            and (shared.tools is not None or shared.listing)
+        ):
+            wait_s = max(0.0, shared.refreshed_s + REFRESH_INTERVAL_S - self._clock())
+            shared.refresh_timer = asyncio.get_running_loop().call_later(wait_s, self._refresh, shared)
 
-    def _renew(self, shared: _Shared) -> None:
-        shared.renewal = None
-        if shared.listing is not None:  # it may have been asked for before they changed
-            shared.listing.add_done_callback(lambda _: self._renew(shared))
+    def _refresh(self, shared: _Shared) -> None:
+        shared.refresh_timer = None
+        if shared.listing is not None:  # the running request may predate the change
+            shared.listing.add_done_callback(lambda _: self._refresh(shared))
             return
-        shared.doubted_s = self._clock()
-        self._begin_list(shared)
+        shared.refreshed_s = self._clock()
+        self._start_listing(shared)
 
-    def _take(self, target: Target) -> _Shared:
-        """The connection to a server. Raises McpFailed where there are too many in use."""
+    def _get_or_open(self, target: Target) -> _Shared:
+        """Return the connection to a server. Raises McpFailed if too many are in use."""
         shared = self._shared.get(target)
         if shared is None:
-            self._make_room()
-            changed = partial(self._changed, target)
+            self._close_least_recent()
+            changed = partial(self._on_changed, target)
             shared = self._shared[target] = _Shared(self._connect(target, self._config, changed))
         shared.used_s = self._clock()
         return shared
 
-    def _make_room(self) -> None:
+    def _close_least_recent(self) -> None:
         if len(self._shared) < self._config.max_connections:
             return
         unused = [
@@ -197,15 +203,15 @@ class SharedConnections:
         ]
         if not unused:
             raise McpFailed(McpError("http_error", "too many MCP servers are in use at the moment", 503))
-        self._drop(min(unused, key=lambda one: one[0])[1])
+        self._close(min(unused, key=lambda one: one[0])[1])
 
-    def _drop(self, target: Target) -> None:
+    def _close(self, target: Target) -> None:
         shared = self._shared.pop(target)
-        if shared.renewal is not None:
-            shared.renewal.cancel()
-        ending = asyncio.create_task(shared.connection.close())
-        self._ending.add(ending)
-        ending.add_done_callback(self._ending.discard)
+        if shared.refresh_timer is not None:
+            shared.refresh_timer.cancel()
+        closing = asyncio.create_task(shared.connection.close())
+        self._closing_tasks.add(closing)
+        closing.add_done_callback(self._closing_tasks.discard)
 
-    def _stale(self, shared: _Shared) -> bool:
+    def _is_stale(self, shared: _Shared) -> bool:
         return self._clock() - shared.listed_s > self._config.list_ttl_s

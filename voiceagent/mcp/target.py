@@ -1,4 +1,4 @@
-"""What a connection to an MCP server is made of, and how one fails."""
+"""Address and credentials of an MCP server, and the error of a failed request."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from voiceagent.mcp.policies.reach import Reach
 
 
 class McpFailed(Exception):
-    """A server did not do what it was asked for; the text tells the model why."""
+    """A request to a server failed; the text gives the model the reason."""
 
     def __init__(self, error: McpError) -> None:
         super().__init__(error.message)
@@ -18,9 +18,9 @@ class McpFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A server: by its URL, with headers, or the program that is one. Calls with equal targets share it.
+    """An MCP server: a URL with headers, or a program. Calls with equal targets share a connection.
 
-    reach: where its URL may lead; None for one that the configuration names.
+    reach: allowed addresses of the URL; None for a configured server.
     """
 
     url: str = ""

@@ -21,7 +21,7 @@ from voiceagent.access.slots import SharedSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.engines import Engines
-from voiceagent.engines.remote import RemoteLlm, RemoteRecognizer, RemoteSynthesizer
+from voiceagent.engines.supervisor_engines import SupervisorLlm, SupervisorRecognizer, SupervisorSynthesizer
 from voiceagent.processes.messages import Failed, Ready, RpcError
 from voiceagent.processes.parent import Parent
 from voiceagent.processes.rpc import RpcConnection
@@ -202,13 +202,13 @@ class CallWorker:
 
 def engines_of_worker(task: WorkerTask, supervisor: RpcConnection, metrics: Metrics) -> Engines:
     """The worker's own, and the supervisor's. Raises ConfigError."""
-    recognizer: Recognizer = RemoteRecognizer(supervisor)
-    synthesizer: Synthesizer = RemoteSynthesizer(supervisor)
+    recognizer: Recognizer = SupervisorRecognizer(supervisor)
+    synthesizer: Synthesizer = SupervisorSynthesizer(supervisor)
     if "recognizer" in task.own:
         recognizer = build_recognizer(task.config, metrics)
     if "synthesizer" in task.own:
         synthesizer = build_synthesizer(task.config, metrics)
-    return Engines(recognizer, RemoteLlm(supervisor), synthesizer)
+    return Engines(recognizer, SupervisorLlm(supervisor), synthesizer)
 
 
 async def _supervisor_gone(_: Request, error: Exception) -> Response:

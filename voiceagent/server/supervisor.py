@@ -57,7 +57,7 @@ class Supervisor:
             self._webhooks,
         )
         self._workers = Workers(
-            config, self._engines, engines.of_workers, self._llm_monitor, metrics, self._lost_calls
+            config, self._engines, engines.worker_stages, self._llm_monitor, metrics, self._lost_calls
         )
         self._pool, self._desk, self._routes = self._workers.pool, self._workers.desk, self._workers.routes
         self._gateway = Gateway(config, self._workers.load_now, self._routes.shared, metrics)

@@ -21,7 +21,7 @@ from voiceagent.access.slots import LocalSlots, SharedSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.engines import Engines
-from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
+from voiceagent.engines.supervisor_engines import ENGINE_ERRORS, engine_services
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.processes.policies.balance import Balance
 from voiceagent.processes.rounds import until_multiple_s

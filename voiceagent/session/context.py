@@ -92,8 +92,8 @@ class ContextSources:
     async def _weigh(self, words: str, texts: Sequence[str]) -> list[Passage]:
         if self._vectors is None:
             return [Passage(text, 1.0) for text in texts]
-        said = await self._vectors.of(words)
-        return [Passage(text, float(said @ await self._vectors.of(text))) for text in texts]
+        said = await self._vectors.embed(words)
+        return [Passage(text, float(said @ await self._vectors.embed(text))) for text in texts]
 
 
 def _texts(found: str | Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
-from llmcore.engine import Delta, Message, Request, SupportsHurry, Tool
+from llmcore.engine import Delta, Message, Request, SupportsPriorityRaise, Tool
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
 from voiceagent.conversation.events import Event, ResponseFailed, Stage
@@ -108,8 +108,8 @@ class LlmWork:
         if work is None:
             return
         work.urgent = True
-        if not work.pieces and isinstance(llm, SupportsHurry):  # else it waits no longer
-            llm.hurry(self._call_id, self._stamps.first_token_due_s(response_id))
+        if not work.pieces and isinstance(llm, SupportsPriorityRaise):  # else it waits no longer
+            llm.raise_priority(self._call_id, self._stamps.first_token_due_s(response_id))
 
     def release(self, response_id: str) -> None:
         """The response is no longer preemptive."""

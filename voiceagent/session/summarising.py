@@ -11,7 +11,7 @@ import structlog
 
 from llmcore.compression.extract import extract
 from llmcore.compression.history_budget import characters
-from llmcore.compression.summary import OldTurns, check_summary, newest, request_summary, with_missing
+from llmcore.compression.summary import OldTurns, append_missing, check_summary, newest, request_summary
 from llmcore.engine import Llm, LlmError, Request
 from llmcore.text.prompt import split_turns
 from voiceagent.conversation.commands import Summarise
@@ -104,7 +104,7 @@ class Summarising:
         elif not complete or len(text) >= characters(wanted.said):
             self._drop("too_long")
         else:
-            return with_missing(text, verdict.missing, self._max_characters(wanted))
+            return append_missing(text, verdict.missing, self._max_characters(wanted))
         return None
 
     async def _written(self, request: Request) -> tuple[str, bool]:

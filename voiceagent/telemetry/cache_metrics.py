@@ -32,23 +32,23 @@ class CacheMetrics:
         """Show from now on whether the cache answers."""
         self._on.set_function(lambda: not why_off())
 
-    def hit(self) -> None:
+    def on_hit(self) -> None:
         """Count a hit."""
         self._hits.inc()
 
-    def miss(self, reason: Miss) -> None:
+    def on_miss(self, reason: Miss) -> None:
         """Count a miss."""
         self._misses.labels(reason).inc()
 
-    def stored(self) -> None:
+    def on_stored(self) -> None:
         """Count a stored response."""
         self._stored.inc()
 
-    def audited(self, agreed: bool) -> None:
+    def on_audited(self, agreed: bool) -> None:
         """Count an audit."""
         self._audits.labels("agreed" if agreed else "disagreed").inc()
 
-    def turned(self, off: str) -> None:
+    def on_switched(self, off: str) -> None:
         """Count that the cache went off, and log that it did, or that it is on again."""
         if off:
             self._turned_off.labels(off).inc()

@@ -1,4 +1,4 @@
-"""Converts text as a model writes it to words that a synthesizer can read. Pure.
+"""Converts text as a model writes it to words that a synthesizer can read.
 
 Each kind of text has a file of rules: codes, telephone numbers, dates, times, ordinals, money, units,
 streets, addresses, abbreviations, markup. `languages/` holds their names and words. English, German and
@@ -56,11 +56,11 @@ def normalize(text: str, language: str = "en", before: str = "") -> tuple[str, A
     line_starts = not before.strip() or before.rstrip(" ").endswith("\n")
     while at < len(whole):
         if whole[at].isspace():
-            spoken.space()
+            spoken.add_space()
             line_starts = line_starts or whole[at] == "\n"
             at += 1
         elif line_starts and (mark := markup.LINE_START.match(whole, at)):
-            spoken.silence(at, leads=True)
+            spoken.add_silence(at, joins_next=True)
             at = mark.end()
         else:
             line_starts = False
@@ -69,18 +69,18 @@ def normalize(text: str, language: str = "en", before: str = "") -> tuple[str, A
 
 
 def _read(text: str, at: int, language: Language, spoken: Spoken) -> int:
-    """Read what stands at `at`; returns where it ends."""
+    """Read the text at `at`. Return the index of its end."""
     for rule in _rules(text, at, language):
         if (match := rule.pattern.match(text, at)) and (words := rule.read(match, language)) is not None:
             if words.isspace():
-                spoken.space()
+                spoken.add_space()
             elif words:
-                spoken.say(words, at)
+                spoken.add_words(words, at)
             else:
-                spoken.silence(at)
+                spoken.add_silence(at)
             return match.end()
     if word := _WORD.match(text, at):
-        spoken.keep(word[0], at)
+        spoken.add_letters(word[0], at)
         return word.end()
     return _read_mark(text, at, spoken)
 
@@ -89,20 +89,20 @@ def _read_mark(text: str, at: int, spoken: Spoken) -> int:
     """Read a mark that has no rule. Return the index of its end."""
     if (dots := ELLIPSIS.match(text, at)) and not _UNSPACED.match(text, dots.end()):
         if pause := pause_of_ellipsis(text, dots.end()):
-            spoken.mark(pause, at)
-            spoken.space()
+            spoken.add_mark(pause, at)
+            spoken.add_space()
         return dots.end()
     if glued := GLUED.match(text, at):
         for mark in glued[0]:
-            spoken.mark(mark, at)
-        spoken.space()
+            spoken.add_mark(mark, at)
+        spoken.add_space()
         return glued.end()
-    spoken.mark(text[at], at)
+    spoken.add_mark(text[at], at)
     return at + 1
 
 
 def _rules(text: str, at: int, language: Language) -> tuple[Rule, ...]:
-    """The rules that may apply to what stands at `at`."""
+    """Return the rules that may apply at `at`."""
     rules = _rules_of(language)
     inside_word = at > 0 and text[at - 1].isalnum()
     if text[at].isalpha():

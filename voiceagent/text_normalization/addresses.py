@@ -1,4 +1,4 @@
-"""Web and mail addresses, as people say them: "example dot com slash rooms"."""
+"""Web and mail addresses, as spoken: "example dot com slash rooms"."""
 
 from __future__ import annotations
 

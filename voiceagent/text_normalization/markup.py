@@ -1,4 +1,4 @@
-"""Markdown and pictures: what is written for the eye and not spoken."""
+"""Markdown, emoji and other symbols that are not spoken."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LINE_START = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-"""Marks that mean something at the beginning of a line."""
+"""Markup at the beginning of a line."""
 
 _PICTURES = (
     "\U0001f000-\U0001faff"  # emoji, flags, cards
     "\u2190-\u2191\u2193-\u21ff"  # arrows but the one to the right
     "\u2300-\u23ff\u2460-\u24ff\u2500-\u27bf\u2b00-\u2bff"  # technical and other symbols, dingbats, stars
     "\u3030\u303d\u3297\u3299"
-    "\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f"  # what varies the picture before it
+    "\ufe0e\ufe0f\u20e3\U000e0020-\U000e007f"  # modifiers of the picture before them
     "™®©"
 )
 

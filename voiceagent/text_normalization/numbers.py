@@ -11,16 +11,16 @@ from num2words import num2words  # type: ignore[import-untyped]  # it has no typ
 from voiceagent.text_normalization.languages import Language
 
 MAX_CARDINAL = 15
-"""Digits beyond which a number is read digit by digit."""
+"""Largest number of digits that is not read digit by digit."""
 
 
 def number_pattern(language: Language) -> str:
-    """Regular expression of a number as the language writes it, without a sign."""
+    """Return the regular expression of an unsigned number in the language's notation."""
     return rf"(?:\d{{1,3}}(?:{language.group}\d{{3}})+(?!\d)|\d+)(?:{language.decimal}\d+)?"
 
 
 def number_words(written: str, language: Language) -> str | None:
-    """A number that matches `number_pattern` in words; None where its words are not known."""
+    """Return the words of a number that matches `number_pattern`; None if they are unknown."""
     whole, *decimals = re.split(language.decimal, written)
     whole = re.sub(r"\D", "", whole)
     if len(whole) > MAX_CARDINAL or (len(whole) > 1 and whole.startswith("0")):
@@ -34,7 +34,7 @@ def number_words(written: str, language: Language) -> str | None:
 
 
 def digit_words(digits: str, language: Language) -> str | None:
-    """Every figure of a text by itself; what is not a figure parts groups and is spoken as a comma."""
+    """Return the words of each digit; other characters separate groups and become commas."""
     groups = [[in_words(int(digit), language) for digit in group] for group in re.findall(r"\d+", digits)]
     words = [" ".join(word for word in group if word) for group in groups]
     return ", ".join(words) if all(words) else None
@@ -44,7 +44,7 @@ def digit_words(digits: str, language: Language) -> str | None:
 def in_words(
     number: int, language: Language, form: Literal["cardinal", "ordinal", "year"] = "cardinal"
 ) -> str | None:
-    """A whole number in words; None where the language, or the form in it, is not known."""
+    """Return the words of a whole number; None if the language or the form is unknown."""
     try:
         words = num2words(number, lang=language.code, to=form)
     except (NotImplementedError, OverflowError, TypeError, ValueError):
@@ -53,5 +53,5 @@ def in_words(
 
 
 def has_words(language: Language) -> bool:
-    """Whether numbers can be put into words."""
+    """Return True if numbers can be written as words in the language."""
     return in_words(0, language) is not None

@@ -70,8 +70,8 @@ def _german_ending(before: str, noun: str, language: Language) -> str:
     return {"f": "e", "n": "es", "m": "er"}["m" if noun in _GERMAN.months or not noun else gender]
 
 
-def goes_on_after_ordinal(sentence: str, following: str) -> bool:
-    """Return True if a German sentence that ends in a number and a full stop so far continues with
+def continues_after_ordinal(sentence: str, following: str) -> bool:
+    """Return True if a German sentence that so far ends in a number and a full stop continues with
     `following`.
     """
     if following[:1].islower() or following[:1].isdigit():
@@ -96,7 +96,7 @@ def _read_german(match: re.Match[str], language: Language) -> str | None:
         later = re.search(r"\d{1,2}\.\s?(?P<word>[^\W\d_]+)", after)
         return german_ordinal(number, before, later["word"] if later else "", language)
     word = following["word"] if following else ""
-    if word and goes_on_after_ordinal(before + match[0], word):
+    if word and continues_after_ordinal(before + match[0], word):
         if word[0].islower() and not re.search(r"[^\W\d_]\s+$", before):
             return None  # a list number
         noun = next(iter(re.findall(r"\b[A-ZÄÖÜ]\w*", after)), "")

@@ -1,4 +1,4 @@
-"""A rule: something that is not spoken as it is written, and how it is spoken."""
+"""A rule of text normalization: a pattern and its spoken form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _LAST_WORD = re.compile(r"(?P<word>[^\W_]+)[^\w]*$")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What matches `pattern` is spoken as `read` says, in `languages` or, without them, in all."""
+    """A pattern, and the function that returns the words for its match.
+
+    languages: where it applies; () for all.
+    """
 
     pattern: re.Pattern[str]
     read: Read

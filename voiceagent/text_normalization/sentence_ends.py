@@ -1,4 +1,4 @@
-"""Full stops that end no sentence, or that end one that seems to go on. Pure."""
+"""Full stops: those that end no sentence, and those that do without a space after them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal
 
 from voiceagent.text_normalization.languages import Language, both_cases, find_language, word_set
-from voiceagent.text_normalization.ordinals import goes_on_after_ordinal
+from voiceagent.text_normalization.ordinals import continues_after_ordinal
 
 Verdict = Literal["ends", "goes on", "waits", "open"]
 """Verdict on a full stop: it ends the sentence, does not end it, waits for the rest of the next word, or is
@@ -96,7 +96,7 @@ def _judge_german(sentence: str, following: str, complete: bool) -> Verdict:
         return "open"
     if not complete and following[:1].isalpha():
         return "waits"
-    return "goes on" if goes_on_after_ordinal(tail, following) else "ends"
+    return "goes on" if continues_after_ordinal(tail, following) else "ends"
 
 
 def _judge_english(sentence: str, following: str, complete: bool) -> Verdict:

@@ -1,4 +1,4 @@
-"""Signs that have a name, where they are more than punctuation."""
+"""Signs that are spoken by name."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The spoken words of a text as they are put together, with their alignment."""
+"""Builder of the spoken words of a text and their alignment."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from voiceagent.text_normalization.punctuation import KEPT, KEPT_OPENERS, PARTS_WORDS, PAUSES
+from voiceagent.text_normalization.punctuation import KEPT, KEPT_OPENERS, PAUSES, WORD_SEPARATORS
 
 Alignment = tuple[tuple[int, int], ...]
 
@@ -28,92 +28,93 @@ class Spoken:
         self._last = ""
         self._pairs: list[tuple[int, int]] = []
         self._word_at: int | None = None
-        self._paired = False
-        self._leads = False
+        self._has_pair = False
+        self._joins_next = False
         self._space = False
-        self._rewritten = False
+        self._was_rewritten = False
 
     @property
     def result(self) -> tuple[str, Alignment]:
-        """The words so far, "" where none has a letter or a figure, and their alignment."""
+        """Words so far, "" if none has a letter or a figure, and their alignment."""
         return ("".join(self._pieces), tuple(self._pairs)) if self._pairs else ("", ())
 
-    def space(self) -> None:
-        """White space."""
+    def add_space(self) -> None:
+        """Add white space."""
         self._space = True
-        if self._paired or not self._leads:
+        if self._has_pair or not self._joins_next:
             self._end_word()
 
-    def silence(self, at: int, leads: bool = False) -> None:
-        """Something that is not spoken.
+    def add_silence(self, at: int, joins_next: bool = False) -> None:
+        """Add an element that is not spoken.
 
-        It belongs to the word it touches, else to the word before it or, if it `leads`, to the one after it.
+        It belongs to the word it touches, else to the word before it or, if it `joins_next`, to the one after
+        it.
         """
-        self._leads = leads
+        self._joins_next = joins_next
         if self._word_at is None:
             self._word_at = at
 
-    def keep(self, letters: str, at: int) -> None:
-        """Letters that are spoken as they are written."""
+    def add_letters(self, letters: str, at: int) -> None:
+        """Add letters that are spoken as written."""
         unspaced = _UNSPACED.match(letters) is not None
-        if unspaced and self._paired:
+        if unspaced and self._has_pair:
             self._end_word()
-        self._begin(at, apart=self._rewritten and not unspaced)
-        self._add(letters)
-        self._rewritten = False
+        self._begin_piece(at, separate=self._was_rewritten and not unspaced)
+        self._append(letters)
+        self._was_rewritten = False
         if unspaced:
             self._end_word()
 
-    def say(self, words: str, at: int) -> None:
-        """Words in place of what stands at `at`."""
-        self._begin(at, apart=_UNSPACED.match(self._last) is None)
-        self._add(words)
-        self._rewritten = True
+    def add_words(self, words: str, at: int) -> None:
+        """Add words that replace the text at `at`."""
+        self._begin_piece(at, separate=_UNSPACED.match(self._last) is None)
+        self._append(words)
+        self._was_rewritten = True
 
-    def mark(self, character: str, at: int) -> None:
-        """A character that is neither letter nor figure: kept where a synthesizer makes something of it."""
+    def add_mark(self, character: str, at: int) -> None:
+        """Add a character that is neither letter nor figure; kept if it affects synthesis."""
         last = self._last
         if character in KEPT or _combines(character):
-            self._add(character if last else "")
+            self._append(character if last else "")
             return
         if character in KEPT_OPENERS:
-            self._open_gap()
-            self._add(character)
+            self._append_space()
+            self._append(character)
         elif character in PAUSES and last.isalnum():
-            self._add("-" if character == "-" and not self._space else ",")
+            self._append("-" if character == "-" and not self._space else ",")
         else:
-            self._rewritten = self._rewritten or character in PARTS_WORDS
-        self.silence(at)
+            self._was_rewritten = self._was_rewritten or character in WORD_SEPARATORS
+        self.add_silence(at)
 
-    def _begin(self, at: int, apart: bool) -> None:
-        """A spoken piece begins; `apart`: not as part of the letters before it."""
+    def _begin_piece(self, at: int, separate: bool) -> None:
+        """Begin a spoken piece. separate: separated from the letters before it."""
         if self._space:
-            self._open_gap()
-        elif apart and self._last.isalnum():
-            self._add(" ")
-        if not self._paired:
+            self._append_space()
+        elif separate and self._last.isalnum():
+            self._append(" ")
+        if not self._has_pair:
             self._pairs.append(
                 (self._length, (at if self._word_at is None else self._word_at) - self._origin)
             )
-            self._paired = True
+            self._has_pair = True
 
-    def _add(self, spoken: str) -> None:
-        """Append to the spoken words. They are a list: one growing string would be copied for each word."""
+    def _append(self, spoken: str) -> None:
+        """Append to the spoken words, which are a list, as a growing string would be copied for each word."""
         if spoken:
             self._pieces.append(spoken)
             self._length += len(spoken)
             self._last = spoken[-1]
 
-    def _open_gap(self) -> None:
+    def _append_space(self) -> None:
         if self._space and self._last:
-            self._add(" ")
+            self._append(" ")
         self._space = False
 
     def _end_word(self) -> None:
         self._word_at = None
-        self._paired = self._leads = False
+        self._has_pair = self._joins_next = False
 
 
 def _combines(character: str) -> bool:
-    """Whether it is a part of the letter before it, as vowels are in the scripts of India."""
+    """Return True if the character belongs to the letter before it, as vowel signs do in Indic scripts."""
     return unicodedata.category(character).startswith("M") or character in "\u200c\u200d"

@@ -1,4 +1,4 @@
-"""The digits of a number that somebody says or a recognizer writes: "four two, double one" is "4211"."""
+"""Parser of spoken digits in a transcript: "four two, double one" is "4211"."""
 
 from __future__ import annotations
 
@@ -11,30 +11,33 @@ from voiceagent.text_normalization.languages import find_language
 from voiceagent.text_normalization.numbers import in_words
 
 MAX_SPOKEN = 99
-"""The largest number that is said as one group of a longer one: "forty two, seventeen"."""
+"""Largest number spoken as one group of a longer one: "forty two, seventeen"."""
 _ALSO: Mapping[str, Mapping[str, str]] = {"en": {"oh": "0", "o": "0"}, "de": {"zwo": "2"}}
-"""Words for digits beside the numbers' own."""
+"""Words for digits in addition to the numbers' own."""
 _REPEATED: Mapping[str, Mapping[str, int]] = {"en": {"double": 2, "triple": 3}}
-"""Words that repeat the digit behind them."""
+"""Words that repeat the following digit."""
 _WORD = re.compile(r"\d+|[^\W\d_]+")
 
 
 def digits_of(text: str, language: str) -> str:
-    """All digits in `text`, in order, "" where there is none. language: an ISO 639 code.
+    """Return all digits in `text`, in order, "" for none. language: an ISO 639 code.
 
-    Numbers up to `MAX_SPOKEN` count as the figures that write them; a word that is no number is passed over.
+    Numbers up to `MAX_SPOKEN` count as their figures; other words are skipped.
     """
     return "".join(_figures(_WORD.findall(text.lower()), language))
 
 
 def trailing_digits(words: Sequence[str], language: str) -> str:
-    """The digits that lower-case words end with, "" where the last is none; otherwise as `digits_of`."""
+    """Return the digits at the end of lower-case words, "" if the last is none.
+
+    For the rest see `digits_of`.
+    """
     figures = reversed(list(_figures(words, language)))
     return "".join(reversed(list(takewhile(bool, figures))))
 
 
 def _figures(words: Sequence[str], language: str) -> Iterator[str]:
-    """The figures of one number after the other; "" for a word that is none and repeats none."""
+    """Yield the figures of each number; "" for a word that is neither a number nor a repetition."""
     spoken, repeated = _spoken(language), _REPEATED.get(language, {})
     longest = max((len(words) for words in spoken), default=1)
     times, index = 1, 0
@@ -53,7 +56,7 @@ def _figures(words: Sequence[str], language: str) -> Iterator[str]:
 def _number_at(
     words: Sequence[str], index: int, longest: int, spoken: Mapping[tuple[str, ...], str]
 ) -> tuple[str, int]:
-    """The figures that begin at `index`, and how many words they are: the longest reading counts."""
+    """Return the figures that begin at `index` and how many words they take; the longest reading wins."""
     if words[index].isdecimal():
         return words[index], 1
     for used in range(min(longest, len(words) - index), 0, -1):
@@ -65,7 +68,7 @@ def _number_at(
 
 @cache
 def _spoken(language: str) -> Mapping[tuple[str, ...], str]:
-    """The words of each number, and its figures."""
+    """Return the figures of each number by its words."""
     spoken: dict[tuple[str, ...], str] = {}
     for number in range(MAX_SPOKEN + 1):
         words = in_words(number, find_language(language))

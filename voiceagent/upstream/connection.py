@@ -21,7 +21,7 @@ from websockets.exceptions import ConnectionClosed
 from audio.hosted.server import HostedServer, bearer, reason_of, retry_wait_s
 from audio.hosted.websocket import ConnectionLost, opened
 from audio.pcm import Samples
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
@@ -229,7 +229,7 @@ async def unanswered(connection: ClientConnection, ping_s: float) -> None:
         await asyncio.sleep(ping_s)
         pong = await connection.ping()
         try:
-            async with Patience(ping_s):
+            async with PauseTolerantTimeout(ping_s):
                 await pong
         except TimeoutError:
             return

@@ -1,1 +1,1 @@
-"""Which questions may be answered from the cache, with what, and whether that is still right. Pure."""
+"""Policy of the semantic cache: cacheable questions, choice of entries, quality control."""

@@ -1,4 +1,6 @@
-"""Whether the cache still says what the model would say and is worth asking, and when it must stop. Pure."""
+"""Quality control of the semantic cache: compares stored with new replies, and decides when to turn it
+off.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +9,19 @@ from collections import deque
 from llmcore.cache.policy.facts import facts
 
 AGREES = 0.8
-"""The least score of two replies that say the same."""
+"""Smallest agreement at which two replies count as the same."""
 WINDOW = 20
 MIN_AUDITS = 3
-"""Audits before a verdict."""
+"""Audits needed for a verdict."""
 LOOK_UPS = 200
-"""How many look-ups are judged together: with fewer, a cache that has just begun to fill would be turned off.
-"""
+"""Lookups judged together. With fewer, a cache that has just begun to fill would be turned off."""
 
 
 def agreement(stored: str, fresh: str, cosine: float) -> float:
-    """How far two replies to one question agree, 0 to 1; cosine: of their embeddings.
+    """Return the agreement of two replies to one question, 0 to 1. cosine: of their embeddings.
 
-    0 where each has a number or a date that the other lacks, or only one of them negates. Otherwise the part
-    of their words or of their meaning that they share, whichever is more: one may say more than the other.
+    0 if each has a number or date that the other lacks, or if only one negates. Otherwise the larger of word
+    overlap and cosine, as one reply may say more than the other.
     """
     one, other = facts(stored), facts(fresh)
     contradict = any(
@@ -34,14 +35,14 @@ def agreement(stored: str, fresh: str, cosine: float) -> float:
 
 
 class AuditWindow:
-    """The latest audits. floor: the least share of them that must agree, 0 to 1."""
+    """The latest audits. floor: smallest share that must agree, 0 to 1."""
 
     def __init__(self, floor: float) -> None:
         self._floor = floor
         self._agreed: deque[bool] = deque(maxlen=WINDOW)
 
-    def take(self, agreed: bool) -> bool:
-        """Take in an audit; whether the cache must stop. Then the window is empty, for another try."""
+    def add(self, agreed: bool) -> bool:
+        """Record an audit. Return True, and clear the window, if the cache must be turned off."""
         self._agreed.append(agreed)
         if len(self._agreed) < MIN_AUDITS or sum(self._agreed) >= self._floor * len(self._agreed):
             return False
@@ -50,14 +51,14 @@ class AuditWindow:
 
 
 class HitWindow:
-    """The latest look-ups. min_hits: the least share of them that must be answered, 0 to 1."""
+    """The latest lookups. min_hits: smallest share that must hit, 0 to 1."""
 
     def __init__(self, min_hits: float) -> None:
         self._min_hits = min_hits
         self._hits: deque[bool] = deque(maxlen=LOOK_UPS)
 
-    def take(self, hit: bool) -> bool:
-        """Take in a look-up; whether the cache costs more than it saves. Then the window is empty."""
+    def add(self, hit: bool) -> bool:
+        """Record a lookup. Return True, and clear the window, if the cache costs more than it saves."""
         self._hits.append(hit)
         if len(self._hits) < LOOK_UPS or sum(self._hits) >= self._min_hits * LOOK_UPS:
             return False
@@ -66,17 +67,17 @@ class HitWindow:
 
 
 class Switch:
-    """Whether the cache answers, or why it does not: it is off for a while, then tried again."""
+    """Off state of the cache, with its reason and its end."""
 
     def __init__(self) -> None:
         self._reason = ""
         self._until_s = 0.0
 
-    def off(self, reason: str, until_s: float) -> None:
-        """Off until then, unless it is off for longer already."""
+    def turn_off(self, reason: str, until_s: float) -> None:
+        """Turn the cache off until then, unless it is off for longer already."""
         if until_s > self._until_s:
             self._reason, self._until_s = reason, until_s
 
     def why_off(self, now_s: float) -> str:
-        """The reason; "" where the cache is on."""
+        """Return the reason, or "" if the cache is on."""
         return self._reason if now_s < self._until_s else ""

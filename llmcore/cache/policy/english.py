@@ -1,4 +1,4 @@
-"""The words of English by which questions that sound alike are told apart. Pure data."""
+"""English words that distinguish questions with similar embeddings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AMOUNTS = frozenset(
     single double twin triple once twice both couple pair dozen half quarter hundred thousand million
     """)
 )
-"""Words that say how much, beside the numbers themselves."""
+"""Words for amounts, other than numbers."""
 
 DATES = frozenset(
     _words("""
@@ -59,17 +59,17 @@ SAME = (
     (re.compile(r"\bwhat place\b"), "where"),
     (re.compile(r"(?<=\d)\s*([ap])\.?m\b\.?"), r" \1m"),
 )
-"""Different ways to say one thing, and what stands for all of them."""
+"""Synonymous phrases and their canonical form."""
 
 POINTS_BACK = re.compile(
     r"\b(?:it|its|that|those|these|they|them|their|he|she|him|her|then|also|else|another|instead|again)\b"
     r"|^\W*(?:and|but|or|so|what about|how about)\b",
     re.IGNORECASE,
 )
-"""In a turn, that it is about what was said before."""
+"""Patterns of a turn that refers to earlier turns."""
 
 PERSONAL = re.compile(
-    r"@|\b\w+ at \w+ dot \w+"  # an address of e-mail, written and spoken
+    r"@|\b\w+ at \w+ dot \w+"  # an e-mail address, written or spoken
     r"|\bmy (?:\w+ )?(?:name|number|address|e-?mail|phone|card|account|booking|reservation|birthday|code)\b"
     r"|\bi am called\b|\bthis is \w+ (?:speaking|calling)\b|\b(?:mister|mr|mrs|ms|miss|doctor|dr)\b",
     re.IGNORECASE,

@@ -1,7 +1,7 @@
-"""What an embedding overlooks in a sentence: numbers, dates, names, negations, directions. English. Pure.
+"""Facts in a sentence that embeddings overlook: numbers, dates, names, negations, directions. English only.
 
-all-MiniLM-L6-v2 finds "a room for two nights" and "a room for three nights" 0.94 alike, "is there parking"
-and "is there no parking" too.
+For all-MiniLM-L6-v2, "a room for two nights" and "a room for three nights" have a cosine of 0.94; "is there
+parking" and "is there no parking" too.
 """
 
 from __future__ import annotations
@@ -28,12 +28,11 @@ _ACCOUNTED_FOR = AMOUNTS | NEGATIONS | DIRECTIONS | DATES | QUESTION_WORDS | FIL
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a text says beside its meaning at large.
+    """Facts of a text.
 
-    numbers: in order, figures and words alike. amounts: "double", "half" and the like. dates: days, months,
-    parts of the day. directions: "before", "from", "last" and the like. negations: how many. asked: "when",
-    "where" and their kind. words: all others that carry meaning by themselves. names: those of them with a
-    capital inside a sentence.
+    numbers: in order, digits and words alike. amounts: "double", "half" and the like. dates: days, months,
+    parts of the day. directions: "before", "from", "last" and the like. negations: their count. asked:
+    question words. words: all other content words. names: content words with a capital inside a sentence.
     """
 
     numbers: tuple[str, ...]
@@ -47,7 +46,7 @@ class Facts:
 
 
 def facts(text: str) -> Facts:
-    """Read the facts off a text."""
+    """Extract the facts of a text."""
     plain = text.lower()
     for pattern, same in SAME:
         plain = pattern.sub(same, plain)
@@ -71,10 +70,10 @@ def facts(text: str) -> Facts:
 
 
 def same_facts(one: Facts, other: Facts) -> bool:
-    """Whether two questions that are near in meaning may have the same answer.
+    """Return True if two questions with similar embeddings may share an answer.
 
-    A word of content in each that the other lacks (red for white, Anna for Paul) is another question; words
-    that only one of them adds are left to the embedding.
+    They differ if each has a content word that the other lacks (red and white, Anna and Paul). Words that
+    only one of them adds are left to the embedding.
     """
     return (
         one.numbers == other.numbers
@@ -90,7 +89,7 @@ def same_facts(one: Facts, other: Facts) -> bool:
 
 
 def _stem(token: str) -> str:
-    """Plurals, comparatives of time and the "'s" of "what's" and "Monday's" go; all else stays."""
+    """Strip plurals, time comparatives and the "'s" of "what's" and "Monday's"; keep all else."""
     token = token.removesuffix("'s")
     if token in ("earlier", "earliest", "later", "latest"):
         return "early" if token.startswith("ear") else "late"
@@ -100,6 +99,6 @@ def _stem(token: str) -> str:
 
 
 def _capitals(text: str) -> frozenset[str]:
-    """The words with a capital that no beginning of a sentence accounts for."""
+    """Return the capitalized words that do not begin a sentence."""
     inside = (token for sentence in _SENTENCE.split(text) for token in _TOKEN.findall(sentence)[1:])
     return frozenset(_stem(token.lower()) for token in inside if token[0].isupper())

@@ -1,7 +1,7 @@
-"""Which questions the semantic cache may answer, and with what: the whole policy. Pure.
+"""Policy of the semantic cache: which questions it may answer, and with which entry.
 
-A question's key is who is asked (the prompt before the first turn, the tools and the settings, as a digest)
-and its text. What needs the rest of the call to be understood has no key: it is neither stored nor looked up.
+A question is identified by its agent (a digest of the prompt before the first turn, the tools and the
+settings) and its text. A question that depends on the rest of the call is neither stored nor looked up.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from llmcore.cache.policy.facts import facts, same_facts
 from llmcore.engine import Message, Request
 
 Skipped = Literal["no_question", "long", "tools", "no_class", "history", "personal"]
-"""Why the cache leaves a request alone."""
+"""Reason that the cache ignores a request."""
 
 MAX_QUESTION_CHARACTERS = 200
-"""Two longer ones are never alike enough."""
+"""Longer questions are never similar enough."""
 MAX_REPLY_CHARACTERS = 2000
 _MAX_DIGITS = 6
-"""A text with more digits than a date, in figures or spoken, has the number of a phone, a card or a booking.
-"""
+"""Digits of a date, in figures or words. A text with more contains a phone, card or booking number."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheableClass:
-    """Questions of one kind: those in which a pattern is found.
+    """A kind of question, recognized by patterns.
 
-    ttl_s: how long an answer stays true. self_contained: they are understood without the turns before them;
-    others only where there is none.
+    ttl_s: time for which an answer stays true. self_contained: understood without earlier turns; if False,
+    cached only in the first turn.
     """
 
     patterns: tuple[re.Pattern[str], ...]
@@ -44,8 +43,8 @@ class CacheableClass:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """threshold: the least cosine of two questions with one answer. model: which one answers; its name is
-    part of the key, as servers with different models may share their entries.
+    """Settings of the policy. threshold: smallest cosine of two questions with one answer. model: name of the
+    answering model, part of the key, as servers with different models may share a store.
     """
 
     classes: tuple[CacheableClass, ...]
@@ -55,7 +54,7 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What may be looked up. first: nothing was said before it, so that its answer may be stored."""
+    """A question that may be looked up. first: in the first turn, so that its answer may be stored."""
 
     agent: str
     text: str
@@ -65,7 +64,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A question with the reply it was given, and the tokens that this took."""
+    """A question, its reply, and the tokens that the reply took."""
 
     agent: str
     question: str
@@ -75,32 +74,32 @@ class Entry:
 
     @property
     def key(self) -> str:
-        """One for each agent and wording: a later reply to the same words takes the place of this one."""
+        """Key of agent and wording: a later reply to the same words replaces this entry."""
         words = " ".join(re.findall(r"\w+", self.question.lower()))
         return _digest(f"{self.agent} {words}")
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
-    """An entry, and the cosine of its question to the one that is asked."""
+class NearEntry:
+    """An entry, and the cosine of its question to the one asked."""
 
     cosine: float
     entry: Entry
 
 
-def to_question(request: Request, rules: Rules) -> Question | Skipped:
-    """What `request` asks, if an answer from the cache is allowed; else why it is not."""
+def cacheable_question(request: Request, rules: Rules) -> Question | Skipped:
+    """Return the question of `request` if the cache may answer it, else the reason why not."""
     if request.tools and request.tool_choice != "none":
         return "tools"
     if not request.messages or request.messages[-1].role != "user":
         return "no_question"
     if any(message.images for message in request.messages):
         return "personal"
-    before, turn = _before_the_turns(request.messages), request.messages[-1].content
+    before, turn = _before_first_turn(request.messages), request.messages[-1].content
     first = len(before) + 1 == len(request.messages)
     if len(turn) > MAX_QUESTION_CHARACTERS:
         return "long"
-    if "[" in turn:  # nobody said that: it is a summary of what was, or the like
+    if "[" in turn:  # not spoken text: a summary of earlier turns, or the like
         return "history"
     if is_personal(turn):
         return "personal"
@@ -109,18 +108,20 @@ def to_question(request: Request, rules: Rules) -> Question | Skipped:
         return "no_class"
     if not first and (not found.self_contained or POINTS_BACK.search(turn)):
         return "history"
-    return Question(_agent(before, request, rules.model), turn, found.ttl_s, first)
+    return Question(_agent_digest(before, request, rules.model), turn, found.ttl_s, first)
 
 
 def is_personal(text: str) -> bool:
-    """Whether a text seems to tell who is speaking: a name, a long number, an address. Rather too often."""
+    """Return True if a text may identify the speaker: a name, a long number, an address. Errs on the side of
+    True.
+    """
     if PERSONAL.search(text) or CALLED.search(text):
         return True
     return any(_digits(run.group()) > _MAX_DIGITS for run in SPOKEN_DIGITS.finditer(text))
 
 
-def choose(question: Question, near: Sequence[Near]) -> Entry | None:
-    """The best of the entries that were found near enough, whose facts are those of the question."""
+def choose_entry(question: Question, near: Sequence[NearEntry]) -> Entry | None:
+    """Return the closest entry with the same facts as the question, or None."""
     asked = facts(question.text)
     for found in sorted(near, key=lambda found: -found.cosine):
         if same_facts(asked, facts(found.entry.question)):
@@ -128,18 +129,18 @@ def choose(question: Question, near: Sequence[Near]) -> Entry | None:
     return None
 
 
-def pieces(reply: str) -> list[str]:
-    """A reply in the pieces in which a model would have written it, about a word each."""
+def split_words(reply: str) -> list[str]:
+    """Split a reply into pieces of about a word, as a model writes it."""
     return re.findall(r"\s*\S+|\s+", reply)
 
 
-def _before_the_turns(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The system prompt, and a greeting if there is one."""
+def _before_first_turn(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the system prompt, and the greeting if there is one."""
     return tuple(takewhile(lambda message: message.role != "user", messages))
 
 
-def _agent(before: tuple[Message, ...], request: Request, model: str) -> str:
-    """Who is asked: the same for all requests that the same prompt, tools and settings stand before."""
+def _agent_digest(before: tuple[Message, ...], request: Request, model: str) -> str:
+    """Return a digest of the model, the messages before the first turn, the tools and the settings."""
     said = [(message.role, message.content) for message in before]
     tools = [asdict(tool) for tool in request.tools]
     settings = (request.max_tokens, request.temperature, request.stop)

@@ -1,1 +1,1 @@
-"""What reaches into vLLM, or runs inside its own processes in place of parts of it."""
+"""Access to vLLM's internals, and code that runs inside its processes."""

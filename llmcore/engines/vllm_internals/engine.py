@@ -1,4 +1,4 @@
-"""The parts of a vLLM engine by which this process ends it, and gives it our scheduler."""
+"""Access to vLLM's internals from this process: choice of scheduler, metrics, liveness and shutdown."""
 
 from __future__ import annotations
 
@@ -14,54 +14,57 @@ from prometheus_client.registry import Collector
 from llmcore.policies.hang_detection import HangDetector
 
 ENGINE_PROCESS = "EngineCore"
-"""What the names of an engine's processes begin with."""
-OURS = "llmcore.engines.vllm_internals.scheduler"
-"""The module of our schedulers."""
+"""Prefix of the names of an engine's processes."""
+SCHEDULER_MODULE = "llmcore.engines.vllm_internals.scheduler"
+"""Module of our schedulers."""
 
 
 def choose_scheduler(config: Any) -> None:
-    """Put our scheduler in the place of vLLM's own of the same kind, where requests have priorities."""
-    # a scheduler that the settings name is the operator's choice
+    """Replace vLLM's scheduler by our equivalent if requests have priorities."""
+    # a scheduler named in the settings is the operator's choice
     if config.policy == "priority" and config.scheduler_cls is None:
         kind = "AsyncTurnScheduler" if config.async_scheduling else "TurnScheduler"
-        config.scheduler_cls = f"{OURS}.{kind}"
+        config.scheduler_cls = f"{SCHEDULER_MODULE}.{kind}"
 
 
-def second_runner(config: Any) -> bool:
-    """Whether vLLM will compute with its second model runner, into which `speculation` does not reach."""
+def uses_second_runner(config: Any) -> bool:
+    """Return True if vLLM uses its second model runner, which `speculation` does not patch."""
     return bool(getattr(config, "use_v2_model_runner", False))
 
 
 class RunningMetrics(Collector):
-    """What all engines of this process count, as prometheus_client's registry shows it: each with its number
-    as a label, 1 for the first. vLLM itself takes all engines' out of there when it starts another.
+    """Metrics of all vLLM engines of this process, labelled by number, from 1.
+
+    vLLM itself removes all engines' metrics from prometheus_client's registry when it starts another engine.
     """
 
     def __init__(self) -> None:
         self._engines: dict[int, CollectorRegistry] = {}
 
     def add(self) -> CollectorRegistry:
-        """The metrics of the engine that was started last: of no other, and read as long as it counts."""
+        """Move the metrics of the engine started last into a registry of its own, and return it."""
         if self not in REGISTRY._collector_to_names:
             REGISTRY.register(self)
-        own = CollectorRegistry()
+        registry = CollectorRegistry()
         for collector in list(REGISTRY._collector_to_names):
             if getattr(collector, "_name", "").startswith("vllm:"):
                 REGISTRY.unregister(collector)
-                own.register(collector)
-        self._engines[next(number for number in count(1) if number not in self._engines)] = own
-        return own
+                registry.register(collector)
+        self._engines[next(number for number in count(1) if number not in self._engines)] = registry
+        return registry
 
-    def remove(self, own: CollectorRegistry) -> None:
-        """An engine has ended: its number is the next one's."""
-        self._engines = {number: metrics for number, metrics in self._engines.items() if metrics is not own}
+    def remove(self, registry: CollectorRegistry) -> None:
+        """Remove an engine that has ended; its number becomes free."""
+        self._engines = {
+            number: metrics for number, metrics in self._engines.items() if metrics is not registry
+        }
 
     def describe(self) -> list[Metric]:
-        """No names, which the metrics that vLLM is about to register have too."""
+        """Return no names, as vLLM is about to register metrics with the same ones."""
         return []
 
     def collect(self) -> list[Metric]:
-        """The metrics of all, each name once."""
+        """Return the metrics of all engines, merged by name."""
         families: dict[str, Metric] = {}
         for number, metrics in sorted(self._engines.items()):
             for family in metrics.collect():
@@ -73,35 +76,37 @@ class RunningMetrics(Collector):
 
 
 RUNNING_METRICS = RunningMetrics()
-"""The metrics of this process."""
+"""Metrics of this process."""
 
 
-async def answers(engine: Any, detector: HangDetector, take: Callable[[dict[str, Any]], None]) -> bool:
+async def is_alive(engine: Any, detector: HangDetector, on_report: Callable[[dict[str, Any]], None]) -> bool:
     """Ask the engine's loop for a sign of life, which it gives between two steps of the model.
 
-    detector: decides when silence is a hang. A pause of this process counts as one interval at most. take:
-    called with our scheduler's report, if the engine uses that scheduler.
+    Args:
+        engine: an AsyncLLM.
+        detector: decides when silence is a hang. A pause of this process counts as one interval at most.
+        on_report: called with our scheduler's report, if the engine uses that scheduler.
 
     Returns:
         False if the engine hangs. True if it answered or has died; `errored` distinguishes these.
     """
-    question = asyncio.ensure_future(_ask(engine))
+    probe = asyncio.ensure_future(_probe(engine))
     try:
-        while not question.done():
-            await asyncio.wait([question], timeout=detector.interval_s)
-            if not question.done() and detector.observe(await asyncio.to_thread(_processor_s, engine)):
+        while not probe.done():
+            await asyncio.wait([probe], timeout=detector.interval_s)
+            if not probe.done() and detector.observe(await asyncio.to_thread(_processor_s, engine)):
                 return False
-        if (report := question.result()) is not None:
-            take(report)
+        if (report := probe.result()) is not None:
+            on_report(report)
     except Exception:  # the engine died
         return True
     finally:
-        question.cancel()
+        probe.cancel()
     return True
 
 
-async def _ask(engine: Any) -> dict[str, Any] | None:
-    if not str(engine.vllm_config.scheduler_config.scheduler_cls).startswith(OURS):
+async def _probe(engine: Any) -> dict[str, Any] | None:
+    if not str(engine.vllm_config.scheduler_config.scheduler_cls).startswith(SCHEDULER_MODULE):
         await engine.is_sleeping()
         return None
     report: dict[str, Any] = await engine.engine_core.call_utility_async("llmcore_report")
@@ -124,7 +129,7 @@ def _processor_s(engine: Any) -> float:
 
 
 def kill_engine(engine: Any) -> None:
-    """End the processes of an engine that hangs; `errored` tells soon."""
+    """Kill the processes of an engine that hangs; its `errored` then becomes True."""
     for process in engine.engine_core.resources.engine_manager.processes:
         process.kill()
 
@@ -134,10 +139,10 @@ async def end_engine(engine: Any) -> None:
     from vllm.v1.engine.exceptions import EngineDeadError  # noqa: PLC0415 - optional, and imported by now
 
     processes = list(engine.engine_core.resources.engine_manager.processes)
-    # Any other error has a request aborted in the engine first, which waits for ever for one that has died.
+    # With any other error vLLM first aborts requests in the engine, and waits forever for a dead one.
     engine.output_processor.propagate_error(EngineDeadError("the engine was closed"))
     if engine.output_handler is not None:
-        engine.output_handler.cancel()  # or it would report the death of the processes as a failure
+        engine.output_handler.cancel()  # otherwise it would report the processes' end as a failure
     await asyncio.to_thread(engine.shutdown)
     for process in processes:
-        await asyncio.to_thread(process.join)  # a killed one takes a moment, and would stay as a zombie
+        await asyncio.to_thread(process.join)  # a killed process takes a moment, and would remain as a zombie

@@ -1,9 +1,9 @@
-"""Runs in vLLM's own process, as a part of its scheduler: a draft proposes for some requests only.
+"""Part of the scheduler in vLLM's own process: a draft proposes for some requests only.
 
-vLLM speculates for all requests or for none. Here the tokens that a draft proposes are dropped for a request
-that may have no more, and in a step where nobody wants any the draft is asked for none (`speculation`
-makes that cost nothing), nor is the worker asked what was proposed. The step also says whether the draft
-shall read what is read of prompts in it. Made for vLLM 0.32, which knows how to ask for none.
+vLLM speculates for all requests or for none. Here a draft's proposals are dropped for a request whose budget
+is used up. In a step where no request wants any, the draft is asked for none (`speculation` makes that free),
+and they are not fetched from the worker either. The step also says if the draft should read the prompts in
+it. For vLLM 0.32, which can ask for none.
 """
 
 from __future__ import annotations
@@ -27,60 +27,61 @@ else:
     _Base = object
 
 
-class ProposesForSome(_Base):
-    """Stands before a scheduler of vLLM's among the bases of ours. asks: whether the step that was chosen
-    last shall propose anything.
+class SelectiveDrafting(_Base):
+    """Mixin for vLLM's scheduler; must precede it in the MRO. wants_proposals: True if the last scheduled
+    step should propose.
     """
 
-    asks = True
+    wants_proposals = True
 
     def _update_after_schedule(self, scheduler_output: Any) -> None:
-        """A step has been chosen: count what is verified in it, and say whether it shall propose anything."""
+        """Count the proposals verified in a scheduled step, and set if it should propose."""
         for request_id in scheduler_output.scheduled_spec_decode_tokens:
             take_proposal(self.requests[request_id])
         chosen = [self.requests[request_id] for request_id in scheduler_output.num_scheduled_tokens]
-        self.asks = not self._has_draft_model() or any(map(proposals_left, chosen))
-        if not self.asks:
+        self.wants_proposals = not self._has_draft_model() or any(map(proposals_left, chosen))
+        if not self.wants_proposals:
             scheduler_output.num_spec_tokens_to_schedule = 0
-            reads = any(_draft_reads(request) for request in chosen)
+            reads = any(_should_draft_read(request) for request in chosen)
             setattr(scheduler_output, DRAFT_READS, reads)
         super()._update_after_schedule(scheduler_output)
-        for request in chosen:  # one that chooses a step ahead has made room for proposals here
-            _drop_unwanted(request)
+        for request in chosen:  # the asynchronous scheduler has reserved placeholders for proposals here
+            _drop_proposals(request)
 
     def update_draft_token_ids(self, draft_token_ids: Any) -> None:
-        """Tokens have been proposed for the next step."""
+        """Store proposals for the next step, without the unwanted ones."""
         super().update_draft_token_ids(draft_token_ids)
         for request_id in draft_token_ids.req_ids:
             if (request := self.requests.get(request_id)) is not None:
-                _drop_unwanted(request)
+                _drop_proposals(request)
 
     def _has_draft_model(self) -> bool:
-        """Whether to ask for no proposals saves anything; suffix decoding cannot even be asked."""
+        """Return True if skipping proposals saves anything. Suffix decoding does not support it."""
         speculative = self.vllm_config.speculative_config
         return speculative is not None and (speculative.use_eagle() or speculative.uses_draft_model())
 
 
-def fetch_if_asked(post_step: Callable[[Any, bool], None]) -> Callable[[Any, bool], None]:
-    """`EngineCore.post_step`, which fetches the proposals from the worker, where there may be any.
+def skip_unneeded_fetch(post_step: Callable[[Any, bool], None]) -> Callable[[Any, bool], None]:
+    """Wrap `EngineCore.post_step`, which fetches the proposals from the worker, to skip it when there are
+    none.
 
-    A message there and back is a part of the step that a small model on a CPU can feel.
+    On a CPU with a small model, that round trip is a noticeable part of a step.
     """
 
     @wraps(post_step)
-    def post_step_if_asked(core: Any, model_executed: bool) -> None:
-        if core.scheduler.asks:
+    def post_step_if_needed(core: Any, model_executed: bool) -> None:
+        if core.scheduler.wants_proposals:
             post_step(core, model_executed)
 
-    return post_step_if_asked
+    return post_step_if_needed
 
 
-def _draft_reads(request: Any) -> bool:
-    """Whether the draft shall read what this step reads of a prompt."""
+def _should_draft_read(request: Any) -> bool:
+    """Return True if the draft should read the request's prompt tokens of this step."""
     reads = request.num_computed_tokens < request.num_prompt_tokens
     return reads and not marked(request, UNREAD) and not waits_for_draft(request)
 
 
-def _drop_unwanted(request: Any) -> None:
+def _drop_proposals(request: Any) -> None:
     if not proposals_left(request):
         request.spec_token_ids = []

@@ -1,8 +1,7 @@
-"""Runs in vLLM's own process, as a part of its scheduler: what steps came to, and who evicted whom.
+"""Part of the scheduler in vLLM's own process: statistics of steps, and of evictions by owner.
 
-vLLM tells neither what its steps took nor whose an evicted block was. Both are known here. The server asks
-for the report whenever it looks whether the engine's loop turns. By what steps take, the next one is kept
-smaller or larger (`batch_limits`), where that is set.
+vLLM reports neither its step times nor the owners of evicted blocks. The server fetches the report with its
+liveness check. If configured, step times also adjust the size of the next steps (`batch_limits`).
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ if TYPE_CHECKING:
 else:
     _Base = object
 
-_BEGUN = "llmcore_begun_s"
-"""An attribute of a step: when it was chosen."""
-SLOTS = ("max_num_running_reqs", "max_num_active_reqs")
-"""A scheduler's limits of replies computed at once; the second since vLLM 0.32."""
+_SCHEDULED_S = "llmcore_begun_s"
+"""Attribute of a step: time at which it was scheduled."""
+SLOT_LIMITS = ("max_num_running_reqs", "max_num_active_reqs")
+"""A scheduler's limits of concurrent replies; the second since vLLM 0.32."""
 
 
-class Buckets:
-    """A histogram. counts: of values up to each bound, and of those beyond the last."""
+class Histogram:
+    """A histogram. counts: values up to each bound, and those beyond the last."""
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
@@ -37,69 +36,71 @@ class Buckets:
         self.total = 0.0
 
     def add(self, value: float) -> None:
-        """One more."""
+        """Count a value."""
         self.counts[sum(value > bound for bound in self._bounds)] += 1
         self.total += value
 
     def as_list(self) -> list[float]:
-        """The counts, then the sum of the values."""
+        """Return the counts, then the sum of the values."""
         return [*self.counts, self.total]
 
 
-class Reports(_Base):
-    """Stands before a scheduler of vLLM's among the bases of ours. clock: seconds."""
+class StepReporting(_Base):
+    """Mixin for vLLM's scheduler; must precede it in the MRO. clock: seconds."""
 
     clock = staticmethod(time.monotonic)
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._step_s, self._tokens = Buckets(STEP_BUCKETS_S), Buckets(STEP_SIZES)
-        self._sequences = Buckets(STEP_SIZES)
-        self._over_s = 0.0
+        self._step_s, self._tokens = Histogram(STEP_BUCKETS_S), Histogram(STEP_SIZES)
+        self._sequences = Histogram(STEP_SIZES)
+        self._ended_s = 0.0
         additional: Any = self.vllm_config.additional_config
         bounds = (additional or {}).get(BATCH_BOUNDS)
         self._limits = BatchLimits(BatchBounds(**bounds)) if bounds else None
-        self._max_sequences = {name: getattr(self, name) for name in SLOTS if hasattr(self, name)}
+        self._max_sequences = {name: getattr(self, name) for name in SLOT_LIMITS if hasattr(self, name)}
         self._max_tokens = self.max_num_scheduled_tokens
         self._evictions = watch_evictions(self.kv_cache_manager)
 
     def schedule(self, *arguments: Any, **options: Any) -> Any:
-        """Choose what the next step computes, within the limits of the moment."""
-        begun_s = self.clock()
+        """Schedule the next step within the current limits."""
+        scheduled_s = self.clock()
         if self._limits is not None:
             self._set_limits(self._limits)
         output = super().schedule(*arguments, **options)
-        setattr(output, _BEGUN, begun_s)
+        setattr(output, _SCHEDULED_S, scheduled_s)
         return output
 
     def _set_limits(self, limits: BatchLimits) -> None:
-        writes = any(request.num_output_tokens for request in self.running)
-        self.max_num_scheduled_tokens = limits.tokens if writes else self._max_tokens
-        for name, most in self._max_sequences.items():  # never fewer than there are
+        is_decoding = any(request.num_output_tokens for request in self.running)
+        self.max_num_scheduled_tokens = limits.tokens if is_decoding else self._max_tokens
+        for name, most in self._max_sequences.items():  # never fewer than are running
             setattr(self, name, min(most, max(limits.sequences, len(self.running))))
 
     def update_from_output(self, scheduler_output: Any, *arguments: Any, **options: Any) -> Any:
-        """A step is over."""
+        """Record a finished step."""
         now_s = self.clock()
-        computed = scheduler_output.num_scheduled_tokens
-        # One that was chosen while the step before it was computed began when that was over.
-        took_s = now_s - max(getattr(scheduler_output, _BEGUN, now_s), self._over_s)
-        self._over_s = now_s
-        if computed:
-            self._step_s.add(took_s)
-            self._tokens.add(sum(computed.values()))
-            self._sequences.add(len(computed))
-        if self._limits is not None and self._writes(computed):
-            self._limits.observe(took_s, sum(computed.values()), len(computed), len(self.waiting))
+        tokens_by_request = scheduler_output.num_scheduled_tokens
+        # A step scheduled while the previous one was computed begins at that one's end.
+        step_s = now_s - max(getattr(scheduler_output, _SCHEDULED_S, now_s), self._ended_s)
+        self._ended_s = now_s
+        if tokens_by_request:
+            self._step_s.add(step_s)
+            self._tokens.add(sum(tokens_by_request.values()))
+            self._sequences.add(len(tokens_by_request))
+        if self._limits is not None and self._is_decoding(tokens_by_request):
+            self._limits.observe(
+                step_s, sum(tokens_by_request.values()), len(tokens_by_request), len(self.waiting)
+            )
         return super().update_from_output(scheduler_output, *arguments, **options)
 
-    def _writes(self, computed: dict[str, int]) -> bool:
-        requests = (self.requests.get(request_id) for request_id in computed)
+    def _is_decoding(self, tokens_by_request: dict[str, int]) -> bool:
+        requests = (self.requests.get(request_id) for request_id in tokens_by_request)
         return any(request is not None and request.num_output_tokens for request in requests)
 
     def report(self) -> dict[str, Any]:
-        """What `llmcore.engines.vllm_load` reads: only numbers, lists and texts, as it goes between
-        processes.
+        """Return the report for `llmcore.engines.vllm_load`; only numbers, lists and texts, as it is sent
+        between processes.
         """
         limits = self._limits
         return {
@@ -113,18 +114,21 @@ class Reports(_Base):
 
 
 def report(core: Any) -> dict[str, Any]:
-    """A method for EngineCore: the server calls it by name."""
+    """Return the scheduler's report. Becomes a method of EngineCore, which the server calls by name."""
     found: dict[str, Any] = core.scheduler.report()
     return found
 
 
 def watch_evictions(manager: Any) -> Counter[tuple[str, str, str]]:
-    """Count the blocks that leave a KV cache manager's prefix cache to make room: by what they were computed
-    for, what the room is for, and whether both are of one caller ("own") or not ("other").
+    """Count the blocks evicted from a KV cache manager's prefix cache.
+
+    Returns:
+        Counts by purpose of the evicted block, purpose of the new one, and "own" if both are of one caller,
+        else "other".
     """
     evicted: Counter[tuple[str, str, str]] = Counter()
     owners: dict[int, tuple[str, str]] = {}
-    pool, now = manager.block_pool, ["", ""]
+    pool, current = manager.block_pool, ["", ""]
     cache_full_blocks, allocate_slots = pool.cache_full_blocks, manager.allocate_slots
     evict = pool._maybe_evict_cached_block
 
@@ -134,16 +138,16 @@ def watch_evictions(manager: Any) -> Counter[tuple[str, str, str]]:
         return cache_full_blocks(request, blocks, num_cached_blocks, num_full_blocks, **options)
 
     def allocate(request: Any, *arguments: Any, **options: Any) -> Any:
-        now[:] = owner_of(request)
+        current[:] = owner_of(request)
         return allocate_slots(request, *arguments, **options)
 
     def evict_and_count(block: Any) -> Any:
-        gone = evict(block)
-        if gone and (owner := owners.pop(block.block_id, None)) is not None:
-            caller, was_for = owner
-            own = "own" if caller and caller == now[0] else "other"
-            evicted[was_for, now[1], own] += 1
-        return gone
+        was_cached = evict(block)
+        if was_cached and (owner := owners.pop(block.block_id, None)) is not None:
+            caller, purpose = owner
+            own = "own" if caller and caller == current[0] else "other"
+            evicted[purpose, current[1], own] += 1
+        return was_cached
 
     pool.cache_full_blocks, manager.allocate_slots = cache, allocate
     pool._maybe_evict_cached_block = evict_and_count
@@ -151,6 +155,6 @@ def watch_evictions(manager: Any) -> Counter[tuple[str, str, str]]:
 
 
 def install(core: type) -> None:
-    """Give EngineCore the method that the server calls."""
+    """Add the method that the server calls to EngineCore."""
     method: Callable[[Any], dict[str, Any]] = report
     core.llmcore_report = method  # type: ignore[attr-defined]

@@ -1,13 +1,13 @@
 """Scheduler in vLLM's own process: defers prompts that yield while callers' prompts are read.
 
-vLLM's priority orders the waiting requests. But a long prompt that has begun takes part in every step, and
-slows down a step that reads a caller's prompt. Here it takes part in such a step only if it would otherwise
-be late (`behind_pace`). On a GPU, background steps read it, and steps between them only write answers
-(`background_reading`).
+vLLM's priority orders the waiting requests only. A long prompt that has begun takes part in every step, and
+slows down steps that read a caller's prompt. Here it takes part in such a step only if it would otherwise be
+late (`behind_pace`). On a GPU, background steps read it, and the steps in between only write answers
+(`background_prefill`).
 
-Made for vLLM 0.24 to 0.32: of its scheduler, only parts that are the same in all of these are touched.
+For vLLM 0.24 to 0.32: only parts of its scheduler that are the same in all of these are touched.
 `EngineCore.post_step` is replaced as well: a draft's proposals are fetched only if the draft was asked to
-propose (`proposals`). `report` returns the counts of the steps.
+propose (`proposals`). `report` returns statistics of the steps.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ from vllm.v1.core.sched.async_scheduler import AsyncScheduler
 from vllm.v1.core.sched.scheduler import Scheduler
 from vllm.v1.engine.core import EngineCore
 
-from llmcore.engines.vllm_internals.proposals import ProposesForSome, fetch_if_asked
-from llmcore.engines.vllm_internals.report import SLOTS, Reports, install
+from llmcore.engines.vllm_internals.proposals import SelectiveDrafting, skip_unneeded_fetch
+from llmcore.engines.vllm_internals.report import SLOT_LIMITS, StepReporting, install
 from llmcore.engines.vllm_marks import YIELDS, behind_pace, marked, unread_tokens
-from llmcore.policies.background_reading import BackgroundReading
+from llmcore.policies.background_prefill import BackgroundPrefill
 
-MAX_STEPS_ASIDE = 200
-"""After so many steps, those that yield are read beside the others: nobody starves, whatever the others wait
-for."""
-FULL = 0.9
-"""With this part of the cache taken, nobody is laid aside: those would be the ones that vLLM puts back for
-room."""
+MAX_DEFERRED_STEPS = 200
+"""Steps after which yielding prompts are read next to the others, to prevent starvation."""
+FULL_SHARE = 0.9
+"""Share of the cache in use from which no request is deferred: vLLM would preempt exactly those."""
 
 _BACKGROUND_S = "llmcore_background_s"
 """Attribute of a step that reads prompts in the background: the time at which it was chosen."""
@@ -42,7 +40,7 @@ else:
     _Base = object
 
 
-class _Turns(_Base):
+class _CallersFirst(_Base):
     """Mixin of the two schedulers below; must precede vLLM's in the MRO.
 
     now_s: clock of the requests' arrival times. clock: monotonic seconds.
@@ -53,45 +51,45 @@ class _Turns(_Base):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        # vLLM would cut the prompts of callers by this limit too.
+        # vLLM would apply this limit to callers' prompts too
         config = self.scheduler_config
         self._piece_tokens = config.long_prefill_token_threshold or config.max_num_batched_tokens
         config.long_prefill_token_threshold = 0
-        self._steps_aside = 0
+        self._deferred_steps = 0
         graphs = self.vllm_config.compilation_config.cudagraph_capture_sizes  # empty on a CPU
-        self._background = BackgroundReading(self._piece_tokens) if graphs else None
-        self._step_over_s = 0.0
+        self._background = BackgroundPrefill(self._piece_tokens) if graphs else None
+        self._step_ended_s = 0.0
 
     def schedule(self, *arguments: Any, **options: Any) -> Any:
-        """Choose what the next step computes."""
+        """Schedule the next step."""
         running = [request for request in self.running if _yields(request)]
         waiting = [request for request in self.waiting if _yields(request)]
         if not running and not waiting:
-            self._steps_aside = 0
+            self._deferred_steps = 0
             return super().schedule(*arguments, **options)
-        if not self._callers_are_read() and self._may_read(running, waiting):
-            self._steps_aside = 0
-            with self._in_a_piece(running):
+        if not self._reads_callers() and self._may_read_background(running, waiting):
+            self._deferred_steps = 0
+            with self._one_piece(running):
                 output = super().schedule(*arguments, **options)
             self._mark_background(output, running + waiting)
             return output
-        aside = self._laid_aside(running + waiting)
-        self._steps_aside = self._steps_aside + 1 if aside else 0
-        beside = len(aside) < len(running) + len(waiting)
-        with self._without(aside), self._in_equal_pieces() if beside else nullcontext():
+        deferred = self._select_deferred(running + waiting)
+        self._deferred_steps = self._deferred_steps + 1 if deferred else 0
+        some_read = len(deferred) < len(running) + len(waiting)
+        with self._hidden(deferred), self._equal_pieces() if some_read else nullcontext():
             return super().schedule(*arguments, **options)
 
     def update_from_output(self, scheduler_output: Any, *arguments: Any, **options: Any) -> Any:
         """Record the time of a background step, and process the step's result."""
         now_s = self.clock()
-        begun_s = getattr(scheduler_output, _BACKGROUND_S, None)
-        if begun_s is not None and self._background is not None:
+        scheduled_s = getattr(scheduler_output, _BACKGROUND_S, None)
+        if scheduled_s is not None and self._background is not None:
             # a step chosen while another was computed begins at that one's end
-            self._background.end(now_s, now_s - max(begun_s, self._step_over_s))
-        self._step_over_s = now_s
+            self._background.end(now_s, now_s - max(scheduled_s, self._step_ended_s))
+        self._step_ended_s = now_s
         return super().update_from_output(scheduler_output, *arguments, **options)
 
-    def _may_read(self, running: list[Any], waiting: list[Any]) -> bool:
+    def _may_read_background(self, running: list[Any], waiting: list[Any]) -> bool:
         """Return True if the next step may read prompts that yield.
 
         Always True without CUDA graphs: the cost of a step then follows its tokens, and pauses save nothing.
@@ -99,41 +97,41 @@ class _Turns(_Base):
         if self._background is None:
             return True
         unread = sum(unread_tokens(request) for request in running + waiting)
-        return self._background.may_read(self.clock(), len(self.running) - len(running), unread)
+        return self._background.may_start(self.clock(), len(self.running) - len(running), unread)
 
     def _mark_background(self, output: Any, yielding: list[Any]) -> None:
         """Mark a step that reads any of these, so that its end is recognized."""
-        computed = output.num_scheduled_tokens
-        if self._background is not None and any(one.request_id in computed for one in yielding):
+        tokens_by_request = output.num_scheduled_tokens
+        if self._background is not None and any(one.request_id in tokens_by_request for one in yielding):
             self._background.begin()
             setattr(output, _BACKGROUND_S, self.clock())
 
-    def _laid_aside(self, yielding: list[Any]) -> list[Any]:
-        """The requests that are not read in a step beside callers' prompts."""
-        if self._steps_aside >= MAX_STEPS_ASIDE or self.kv_cache_manager.usage >= FULL:
+    def _select_deferred(self, yielding: list[Any]) -> list[Any]:
+        """Return the requests to leave out of a step that reads callers' prompts."""
+        if self._deferred_steps >= MAX_DEFERRED_STEPS or self.kv_cache_manager.usage >= FULL_SHARE:
             return []
         now_s = self.now_s()
         return [request for request in yielding if not behind_pace(request, now_s)]
 
-    def _callers_are_read(self) -> bool:
-        """Whether the next step can read some of a prompt that does not yield."""
+    def _reads_callers(self) -> bool:
+        """Return True if the next step can read part of a prompt that does not yield."""
         candidates = list(self.running)
         if len(self.running) < self.max_num_running_reqs:
             candidates += self.waiting
-        return any(_is_read(request) and not marked(request, YIELDS) for request in candidates)
+        return any(_in_prefill(request) and not marked(request, YIELDS) for request in candidates)
 
     @contextmanager
-    def _without(self, aside: list[Any]) -> Iterator[None]:
-        """Hide the requests that are laid aside: they keep their place and their part of the cache."""
-        hidden = set(aside)
-        running = [request for request in self.running if request in hidden]
-        waiting = hidden.difference(running)
-        limits = {name: getattr(self, name) for name in SLOTS if hasattr(self, name)}
+    def _hidden(self, deferred: list[Any]) -> Iterator[None]:
+        """Hide the deferred requests from a step; they keep their slot and their blocks."""
+        hidden_requests = set(deferred)
+        running = [request for request in self.running if request in hidden_requests]
+        waiting = hidden_requests.difference(running)
+        limits = {name: getattr(self, name) for name in SLOT_LIMITS if hasattr(self, name)}
         for name, slots in limits.items():
-            # those laid aside hold their place: without this the step would take in more than fit when they
-            # return
+            # Deferred requests keep their slots; otherwise the step would admit more than fit on their
+            # return.
             setattr(self, name, slots - len(running))
-        self.running = [request for request in self.running if request not in hidden]
+        self.running = [request for request in self.running if request not in hidden_requests]
         self.waiting.remove_requests(waiting)
         try:
             yield
@@ -145,10 +143,10 @@ class _Turns(_Base):
                 setattr(self, name, slots)
 
     @contextmanager
-    def _in_a_piece(self, running: list[Any]) -> Iterator[None]:
-        """The step writes for each reply, and reads one piece of prompts, as none is a caller's.
+    def _one_piece(self, running: list[Any]) -> Iterator[None]:
+        """Limit the step to one piece of prompts in addition to each reply's next token.
 
-        A caller who comes while it is computed waits for no more than that. running: those that are read.
+        A caller who arrives meanwhile waits for that piece only. running: the requests being read.
         """
         limit = self.max_num_scheduled_tokens
         writing = [request for request in self.running if request not in running]
@@ -161,8 +159,8 @@ class _Turns(_Base):
             self.max_num_scheduled_tokens = limit
 
     @contextmanager
-    def _in_equal_pieces(self) -> Iterator[None]:
-        """The step reads a piece of each prompt: one that is late may not take the step from a caller's."""
+    def _equal_pieces(self) -> Iterator[None]:
+        """Limit the step to one piece of each prompt, so that a late one cannot take it from a caller's."""
         self.scheduler_config.long_prefill_token_threshold = self._piece_tokens
         try:
             yield
@@ -170,21 +168,21 @@ class _Turns(_Base):
             self.scheduler_config.long_prefill_token_threshold = 0
 
 
-def _is_read(request: Any) -> bool:
+def _in_prefill(request: Any) -> bool:
     return bool(request.num_computed_tokens < request.num_prompt_tokens)
 
 
 def _yields(request: Any) -> bool:
-    return _is_read(request) and marked(request, YIELDS)
+    return _in_prefill(request) and marked(request, YIELDS)
 
 
-class TurnScheduler(Reports, _Turns, ProposesForSome, Scheduler):
-    """The scheduler of engines that compute one step after the other, as on a CPU."""
+class TurnScheduler(StepReporting, _CallersFirst, SelectiveDrafting, Scheduler):
+    """Scheduler of engines that compute one step at a time, as on a CPU."""
 
 
-class AsyncTurnScheduler(Reports, _Turns, ProposesForSome, AsyncScheduler):
-    """The scheduler of engines that choose the next step while one is computed."""
+class AsyncTurnScheduler(StepReporting, _CallersFirst, SelectiveDrafting, AsyncScheduler):
+    """Scheduler of engines that schedule the next step while one is computed."""
 
 
-EngineCore.post_step = fetch_if_asked(EngineCore.post_step)  # type: ignore[method-assign, assignment]
+EngineCore.post_step = skip_unneeded_fetch(EngineCore.post_step)  # type: ignore[method-assign, assignment]
 install(EngineCore)

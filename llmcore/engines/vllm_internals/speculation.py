@@ -1,13 +1,14 @@
-"""Imported in vLLM's worker processes, as their extension: a draft that is asked for nothing does nothing.
+"""Patches in vLLM's worker processes, imported as their extension: a draft that is asked for nothing costs
+nothing.
 
-vLLM lets it read along even then, one pass of the draft in every step. Here it reads prompts only: a prefix
-that is cached without the draft's part of it would spoil the proposals for all who share it later. (Where it
-was bad twice it does not even do that, see `Speculation.draft_reads`.) Replies that were written without it,
-it never reads. And where nothing was proposed, a step samples as in an engine without a draft.
+vLLM itself runs one pass of the draft in every step even then. Here it reads prompts only: a prefix that is
+cached without the draft's part would spoil the proposals for all requests that share it later. (After two
+failed trials it does not even do that, see `Speculation.should_draft_read`.) It never reads replies written
+without it. A step without proposals samples as in an engine without a draft.
 
-Made for vLLM 0.32; where another version has not the names below, the log says that a draft costs time also
-where it is left out. So it does where vLLM takes its second model runner, which stays as it is
-(`vllm_fitness.runs_along`).
+For vLLM 0.32. If another version lacks the names below, a warning is logged and the draft costs time even
+when unused. The same applies to vLLM's second model runner, which is not patched
+(`vllm_fitness.draft_cost_warning`).
 """
 
 from __future__ import annotations
@@ -26,82 +27,87 @@ log = logging.getLogger(__name__)
 
 
 class LeavesDraftOut(EndsWithServer):
-    """What `worker_extension_cls` asks for where there is a draft."""
+    """Class for `worker_extension_cls` in engines with a draft."""
 
 
 @dataclass(frozen=True, slots=True)
-class NothingProposed:
-    """Stands for the proposals that a step verifies, where there are none.
+class NoProposals:
+    """Placeholder for the proposals of a step that has none.
 
-    logits_indices: the tensor [requests] of the places in the step's tokens behind which one is sampled.
+    logits_indices: tensor [requests]: for each, the position in the step's tokens after which to sample.
     """
 
     logits_indices: Any
 
 
 def skip_empty_proposals(propose: Callable[..., Any]) -> Callable[..., Any]:
-    """A model runner's method that lets the draft propose, without its work where that is for nothing.
+    """Wrap a model runner's proposing method to skip work that nothing needs.
 
-    Raises AttributeError where it is not the method that is known.
+    Raises:
+        AttributeError: it is not the known method.
     """
-    step_place = _place(propose, "common_attn_metadata", ["scheduler_output", "sampled_token_ids"])
-    verified_place = _place(propose, "spec_decode_metadata", [])
+    metadata_index = _argument_index(
+        propose, "common_attn_metadata", ["scheduler_output", "sampled_token_ids"]
+    )
+    proposals_index = _argument_index(propose, "spec_decode_metadata", [])
 
     @wraps(propose)
     def propose_or_skip(runner: Any, *arguments: Any) -> Any:
         scheduled, sampled = arguments[:2]
-        # A request that reads its prompt computes more than one token in the step.
-        reads = getattr(scheduled, DRAFT_READS, True) and arguments[step_place].max_query_len > 1
+        # a request in prefill computes more than one token in the step
+        reads = getattr(scheduled, DRAFT_READS, True) and arguments[metadata_index].max_query_len > 1
         if scheduled.num_spec_tokens_to_schedule == 0 and not reads:
             return (
                 [[] for _ in sampled] if isinstance(sampled, list) else sampled.new_empty((len(sampled), 0))
             )
-        return propose(runner, *_without_nothing(arguments, verified_place))
+        return propose(runner, *_without_placeholder(arguments, proposals_index))
 
     return propose_or_skip
 
 
 def skip_empty_verification(find: Callable[..., Any]) -> Callable[..., Any]:
-    """A model runner's method that finds where a step verifies proposals, without work where there are none.
+    """Wrap a model runner's method that locates the proposals to verify, to skip it if there are none.
 
-    Raises AttributeError where it is not the method that is known.
+    Raises:
+        AttributeError: it is not the known method.
     """
-    _place(find, "cu_num_scheduled_tokens", ["num_draft_tokens"])
+    _argument_index(find, "cu_num_scheduled_tokens", ["num_draft_tokens"])
 
     @wraps(find)
     def find_or_skip(runner: Any, num_draft_tokens: Any, cu_num_scheduled_tokens: Any) -> Any:
         if num_draft_tokens.any():
             return find(runner, num_draft_tokens, cu_num_scheduled_tokens)
-        return NothingProposed(runner.query_start_loc.gpu[1 : len(num_draft_tokens) + 1] - 1)
+        return NoProposals(runner.query_start_loc.gpu[1 : len(num_draft_tokens) + 1] - 1)
 
     return find_or_skip
 
 
 def sample_plainly(sample: Callable[..., Any]) -> Callable[..., Any]:
-    """A model runner's method that samples, and looks for wrong proposals only where there are any.
+    """Wrap a model runner's sampling method, to reject proposals only if there are any.
 
-    Raises AttributeError where it is not the method that is known.
+    Raises:
+        AttributeError: it is not the known method.
     """
-    place = _place(sample, "spec_decode_metadata", ["logits"])
+    index = _argument_index(sample, "spec_decode_metadata", ["logits"])
 
     @wraps(sample)
     def sample_tokens(runner: Any, *arguments: Any) -> Any:
-        return sample(runner, *_without_nothing(arguments, place))
+        return sample(runner, *_without_placeholder(arguments, index))
 
     return sample_tokens
 
 
-def _place(method: Callable[..., Any], name: str, first: list[str]) -> int:
-    """Where `name` is among a method's arguments, which begin with `first`."""
+def _argument_index(method: Callable[..., Any], name: str, first: list[str]) -> int:
+    """Return the position of `name` among a method's arguments, which must begin with `first`."""
     names = list(signature(method).parameters)[1:]
     if names[: len(first)] != first or name not in names:
         raise AttributeError(f"its model runner has another {method.__name__}")
     return names.index(name)
 
 
-def _without_nothing(arguments: tuple[Any, ...], place: int) -> list[Any]:
+def _without_placeholder(arguments: tuple[Any, ...], index: int) -> list[Any]:
     return [
-        None if at == place and isinstance(argument, NothingProposed) else argument
+        None if at == index and isinstance(argument, NoProposals) else argument
         for at, argument in enumerate(arguments)
     ]
 

@@ -11,16 +11,16 @@ import pytest
 from scripted_llm import HANG, ScriptedLlm
 from word_vectors import WordVectors
 
-from llmcore.cache.cached_engine import ENTRIES_RETRY_S, AuditPlan, CachedLlm, Miss
+from llmcore.cache.cached_engine import ENTRIES_RETRY_S, AuditSettings, CachedLlm, Miss
 from llmcore.cache.entries import EntriesError, MemoryEntries
 from llmcore.cache.policy.audit import LOOK_UPS
-from llmcore.cache.policy.semantic_cache import CacheableClass, Near, Rules
+from llmcore.cache.policy.semantic_cache import CacheableClass, NearEntry, Rules
 from llmcore.cache.vectors import EmbeddingError, Vector
 from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Usage
 
 SYSTEM = Message("system", "You keep the desk.")
 RULES = Rules((CacheableClass((re.compile("pool|bar", re.I),), 60.0, self_contained=True),), 0.9)
-NEVER, ALWAYS = AuditPlan(0.0, 0.8, 0.0, 300.0), AuditPlan(1.0, 0.8, 0.0, 300.0)
+NEVER, ALWAYS = AuditSettings(0.0, 0.8, 0.0, 300.0), AuditSettings(1.0, 0.8, 0.0, 300.0)
 
 
 @dataclass
@@ -29,19 +29,19 @@ class Told:
 
     events: list[str] = field(default_factory=list)
 
-    def hit(self) -> None:
+    def on_hit(self) -> None:
         self.events.append("hit")
 
-    def miss(self, reason: Miss) -> None:
+    def on_miss(self, reason: Miss) -> None:
         self.events.append(reason)
 
-    def stored(self) -> None:
+    def on_stored(self) -> None:
         self.events.append("stored")
 
-    def audited(self, agreed: bool) -> None:
+    def on_audited(self, agreed: bool) -> None:
         self.events.append("agreed" if agreed else "disagreed")
 
-    def turned(self, off: str) -> None:
+    def on_switched(self, off: str) -> None:
         self.events.append(f"off: {off}" if off else "on")
 
 
@@ -52,10 +52,10 @@ class Away(MemoryEntries):
         super().__init__(100)
         self.away = True
 
-    async def near(self, agent: str, vector: Vector, threshold: float) -> list[Near]:
+    async def find_near(self, agent: str, vector: Vector, threshold: float) -> list[NearEntry]:
         if self.away:
             raise EntriesError("gone fishing")
-        return await super().near(agent, vector, threshold)
+        return await super().find_near(agent, vector, threshold)
 
     async def start(self) -> None:
         if self.away:
@@ -66,7 +66,7 @@ class World:
     """A cache before a scripted engine, with a clock of its own. Every hit is audited where audits are."""
 
     def __init__(
-        self, *script: object, audits: AuditPlan = NEVER, entries: MemoryEntries | None = None
+        self, *script: object, audits: AuditSettings = NEVER, entries: MemoryEntries | None = None
     ) -> None:
         self.engine = ScriptedLlm(list(script) or ["The pool", " is open."], usage=Usage(30, 10, 5))
         self.entries = entries or MemoryEntries(100)
@@ -329,7 +329,7 @@ async def disagree(world: World) -> None:
 
 
 async def test_too_few_hits_turn_the_cache_off_for_a_while():
-    world = World(audits=AuditPlan(0.0, 0.8, 0.1, 300.0))
+    world = World(audits=AuditSettings(0.0, 0.8, 0.1, 300.0))
     for n in range(LOOK_UPS):
         await world.say(f"the pool on day {n}?")
     assert "off: hits" in world.told.events

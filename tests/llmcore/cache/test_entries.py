@@ -46,7 +46,7 @@ async def put(entries: Entries, *kept: Entry, ttl_s: float = 60.0) -> None:
 
 
 async def found(entries: Entries, text: str, agent: str = "agent") -> list[Entry]:
-    return [near.entry for near in await entries.near(agent, VECTORS.embed(text), 0.9)]
+    return [near.entry for near in await entries.find_near(agent, VECTORS.embed(text), 0.9)]
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
@@ -65,7 +65,7 @@ async def test_an_entry_is_found_by_what_is_near_its_question(entries):
 async def test_the_nearest_comes_first_with_its_cosine(entries):
     close = Entry("agent", "pool pool pool bar", "r", 1, 1)
     await put(entries, close, POOL)
-    near = await entries.near("agent", VECTORS.embed("pool"), 0.5)
+    near = await entries.find_near("agent", VECTORS.embed("pool"), 0.5)
     assert [n.entry for n in near] == [POOL, close]
     assert near[0].cosine == pytest.approx(1, abs=1e-5)
     assert near[0].cosine > near[1].cosine

@@ -40,7 +40,7 @@ def test_it_finds_what_a_plain_search_finds_whatever_came_and_went(steps, asked)
             index.remove(name)
             kept.pop((space, name), None)
     for space in "ab":
-        found = index.near(space, VECTORS[asked], 0.5)
+        found = index.find_near(space, VECTORS[asked], 0.5)
         wanted = expected(kept, space, VECTORS[asked], 0.5)
         assert sorted(round(cosine, 3) for _, cosine in found) == sorted(
             round(float(VECTORS[kept[space, key]] @ VECTORS[asked]), 3) for key in wanted
@@ -53,14 +53,14 @@ def test_it_finds_what_a_plain_search_finds_whatever_came_and_went(steps, asked)
 def test_an_agents_questions_are_not_anothers():
     index = VectorIndex(10)
     index.add("one", "k", VECTORS[0])
-    assert [key for key, _ in index.near("one", VECTORS[0], 0.9)] == ["k"]
-    assert index.near("other", VECTORS[0], 0.9) == []
+    assert [key for key, _ in index.find_near("one", VECTORS[0], 0.9)] == ["k"]
+    assert index.find_near("other", VECTORS[0], 0.9) == []
 
 
 def test_beyond_its_capacity_the_oldest_goes():
     index = VectorIndex(2)
     assert [index.add("s", key, VECTORS[n]) for n, key in enumerate("abc")] == [[], [], ["a"]]
-    assert index.near("s", VECTORS[0], 0.99) == []
+    assert index.find_near("s", VECTORS[0], 0.99) == []
 
 
 def test_a_vector_that_is_added_again_is_a_new_one():
@@ -75,4 +75,4 @@ def test_clearing_leaves_nothing():
     index = VectorIndex(5)
     index.add("s", "a", VECTORS[0])
     assert index.clear() == ["a"]
-    assert (len(index), index.near("s", VECTORS[0], 0.5)) == (0, [])
+    assert (len(index), index.find_near("s", VECTORS[0], 0.5)) == (0, [])

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llmcore.compression.facts import find_facts, known
+from llmcore.compression.facts import extract_facts, index_facts
 
 
 def phrases(text: str, language: str = "en") -> list[str]:
-    return [fact.phrase for fact in find_facts(text, language)]
+    return [fact.phrase for fact in extract_facts(text, language)]
 
 
 def test_names_numbers_and_dates_are_facts_with_their_neighbours() -> None:
@@ -43,20 +43,20 @@ def test_languages_whose_nouns_have_capitals_have_names_only_where_they_are_list
     ],
 )
 def test_a_fact_is_known_however_it_is_written(said: str, written: str) -> None:
-    assert all(known([said], "en").has(fact) for fact in find_facts(written, "en"))
-    assert all(known([written], "en").has(fact) for fact in find_facts(said, "en"))
+    assert all(index_facts([said], "en").has(fact) for fact in extract_facts(written, "en"))
+    assert all(index_facts([written], "en").has(fact) for fact in extract_facts(said, "en"))
 
 
 @pytest.mark.parametrize("written", ["at 7:00", "at 19:00", "until 1900"])
 def test_an_hour_may_be_written_in_other_ways_than_it_was_said(written: str) -> None:
-    assert all(known(["at seven"], "en").has(fact) for fact in find_facts(written, "en"))
+    assert all(index_facts(["at seven"], "en").has(fact) for fact in extract_facts(written, "en"))
 
 
 def test_a_number_of_other_things_is_another_fact() -> None:
-    (nights,) = find_facts("for two nights", "en")
-    assert known(["two adults"], "en").has(nights)
-    assert not known(["two adults"], "en").states(nights)
-    assert known(["2 nights"], "en").states(nights)
+    (nights,) = extract_facts("for two nights", "en")
+    assert index_facts(["two adults"], "en").has(nights)
+    assert not index_facts(["two adults"], "en").states(nights)
+    assert index_facts(["2 nights"], "en").states(nights)
 
 
 @given(st.text(), st.sampled_from(["en", "de", "fr", "zh", "xx"]))
@@ -64,5 +64,5 @@ def test_a_number_of_other_things_is_another_fact() -> None:
 @example("1" * 5_000, "en")
 @example("half past " + "1" * 5_000, "en")
 def test_a_text_tells_all_its_own_facts(text: str, language: str) -> None:
-    told = known([text], language)
-    assert [fact.phrase for fact in find_facts(text, language) if not told.has(fact)] == []
+    told = index_facts([text], language)
+    assert [fact.phrase for fact in extract_facts(text, language) if not told.has(fact)] == []

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from llmcore.compression.extract import extract
-from llmcore.compression.summary import OldTurns, check_summary, with_missing
+from llmcore.compression.summary import OldTurns, append_missing, check_summary
 from llmcore.engine import Message
 
 CALLS = [
@@ -37,7 +37,7 @@ def test_sentences_with_facts_keep_98_of_100() -> None:
 def test_a_summary_that_lost_everything_is_given_98_of_100_back() -> None:
     empty = "The caller asked for something."
     repaired = [
-        with_missing(empty, check_summary(empty, turns(call)).missing, MAX_CHARACTERS) for call in CALLS
+        append_missing(empty, check_summary(empty, turns(call)).missing, MAX_CHARACTERS) for call in CALLS
     ]
     assert share_kept(repaired) >= 0.98
 

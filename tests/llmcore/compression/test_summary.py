@@ -5,10 +5,10 @@ from llmcore.compression.summary import (
     MAX_CHARACTERS,
     MAX_PHRASES,
     OldTurns,
+    append_missing,
     check_summary,
     newest,
     request_summary,
-    with_missing,
 )
 from llmcore.engine import Message, ToolCall
 
@@ -67,13 +67,15 @@ def test_the_facts_of_the_summary_before_must_be_kept_as_well() -> None:
 
 
 def test_what_was_lost_is_appended_word_for_word() -> None:
-    assert with_missing("Anna books. ", ("for two nights", "room 7"), 100) == (
+    assert append_missing("Anna books. ", ("for two nights", "room 7"), 100) == (
         "Anna books. Said so far: for two nights; room 7."
     )
 
 
 def test_of_too_much_that_was_lost_the_newest_is_appended() -> None:
-    assert with_missing("Anna books.", ("for two nights", "room 7"), 10) == "Anna books. Said so far: room 7."
+    assert (
+        append_missing("Anna books.", ("for two nights", "room 7"), 10) == "Anna books. Said so far: room 7."
+    )
 
 
 def test_a_summary_is_asked_for_behind_the_calls_own_prompt() -> None:

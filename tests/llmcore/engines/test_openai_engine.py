@@ -17,9 +17,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall, Usage
-from llmcore.engines.hosted_failures import retry_after_s
 from llmcore.engines.openai_chat import request_body
 from llmcore.engines.openai_engine import OpenAILlm
+from llmcore.engines.remote_failures import retry_after_s
 
 Answer = Callable[[], Response]
 

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from llmcore.engines.vllm_fitness import Device, misfits, runs_along
-from llmcore.engines.vllm_process import warn_of_runner
+from llmcore.engines.vllm_fitness import Device, draft_cost_warning, misfits
+from llmcore.engines.vllm_process import log_draft_cost
 from llmcore.engines.vllm_settings import VllmSettings
 
 CPU, AMPERE, HOPPER = Device(), Device(1, (8, 0)), Device(2, (9, 0))
@@ -56,10 +56,10 @@ def test_every_misfit_is_reported_at_once():
     [{}, {"speculative": {"method": "suffix"}}, {"speculative": DRAFT, "scheduling_policy": "fcfs"}],
 )
 def test_without_a_draft_that_is_told_for_whom_to_propose_the_model_runner_matters_not(setting):
-    assert runs_along(VllmSettings("m", **setting)) == ""
+    assert draft_cost_warning(VllmSettings("m", **setting)) == ""
 
 
 @pytest.mark.parametrize(("second", "lines"), [(True, 1), (False, 0)])
 def test_a_draft_on_the_second_model_runner_is_warned_of_with_the_way_out(caplog, second, lines):
-    warn_of_runner(VllmSettings("m", speculative=DRAFT), SimpleNamespace(use_v2_model_runner=second))
+    log_draft_cost(VllmSettings("m", speculative=DRAFT), SimpleNamespace(use_v2_model_runner=second))
     assert [("VLLM_USE_V2_MODEL_RUNNER=0" in text) for text in caplog.messages] == [True] * lines

@@ -3,12 +3,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.policies.batch_limits import STEPS_UP, WINDOW, BatchBounds, BatchLimits
+from llmcore.policies.batch_limits import FAST_STEPS, WINDOW, BatchBounds, BatchLimits
 
 BOUNDS = BatchBounds(max_tokens=512, min_tokens=64, max_sequences=16, min_sequences=4, p99_s=0.1)
 
 
-def full_steps(limits: BatchLimits, step_s: float, count: int = STEPS_UP, waiting: int = 0) -> None:
+def full_steps(limits: BatchLimits, step_s: float, count: int = FAST_STEPS, waiting: int = 0) -> None:
     for _ in range(count):
         limits.observe(step_s, limits.tokens, limits.sequences, waiting)
 

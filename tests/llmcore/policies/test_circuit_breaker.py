@@ -14,25 +14,25 @@ def tripped() -> CircuitBreaker:
     """Open until second 1."""
     circuit = breaker(1)
     assert circuit.allows(0.0)
-    circuit.failed(0.0)
+    circuit.record_failure(0.0)
     return circuit
 
 
 def test_failures_in_a_row_open_it():
     circuit = breaker(3)
     for _ in range(2):
-        circuit.failed(0.0)
+        circuit.record_failure(0.0)
     assert circuit.state == "closed"
-    circuit.failed(0.0)
+    circuit.record_failure(0.0)
     assert circuit.state == "open"
     assert not circuit.allows(0.5)
 
 
 def test_a_success_between_them_does_not():
     circuit = breaker(2)
-    circuit.failed(0.0)
-    circuit.succeeded()
-    circuit.failed(0.0)
+    circuit.record_failure(0.0)
+    circuit.record_success()
+    circuit.record_failure(0.0)
     assert circuit.state == "closed"
 
 
@@ -47,7 +47,7 @@ def test_after_the_wait_one_request_tries_the_engine():
 def test_a_trial_that_succeeds_closes_it():
     circuit = tripped()
     circuit.allows(1.0)
-    circuit.succeeded()
+    circuit.record_success()
     assert circuit.state == "closed"
     assert circuit.allows(1.0)
 
@@ -55,7 +55,7 @@ def test_a_trial_that_succeeds_closes_it():
 def test_a_trial_that_fails_opens_it_for_twice_as_long():
     circuit = tripped()
     circuit.allows(1.0)
-    circuit.failed(1.0)
+    circuit.record_failure(1.0)
     assert circuit.state == "open"
     assert circuit.wait_s(1.0) == 2.0
 
@@ -63,14 +63,14 @@ def test_a_trial_that_fails_opens_it_for_twice_as_long():
 def test_a_trial_that_was_given_up_leaves_it_to_the_next_request():
     circuit = tripped()
     circuit.allows(1.0)
-    circuit.abandoned()
+    circuit.record_cancelled()
     assert circuit.state == "open"
     assert circuit.allows(1.0)
 
 
 def test_failures_of_requests_from_before_it_opened_do_not_prolong_it():
     circuit = tripped()
-    circuit.failed(0.9)
+    circuit.record_failure(0.9)
     assert circuit.allows(1.0)
 
 
@@ -83,11 +83,11 @@ def test_it_is_never_closed_to_requests_for_ever(steps):
         if not circuit.allows(now_s):
             continue
         if outcome == "ok":
-            circuit.succeeded()
+            circuit.record_success()
         elif outcome == "fail":
-            circuit.failed(now_s)
+            circuit.record_failure(now_s)
         else:
-            circuit.abandoned()
+            circuit.record_cancelled()
     assert circuit.allows(now_s + 8.0)
 
 

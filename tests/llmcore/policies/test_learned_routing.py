@@ -77,9 +77,9 @@ def test_another_file_is_refused(text: str):
 
 def test_a_learned_turn_goes_to_the_small_model_within_the_rules():
     rules = Rules((), 40, 400, tools=False, learned=learn(answered(), 0.0))
-    assert route(Request(asked("Thank you very much sir")), rules, pressed=False) == "small"
-    assert route(Request(asked("Who built the tower")), rules, pressed=False) == "large"
-    assert route(Request(asked("Thank you very much sir " * 3)), rules, pressed=False) == "large"
+    assert route(Request(asked("Thank you very much sir")), rules, overloaded=False) == "small"
+    assert route(Request(asked("Who built the tower")), rules, overloaded=False) == "large"
+    assert route(Request(asked("Thank you very much sir " * 3)), rules, overloaded=False) == "large"
 
 
 def test_the_probability_is_one():

@@ -55,7 +55,7 @@ def test_a_summary_keeps_its_slot_and_never_takes_the_last():
     gate = queue_of(slots=2)
     tickets = [gate.add(ask(priority_class="summary"), 0.0) for _ in range(2)]
     assert gate.admit(0.0) == tickets[:1]
-    gate.first_token(tickets[0], 0.1)
+    gate.on_first_token(tickets[0], 0.1)
     assert gate.admit(0.1) == []
     turn = gate.add(ask(), 0.2)
     assert gate.admit(0.2) == [turn]
@@ -99,7 +99,7 @@ def test_no_more_long_prompts_are_read_at_once_than_allowed():
     tickets = [gate.add(ask(f"{number} {LONG}"), 0.0) for number in range(2)] + [gate.add(ask(), 0.0)]
     let_in = gate.admit(0.0)
     assert set(let_in) == {tickets[2], tickets[0]}
-    gate.first_token(tickets[0], 1.0)
+    gate.on_first_token(tickets[0], 1.0)
     assert gate.admit(1.0) == [tickets[1]]
 
 
@@ -108,7 +108,7 @@ def test_a_long_history_that_has_been_read_before_is_not_long():
     history = Message("user", LONG)
     first = gate.add(Request((history,)), 0.0)
     gate.admit(0.0)
-    gate.first_token(first, 1.0)
+    gate.on_first_token(first, 1.0)
     gate.remove(first, None)
     again = gate.add(Request((history, Message("assistant", "Yes."), Message("user", "And?"))), 2.0)
     assert again.new_tokens < 10
@@ -129,7 +129,7 @@ def test_a_place_is_free_again_at_the_first_token():
     gate, ticket = occupied()
     waiting = gate.add(ask(), 0.0)
     assert gate.admit(0.0) == []
-    gate.first_token(ticket, 0.1)
+    gate.on_first_token(ticket, 0.1)
     assert gate.admit(0.1) == [waiting]
 
 
@@ -166,7 +166,7 @@ def test_the_prediction_learns_how_fast_the_engine_reads():
         for number in range(20):
             ticket = gate.add(ask(f"{number} question of some length " * 20), 0.0)
             gate.admit(0.0)
-            gate.first_token(ticket, took_s)
+            gate.on_first_token(ticket, took_s)
             gate.remove(ticket, Usage(200, 0, 5))
     assert slow.predicted_ttft_s() > 0.5
     assert fast.predicted_ttft_s() < 0.05
@@ -175,7 +175,7 @@ def test_the_prediction_learns_how_fast_the_engine_reads():
 def read_once(gate: PriorityQueue, text: str, took_s: float) -> None:
     ticket = gate.add(ask(text), 0.0)
     gate.admit(0.0)
-    gate.first_token(ticket, took_s)
+    gate.on_first_token(ticket, took_s)
     gate.remove(ticket, None)
 
 
@@ -244,11 +244,11 @@ def test_no_caller_waits_for_another_while_a_slot_is_free(callers: list[str]):
 
 def test_long_prompts_do_not_lengthen_what_others_are_told_to_wait():
     gate, short = occupied()
-    gate.first_token(short, 0.05)
+    gate.on_first_token(short, 0.05)
     before = gate.predicted_ttft_s()
     ticket = gate.add(ask(LONG), 1.0)
     gate.admit(1.0)
-    gate.first_token(ticket, 31.0)
+    gate.on_first_token(ticket, 31.0)
     gate.remove(ticket, None)
     other = gate.add(ask(), 32.0)
     gate.admit(32.0)
@@ -264,7 +264,7 @@ def test_a_preemptive_request_whose_turn_is_over_goes_as_that_turns_own():
     gate = queue_of()
     first, hurried = (gate.add(asked_by(caller), 0.0) for caller in ("one", "other"))
     turn = gate.add(ask(due_s=9.0), 0.0)
-    assert gate.hurry("other", 3.0) == []
+    assert gate.raise_priority("other", 3.0) == []
     assert gate.admit(0.0) == [hurried]
     assert (hurried.request.priority_class, hurried.request.due_s) == ("turn", 3.0)
     gate.remove(hurried, None)
@@ -276,10 +276,10 @@ def test_what_the_engine_has_already_is_told_as_the_turns_own():
     gate = queue_of()
     read = gate.add(asked_by("one"), 0.0)
     gate.admit(0.0)
-    (hurried,) = gate.hurry("one", 3.0)
+    (hurried,) = gate.raise_priority("one", 3.0)
     assert gate.priority(hurried, 0.0) < gate.priority(read, 0.0)
-    gate.first_token(read, 0.1)
-    assert gate.hurry("one", 3.0) == []
+    gate.on_first_token(read, 0.1)
+    assert gate.raise_priority("one", 3.0) == []
 
 
 def test_a_turn_goes_before_what_was_let_in_ahead_and_may_wait_in_the_engine():
@@ -288,5 +288,5 @@ def test_a_turn_goes_before_what_was_let_in_ahead_and_may_wait_in_the_engine():
     assert gate.admit(0.0) == ahead[:2]
     turns = [gate.add(ask(), 0.0) for _ in range(3)]
     assert gate.admit(0.0) == turns[:2]
-    gate.first_token(turns[0], 0.1)
+    gate.on_first_token(turns[0], 0.1)
     assert gate.admit(0.1) == turns[2:]

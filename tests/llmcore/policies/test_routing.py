@@ -19,11 +19,11 @@ def ask(text: str, *tools: Tool) -> Request:
 
 
 def test_a_simple_turn_goes_to_the_small_model():
-    assert route(ask("Thanks a lot."), RULES, pressed=False) == "small"
-    assert route(ask("Why is the sky blue?"), RULES, pressed=False) == "large"
+    assert route(ask("Thanks a lot."), RULES, overloaded=False) == "small"
+    assert route(ask("Why is the sky blue?"), RULES, overloaded=False) == "large"
 
 
-@pytest.mark.parametrize("pressed", [False, True])
+@pytest.mark.parametrize("overloaded", [False, True])
 @pytest.mark.parametrize(
     "request_",
     [
@@ -33,21 +33,21 @@ def test_a_simple_turn_goes_to_the_small_model():
     ],
     ids=["a long turn", "tools", "a long prompt"],
 )
-def test_what_the_small_model_may_not_answer_goes_to_the_large(request_, pressed):
-    assert route(request_, RULES, pressed) == "large"
+def test_what_the_small_model_may_not_answer_goes_to_the_large(request_, overloaded):
+    assert route(request_, RULES, overloaded) == "large"
 
 
 def test_under_pressure_every_short_turn_goes_to_the_small_model():
-    assert route(ask("Why is the sky blue?"), RULES, pressed=True) == "small"
+    assert route(ask("Why is the sky blue?"), RULES, overloaded=True) == "small"
 
 
 def test_a_prompt_without_a_turn_goes_to_the_large_model():
-    assert route(Request((SYSTEM,)), RULES, pressed=True) == "large"
+    assert route(Request((SYSTEM,)), RULES, overloaded=True) == "large"
 
 
 async def test_both_models_are_one_engine():
     large, small = ScriptedLlm(["large"]), ScriptedLlm(["small"])
-    llm = RoutedLlm(large, small, lambda request: route(request, RULES, pressed=False))
+    llm = RoutedLlm(large, small, lambda request: route(request, RULES, overloaded=False))
     await llm.start()
     for text, expected in (("Thanks.", "small"), ("Why?", "large")):
         async with aclosing(llm.generate(ask(text))) as deltas:
@@ -60,6 +60,6 @@ async def test_both_models_are_one_engine():
 async def test_only_the_large_model_is_heard_on_the_end_of_a_message():
     usage = Usage(end_log_probability=-0.5)
     large, small = ScriptedLlm(usage=usage), ScriptedLlm(usage=usage)
-    llm = RoutedLlm(large, small, lambda request: route(request, RULES, pressed=False))
+    llm = RoutedLlm(large, small, lambda request: route(request, RULES, overloaded=False))
     assert await llm.prefill(ask("Why?")) == usage
     assert await llm.prefill(ask("Thanks.")) == Usage()

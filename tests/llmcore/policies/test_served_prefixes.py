@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.engine import Generation, Message, Tool, ToolCall
-from llmcore.policies.served_prefixes import BLOCK, GrowingPrompt, Marks, ServedPrefixes, marks_of
+from llmcore.policies.served_prefixes import BLOCK, BlockHasher, BlockHashes, ServedPrefixes, block_hashes
 
 PROMPTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1, max_size=40)
 """Prompts of few different words, so that they begin alike."""
 PARTS = st.lists(st.floats(0, 1), min_size=40, max_size=40)
 
 
-def chained(words: list[int]) -> Marks:
-    """As `marks_of`: a block is known by all before it."""
+def chained(words: list[int]) -> BlockHashes:
+    """As `block_hashes`: a block is known by all before it."""
     return [hash(tuple(words[: end + 1])) for end in range(len(words))]
 
 
@@ -26,7 +26,7 @@ class Cache:
         self._blocks = blocks
         self._kept: OrderedDict[int, None] = OrderedDict()
 
-    def read(self, prompt: Marks) -> int:
+    def read(self, prompt: BlockHashes) -> int:
         had = next((index for index, mark in enumerate(prompt) if mark not in self._kept), len(prompt))
         for mark in reversed(prompt):
             self._kept[mark] = None
@@ -40,7 +40,7 @@ class Cache:
 def test_prompts_have_the_whole_blocks_in_common_that_they_begin_with(
     both: str, one: str, other: str
 ) -> None:
-    marks = [marks_of(Generation((Message("system", both + rest),))) for rest in (one, other)]
+    marks = [block_hashes(Generation((Message("system", both + rest),))) for rest in (one, other)]
     alike = [a == b for a, b in zip(*marks, strict=False)]
     assert all(alike[: (len(both) + len("\0system\0")) // BLOCK])
     assert alike == sorted(alike, reverse=True), "nothing is alike behind what is not"
@@ -48,24 +48,24 @@ def test_prompts_have_the_whole_blocks_in_common_that_they_begin_with(
 
 def test_a_prompt_goes_on_where_it_ended_before() -> None:
     turns = tuple(Message("user", f"{index} " * BLOCK) for index in range(3))
-    before, after = marks_of(Generation(turns[:2])), marks_of(Generation(turns))
+    before, after = block_hashes(Generation(turns[:2])), block_hashes(Generation(turns))
     assert after[: len(before)] == before and len(after) > len(before)
 
 
 @given(st.lists(st.text(max_size=2 * BLOCK), max_size=8))
 def test_a_prompt_that_grows_has_the_marks_of_the_whole(texts: list[str]) -> None:
     tools, messages = (Tool("find", "Find."),), tuple(Message("user", text) for text in texts)
-    growing = GrowingPrompt(tools)
+    growing = BlockHasher(tools)
     for count in range(len(messages) + 1):
-        marks = growing.marks(messages[:count])
-        assert marks == marks_of(Generation(messages[:count], tools))
+        marks = growing.hashes(messages[:count])
+        assert marks == block_hashes(Generation(messages[:count], tools))
 
 
 def test_tools_and_their_calls_are_part_of_a_prompt() -> None:
     said = (Message("system", "x" * BLOCK),)
     asked = (Message("assistant", "", (ToolCall("1", "find", "y" * BLOCK),)),)
     plain, offered, called = (
-        marks_of(prompt)
+        block_hashes(prompt)
         for prompt in (
             Generation(said),
             Generation(said, (Tool("find", "z" * BLOCK),)),
@@ -82,12 +82,12 @@ def test_what_is_known_is_known_from_its_first_block_on(
 ) -> None:
     served = ServedPrefixes(kept)
     for words, part in zip(prompts, parts, strict=False):
-        served.read(served.reading(chained(words)), part)
+        served.record_read(served.snapshot(chained(words)), part)
         assert len(served) <= kept
     for words in prompts:
-        matched = [served.matched(chained(words)[: end + 1]) == end + 1 for end in range(len(words))]
+        matched = [served.known_blocks(chained(words)[: end + 1]) == end + 1 for end in range(len(words))]
         assert matched == sorted(matched, reverse=True)
-        assert served.matched(chained(words)) == sum(matched)
+        assert served.known_blocks(chained(words)) == sum(matched)
 
 
 @given(PROMPTS)
@@ -96,8 +96,8 @@ def test_what_a_replica_keeps_whole_is_known_as_it_keeps_it(prompts: list[list[i
     for words in prompts:
         prompt = chained(words)
         had = cache.read(prompt)
-        assert served.matched(prompt) == had
-        served.read(served.reading(prompt), had / len(prompt))
+        assert served.known_blocks(prompt) == had
+        served.record_read(served.snapshot(prompt), had / len(prompt))
 
 
 def test_how_much_a_replica_keeps_is_learned_from_what_it_had() -> None:
@@ -107,26 +107,26 @@ def test_how_much_a_replica_keeps_is_learned_from_what_it_had() -> None:
         cache, off = Cache(blocks), 0
         for request in range(3_000):
             prompt = chained([random.randrange(40), *range(12)])
-            had, believed = cache.read(prompt), served.matched(prompt)
+            had, believed = cache.read(prompt), served.known_blocks(prompt)
             off += request >= 2_000 and abs(believed - had) > 1
-            served.read(served.reading(prompt), had / len(prompt))
+            served.record_read(served.snapshot(prompt), had / len(prompt))
         assert abs(len(served) - blocks) <= 0.1 * blocks
         assert off < 50, "of a thousand"
 
 
 def test_a_replica_that_never_tells_of_a_cache_is_believed_to_have_one() -> None:
     served, prompt = ServedPrefixes(), chained([1, 2, 3])
-    served.read(served.reading(prompt), 0.0)
-    served.read(served.reading(prompt), 0.0)
-    assert served.matched(prompt) == 3
+    served.record_read(served.snapshot(prompt), 0.0)
+    served.record_read(served.snapshot(prompt), 0.0)
+    assert served.known_blocks(prompt) == 3
 
 
 def test_what_was_given_up_tells_how_much_is_kept() -> None:
     served = ServedPrefixes()
     old, middle, new = (chained([first, 0, 0, 0]) for first in (1, 2, 3))
     for prompt in (old, middle, middle, new):
-        reading = served.reading(prompt)
-        served.read(reading, len(reading.used) / len(prompt))
-    served.read(served.reading(middle), 0.5)
+        reading = served.snapshot(prompt)
+        served.record_read(reading, len(reading.used) / len(prompt))
+    served.record_read(served.snapshot(middle), 0.5)
     # two blocks of it and the new four were there, which makes six
-    assert [served.matched(prompt) for prompt in (old, middle, new)] == [0, 4, 2]
+    assert [served.known_blocks(prompt) for prompt in (old, middle, new)] == [0, 4, 2]

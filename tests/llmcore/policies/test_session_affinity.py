@@ -67,12 +67,12 @@ def test_a_request_spills_while_its_replica_is_full(key: str, count: int, max_ru
     policy, usable = affinity(count, max_running)
     home = placed(policy, [key], usable)[key]
     for _ in range(max_running):
-        policy.opened(home)
+        policy.open_request(home)
     spilled = policy.choose(key, usable, 1.0)
     assert spilled is not None
     assert (spilled.reason, spilled.replica == home) == ("spilled", False)
     assert policy.choose(key, usable, 1.0) == spilled  # what it reads there is found there again
-    policy.closed(home)
+    policy.close_request(home)
     assert policy.choose(key, usable, 1.0) == Choice(home, "kept")
 
 
@@ -80,7 +80,7 @@ def test_where_all_are_full_a_request_stays() -> None:
     policy, usable = affinity(2, 1)
     home = placed(policy, ["call"], usable)["call"]
     for name in usable:
-        policy.opened(name)
+        policy.open_request(name)
     assert policy.choose("call", usable, 0.0) == Choice(home, "kept")
 
 
@@ -111,7 +111,7 @@ def test_a_session_that_is_idle_for_long_is_forgotten() -> None:
 
 def test_what_is_nobodys_goes_where_least_is_open() -> None:
     policy, usable = affinity(2)
-    policy.opened(NAMES[0])
+    policy.open_request(NAMES[0])
     assert policy.choose("", usable, 0.0) == Choice(NAMES[1], "placed")
 
 
@@ -125,8 +125,8 @@ def test_only_usable_replicas_are_chosen(usable: set[str]) -> None:
 def read(policy: SessionAffinity, replica: str, *prompts: list[int]) -> None:
     """A replica has read prompts, of which it had nothing."""
     for prompt in prompts:
-        policy.read(replica, policy.opened(replica, prompt), 0.0)
-        policy.closed(replica)
+        policy.record_read(replica, policy.open_request(replica, prompt), 0.0)
+        policy.close_request(replica)
 
 
 @given(
@@ -145,7 +145,7 @@ def test_a_request_spills_to_where_most_of_its_prompt_is_known_of_those_with_roo
         read(policy, name, prompt[:blocks])
         known[name] = max(known[name], blocks)
     for name in busy | {home}:
-        policy.opened(name)
+        policy.open_request(name)
     spilled = policy.choose(key, usable, 0.0, prompt=prompt)
     with_room = usable - busy - {home}
     assert spilled is not None and along_the_ring is not None
@@ -179,5 +179,5 @@ def test_a_replica_that_was_lost_knows_nothing_when_it_is_back() -> None:
     knowing = next(name for name in usable - {home} if along_the_ring and name != along_the_ring.replica)
     read(policy, knowing, [1, 2])
     assert policy.choose("call", usable, 0.0, avoid={home}, prompt=[1, 2, 3]) == Choice(knowing, "spilled")
-    policy.lost(knowing)
+    policy.forget_replica(knowing)
     assert policy.choose("call", usable, 0.0, avoid={home}, prompt=[1, 2, 3]) == along_the_ring

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.engine import EngineLoad
-from llmcore.policies.break_even import COMPARED
+from llmcore.policies.break_even import MIN_REPLIES
 from llmcore.policies.circuit_breaker import Backoff
 from llmcore.policies.speculation import (
     FIRST_FRAGMENT,
@@ -47,14 +47,14 @@ class Draft:
 
 def replies(draft: Draft, tokens: int) -> None:
     for _ in range(100):
-        draft.policy.reply_over(0.0, Decision(0, "short"), ReplyTimes(tokens, 0.05, 0.01))
+        draft.policy.on_reply_done(0.0, Decision(0, "short"), ReplyTimes(tokens, 0.05, 0.01))
 
 
 def compared(draft: Draft, ttft_s: float, token_s: float) -> None:
     """Replies of 100 tokens with the draft take so long; without it 50 ms, and 10 ms a token."""
-    for _ in range(COMPARED):
-        draft.policy.reply_over(0.0, Decision(None, "pays"), ReplyTimes(100, ttft_s, token_s))
-        draft.policy.reply_over(0.0, Decision(0, "comparison"), ReplyTimes(100, 0.05, 0.01))
+    for _ in range(MIN_REPLIES):
+        draft.policy.on_reply_done(0.0, Decision(None, "pays"), ReplyTimes(100, ttft_s, token_s))
+        draft.policy.on_reply_done(0.0, Decision(0, "comparison"), ReplyTimes(100, 0.05, 0.01))
 
 
 def cleared() -> Draft:
@@ -135,10 +135,10 @@ def test_each_failed_trial_doubles_the_wait_up_to_a_limit():
 
 def test_a_draft_that_was_bad_twice_does_not_read_prompts_for_later():
     draft = left_out()
-    assert draft.policy.draft_reads(1.0)
+    assert draft.policy.should_draft_read(1.0)
     draft.reason(60.0)
     draft.propose(0, 60.0, times=TRIAL_PROPOSALS)
-    assert not draft.policy.draft_reads(61.0)
+    assert not draft.policy.should_draft_read(61.0)
 
 
 def test_it_reads_again_shortly_before_its_next_trial_and_in_it():
@@ -146,12 +146,12 @@ def test_it_reads_again_shortly_before_its_next_trial_and_in_it():
     draft = left_out()
     draft.reason(60.0)
     draft.propose(0, 60.0, times=TRIAL_PROPOSALS)
-    assert not draft.policy.draft_reads(180.0 - READS_BEFORE_S - 0.1)
-    assert draft.policy.draft_reads(180.0 - READS_BEFORE_S)
+    assert not draft.policy.should_draft_read(180.0 - READS_BEFORE_S - 0.1)
+    assert draft.policy.should_draft_read(180.0 - READS_BEFORE_S)
     draft.reason(180.0)
-    assert draft.policy.draft_reads(180.0)
+    assert draft.policy.should_draft_read(180.0)
     draft.propose(TOKENS, 180.0, times=50)
-    assert draft.policy.draft_reads(190.0)
+    assert draft.policy.should_draft_read(190.0)
 
 
 def test_after_a_trial_that_went_well_the_wait_is_short_again():
@@ -190,9 +190,9 @@ def test_short_replies_are_not_worth_it():
 
 def test_where_replies_are_short_it_does_not_read_either():
     draft = cleared()
-    assert draft.policy.draft_reads(0.0)
+    assert draft.policy.should_draft_read(0.0)
     replies(draft, tokens=5)
-    assert not draft.policy.draft_reads(0.0)
+    assert not draft.policy.should_draft_read(0.0)
 
 
 def test_the_first_words_of_a_reply_are_written_without_it():

@@ -140,7 +140,7 @@ class Queued:
     def __init__(self) -> None:
         self.hurried: list[tuple[str, bool]] = []
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
         self.hurried.append((caller, priority < 10**12))
 
 
@@ -153,7 +153,7 @@ async def test_a_request_that_is_hurried_goes_before_those_that_came_earlier():
     llm = gated(engine)
     (first,) = await begun(llm, ask("first"))
     others = await begun(llm, of_caller("one"), of_caller("other"))
-    llm.hurry("other", time.monotonic() + 1.0)
+    llm.raise_priority("other", time.monotonic() + 1.0)
     first.cancel()
     await asyncio.gather(*others)
     assert [request.messages[0].content for request in engine.requests] == ["first", "other", "one"]
@@ -165,8 +165,8 @@ async def test_engines_with_a_queue_of_their_own_are_told_who_is_hurried():
     queue, admission = PriorityQueue(QueueLimits(1, 1500, 1)), AdmissionControl(1, 0.8, 1.0)
     llm = PriorityLlm(ScriptedLlm([HANG]), queue, admission, engines=[queued])
     (reading,) = await begun(llm, of_caller("one"))
-    llm.hurry("one", time.monotonic() + 1.0)
-    llm.hurry("nobody", time.monotonic() + 1.0)
+    llm.raise_priority("one", time.monotonic() + 1.0)
+    llm.raise_priority("nobody", time.monotonic() + 1.0)
     assert queued.hurried == [("one", True)]
     reading.cancel()
     await asyncio.wait([reading])

@@ -139,7 +139,7 @@ async def test_a_full_replica_sends_a_request_on_to_where_its_instructions_were_
         if SessionAffinity(names, 1).choose(caller, {*names}, 0.0) == (other, "placed")
     )
     await ask(llm, Request((agent, Message("user", "are you open?")), caller=colleague))
-    affinity.opened(home.replica)
+    affinity.open_request(home.replica)
     await ask(llm, Request((agent, *ASK.messages), caller=ASK.caller))
     assert len(replicas[other].requests) == 2
 

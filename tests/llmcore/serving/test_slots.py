@@ -130,7 +130,7 @@ async def test_who_is_hurried_goes_before_those_who_came_earlier() -> None:
         for caller in ("first", "second", "third"):
             group.create_task(work(caller))
         await settle()
-        slots.hurry("third", 0)
-        slots.hurry("second", 20)
+        slots.raise_priority("third", 0)
+        slots.raise_priority("second", 20)
         slots.release()
     assert order == ["third", "first", "second"]

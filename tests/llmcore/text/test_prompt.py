@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from llmcore.engine import Message, Tool
 from llmcore.text.prompt import (
     TURNS_DROPPED_AT_ONCE,
-    Parting,
+    PrefixChange,
     PromptLayout,
     PromptTooLong,
     common_prefix,
@@ -79,24 +79,24 @@ def test_the_common_prefix_ends_at_the_first_difference() -> None:
     assert common_prefix([1, 2], [1, 2, 3]) == 2
 
 
-def parting(*prompts: tuple[Message, ...]) -> Parting | None:
+def change(*prompts: tuple[Message, ...]) -> PrefixChange | None:
     """Where the last of a call's prompts leaves the one before it."""
     layout = PromptLayout()
     return [layout.check(prompt, ()) for prompt in prompts][-1]
 
 
 def test_a_conversation_that_grows_keeps_its_beginning() -> None:
-    assert parting(conversation(1), conversation(2), conversation(3)) is None
+    assert change(conversation(1), conversation(2), conversation(3)) is None
 
 
 def test_the_last_turn_may_change_after_a_pause() -> None:
-    assert parting((SYSTEM, Message("user", "well")), (SYSTEM, Message("user", "well now"))) is None
+    assert change((SYSTEM, Message("user", "well")), (SYSTEM, Message("user", "well now"))) is None
 
 
 def test_a_clock_in_the_system_prompt_is_found_with_its_place() -> None:
     first = (Message("system", "It is 10:14. You keep the desk."), Message("user", "q"))
     second = (Message("system", "It is 10:15. You keep the desk."), Message("user", "r"))
-    assert parting(first, second) == Parting(
+    assert change(first, second) == PrefixChange(
         "instructions", "0 (system)", 10, "4. You keep the desk.", "5. You keep the desk."
     )
 
@@ -106,13 +106,13 @@ def test_a_history_that_was_rewritten_is_found() -> None:
         Message("assistant", "a different answer") if message.content == "a0" else message
         for message in conversation(3)
     )
-    found = parting(conversation(2), rewritten)
+    found = change(conversation(2), rewritten)
     assert found is not None
     assert (found.part, found.place, found.before) == ("history", "2 (assistant)", "0")
 
 
 def test_a_history_that_is_gone_is_found() -> None:
-    found = parting(conversation(3), (SYSTEM, Message("user", "q3")))
+    found = change(conversation(3), (SYSTEM, Message("user", "q3")))
     assert found is not None
     assert found.place == "1 (user)"
 
@@ -128,7 +128,7 @@ def test_other_tools_are_found_as_templates_write_them_first() -> None:
 @given(st.lists(st.sampled_from(["user", "assistant", "tool", "system"]), max_size=12), st.integers(0, 12))
 def test_a_prompt_never_leaves_its_own_beginning(roles: list[str], cut: int) -> None:
     messages = tuple(Message(role, f"{index}") for index, role in enumerate(roles))  # type: ignore[arg-type]
-    assert parting(messages[:cut], messages) is None
+    assert change(messages[:cut], messages) is None
 
 
 def test_thousands_of_turns_are_counted_a_few_times() -> None:

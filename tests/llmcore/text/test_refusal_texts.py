@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from llmcore.text.message_shapes import ANY, ORDER, Shape
-from llmcore.text.refusal_texts import is_about_messages, shapes_told
+from llmcore.text.message_shapes import ANY_SHAPE, ORDER_SHAPES, Shape
+from llmcore.text.refusal_texts import is_about_messages, refused_shapes
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ from llmcore.text.refusal_texts import is_about_messages, shapes_told
         ("no user query in the messages", {"assistant_first"}),
         ("can only concatenate str (not NoneType) to str in the template's content", {"empty_content"}),
         ("auto tool choice requires --enable-auto-tool-choice", {"tools"}),
-        ("conversation roles have to alternate", ORDER),
+        ("conversation roles have to alternate", ORDER_SHAPES),
     ],
 )
 def test_the_text_of_a_refusal_tells_the_shape(error: str, shapes: set[Shape]) -> None:
     assert is_about_messages(error)
-    assert shapes_told(error, ANY).refused == shapes
+    assert refused_shapes(error, ANY_SHAPE).refused == shapes
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from strict_templates import STRICT, StrictTemplate
 from llmcore.engine import LlmError, Message, Request, ToolCall
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens
-from llmcore.text.message_shapes import ANY, FORMS_OF_CALLS, ORDER, Shape
-from llmcore.text.shape_learning import Probe, learn_at_once, learn_from_template
+from llmcore.text.message_shapes import ANY_SHAPE, CALL_SHAPES, ORDER_SHAPES, Shape
+from llmcore.text.shape_learning import Probe, learn_from_template, learn_now
 
 each_template = pytest.mark.parametrize("template", STRICT.values(), ids=STRICT.keys())
 
@@ -71,38 +71,38 @@ def test_a_server_that_takes_all_is_asked_two_small_questions() -> None:
         asked.append(probe)
         return True
 
-    assert learn_at_once(takes) == ANY
+    assert learn_now(takes) == ANY_SHAPE
     assert len(asked) == 2
     assert sum(len(message.content) for probe in asked for message in probe.messages) < 500
 
 
 def test_of_a_server_that_refuses_all_nothing_is_learned() -> None:
-    assert learn_at_once(lambda probe: False) is None
+    assert learn_now(lambda probe: False) is None
 
 
 def test_where_single_probes_tell_nothing_the_order_of_messages_is_kept_simple() -> None:
     def takes(probe: Probe) -> bool:
         is_long = len(probe.messages) > 6
-        return not is_long or probe.shapes.refused >= ORDER
+        return not is_long or probe.shapes.refused >= ORDER_SHAPES
 
-    learned = learn_at_once(takes)
+    learned = learn_now(takes)
     assert learned is not None
-    assert learned.refused == ORDER
+    assert learned.refused == ORDER_SHAPES
 
 
 def test_where_calls_are_words_their_forms_do_not_matter() -> None:
     def takes(probe: Probe) -> bool:
         return not any(message.tool_calls for message in probe.sent)
 
-    learned = learn_at_once(takes)
+    learned = learn_now(takes)
     assert learned is not None
     assert learned.refused == {"tool_messages"}
-    assert not learned.refused & FORMS_OF_CALLS
+    assert not learned.refused & CALL_SHAPES
 
 
 def test_a_template_that_renders_no_plain_question_is_left_as_it_is(caplog: pytest.LogCaptureFixture) -> None:
     template = ChatTemplate("{{ messages[9].content }}", {})
-    assert template.learn_shapes() == ANY
+    assert template.learn_shapes() == ANY_SHAPE
     assert "does not render a plain question" in caplog.text
 
 

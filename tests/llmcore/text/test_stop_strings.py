@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmcore.text.stop_strings import StopStrings, held_back
+from llmcore.text.stop_strings import StopStrings, partial_mark_length
 
 FEW_LETTERS = st.text("ab\n", max_size=12)
 STOPS = st.lists(st.text("ab\n", min_size=1, max_size=4), max_size=3).map(tuple)
@@ -33,7 +33,7 @@ def test_an_empty_stop_string_stops_nothing() -> None:
 
 @given(FEW_LETTERS, st.lists(st.text("ab\n", min_size=1, max_size=4)))
 def test_what_is_held_back_begins_a_mark(text: str, marks: list[str]) -> None:
-    length = held_back(text, marks)
+    length = partial_mark_length(text, marks)
     assert length == 0 or any(mark.startswith(text[-length:]) and len(mark) > length for mark in marks)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmcore.engine import Delta, ToolCall
-from llmcore.text.whole_characters import WholeCharacters, joined
+from llmcore.text.whole_characters import WholeCharacters, join_surrogates
 
 LAST = Delta(finish_reason="stop")
 
@@ -41,5 +41,5 @@ def test_whole_characters_come_as_they_are(pieces: list[str]):
 
 @given(st.text(st.sampled_from("a\ud83d\ude00\ud800\udc00😀")), st.integers(0, 10))
 def test_it_makes_no_difference_where_a_text_is_cut(text: str, at: int):
-    assert told(text[:at], text[at:]) == joined(text)
+    assert told(text[:at], text[at:]) == join_surrogates(text)
     told(text).encode()

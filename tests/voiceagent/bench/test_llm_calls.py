@@ -103,7 +103,7 @@ async def test_the_engines_counter_tells_when_a_cancelled_response_is_freed(repl
 
 def watch_of(llm: PriorityLlm) -> LlmMonitor:
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
-    monitor.monitor_gate(llm, budget_s=1.0)
+    monitor.register_queue(llm, budget_s=1.0)
     return monitor
 
 

@@ -10,9 +10,9 @@ import pytest
 from scripted_llm import ScriptedLlm
 from shipped_models import INT8
 
-from llmcore.cache.cached_engine import AuditPlan, CachedLlm, Miss
+from llmcore.cache.cached_engine import AuditSettings, CachedLlm, Miss
 from llmcore.cache.entries import MemoryEntries
-from llmcore.cache.policy.semantic_cache import CacheableClass, Question, Rules, to_question
+from llmcore.cache.policy.semantic_cache import CacheableClass, Question, Rules, cacheable_question
 from llmcore.cache.policy.semantic_cache import Entry as CacheEntry
 from llmcore.engine import Delta, Llm, Message, Request, Usage
 from llmcore.engines.ct2_engine import CTranslate2Llm
@@ -31,19 +31,19 @@ class Told:
         self.audits: list[bool] = []
         self.off: list[str] = []
 
-    def hit(self) -> None:
+    def on_hit(self) -> None:
         self.hits += 1
 
-    def miss(self, reason: Miss) -> None:
+    def on_miss(self, reason: Miss) -> None:
         """Nothing that these tests look at."""
 
-    def stored(self) -> None:
+    def on_stored(self) -> None:
         """Nor this."""
 
-    def audited(self, agreed: bool) -> None:
+    def on_audited(self, agreed: bool) -> None:
         self.audits.append(agreed)
 
-    def turned(self, off: str) -> None:
+    def on_switched(self, off: str) -> None:
         self.off.append(off)
 
 
@@ -88,7 +88,7 @@ class World:
         self.engine, self.entries, self.told = Changing(engine), MemoryEntries(100), Told()
         self.vectors = minilm
         self.llm = CachedLlm(
-            self.engine, self.entries, self.vectors, RULES, AuditPlan(1.0, 0.8, 0.0, 300.0), self.told
+            self.engine, self.entries, self.vectors, RULES, AuditSettings(1.0, 0.8, 0.0, 300.0), self.told
         )
 
     async def ask(self, text: str) -> str:
@@ -96,7 +96,7 @@ class World:
             return "".join([delta.text async for delta in deltas])
 
     async def poison(self, question: str, reply: str) -> None:
-        asked = to_question(ask(question), RULES)
+        asked = cacheable_question(ask(question), RULES)
         assert isinstance(asked, Question)
         entry = CacheEntry(asked.agent, question, reply, 10, 10)
         await self.entries.put(entry, self.vectors.embed(question), 60.0)

@@ -26,7 +26,7 @@ from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.own import Flush, Samples
-from voiceagent.engines.remote import ENGINE_ERRORS, engine_services
+from voiceagent.engines.supervisor_engines import ENGINE_ERRORS, engine_services
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.call_worker import WorkerTask, engines_of_worker
@@ -196,7 +196,7 @@ async def as_worker(config: Config) -> AsyncIterator[Engines]:
     ready |= engine_services(shared, config.agent.language)
     ready["rate_hz"] = single_answer(AsyncMock(return_value=shared.synthesizer.rate_hz))
     try:
-        yield engines_of_worker(WorkerTask(config, 0, engines.of_workers), worker, Metrics())
+        yield engines_of_worker(WorkerTask(config, 0, engines.worker_stages), worker, Metrics())
     finally:
         worker.close()
         supervisor.close()

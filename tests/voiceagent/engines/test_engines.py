@@ -69,7 +69,7 @@ async def test_engines_that_only_ask_others_are_each_workers_own_and_the_supervi
     log: list[str] = []
     engines = trio(log)
     engines.recognizer.in_workers = True  # type: ignore[attr-defined]
-    assert engines.of_workers == {"recognizer"}
+    assert engines.worker_stages == {"recognizer"}
     await engines.shared().start()
     assert sorted(log) == ["mind begins", "mind started", "mouth begins", "mouth started"]
 
@@ -79,5 +79,5 @@ def test_an_engine_with_a_fallback_is_shared_as_its_circuit_breaker_is_one():
     behind = FallbackRecognizer(
         "recognizer", *hosted, CircuitBreaker(1, Backoff(1.0, 1.0), random), timeout_s=1.0
     )
-    assert Engines(hosted[0], hosted[1], SilentSynthesizer()).of_workers == {"recognizer", "synthesizer"}
-    assert Engines(behind, hosted[1], SilentSynthesizer()).of_workers == {"synthesizer"}
+    assert Engines(hosted[0], hosted[1], SilentSynthesizer()).worker_stages == {"recognizer", "synthesizer"}
+    assert Engines(behind, hosted[1], SilentSynthesizer()).worker_stages == {"synthesizer"}

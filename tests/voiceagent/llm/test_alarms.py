@@ -31,14 +31,14 @@ def names(alarms: LlmAlarms, now_s: float) -> list[str]:
 def replied(ttft_s: list[float], usage: Usage = HIT) -> LlmAlarms:
     alarms = LlmAlarms()
     for seconds in ttft_s:
-        alarms.response(0.0, seconds, usage)
+        alarms.observe_response(0.0, seconds, usage)
     return alarms
 
 
 def loaded(*samples: tuple[float, EngineLoad]) -> LlmAlarms:
     alarms = LlmAlarms()
     for at_s, load in samples:
-        alarms.load(at_s, load)
+        alarms.observe_load(at_s, load)
     return alarms
 
 
@@ -63,7 +63,7 @@ def test_one_in_a_hundred_that_waits_for_over_five_seconds_is():
 
 def steps(*gaps_s: float) -> LlmAlarms:
     alarms = LlmAlarms()
-    alarms.response(0.0, 0.1, HIT, gaps_s)
+    alarms.observe_response(0.0, 0.1, HIT, gaps_s)
     return alarms
 
 

@@ -138,11 +138,11 @@ async def test_calls_go_on_without_redis_which_is_reported(tmp_path):
 def test_audits_and_what_turned_it_off_are_counted():
     registry = CollectorRegistry()
     metrics = CacheMetrics(registry)
-    metrics.audited(True)
-    metrics.audited(False)
+    metrics.on_audited(True)
+    metrics.on_audited(False)
     with capture_logs() as lines:
-        metrics.turned("audit")
-        metrics.turned("")
+        metrics.on_switched("audit")
+        metrics.on_switched("")
     assert [line["event"] for line in lines] == ["semantic_cache_off", "semantic_cache_on"]
     text = generate_latest(registry).decode()
     for line in (

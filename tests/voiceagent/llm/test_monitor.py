@@ -32,7 +32,7 @@ async def asked(times: int, usage: Usage) -> tuple[LlmMonitor, CollectorRegistry
     registry = CollectorRegistry()
     monitor = LlmMonitor(LlmMetrics(registry))
     table = EngineConfig.model_validate({"engine": "scripted", "model": "m"})
-    llm = monitor.metered("llm", table, ScriptedLlm(["a", "b", "c"], usage=usage))
+    llm = monitor.wrap_metered("llm", table, ScriptedLlm(["a", "b", "c"], usage=usage))
     for _ in range(times):
         async with aclosing(llm.generate(ASK)) as deltas:
             async for _ in deltas:
@@ -96,7 +96,7 @@ async def test_what_a_prefill_wrote_is_counted_and_no_more_of_it():
     registry = CollectorRegistry()
     table = EngineConfig.model_validate({"engine": "scripted", "model": "m"})
     engine = ScriptedLlm(["one"], usage=Usage(100, 0, 0, written_tokens=90))
-    llm = LlmMonitor(LlmMetrics(registry)).metered("llm", table, engine)
+    llm = LlmMonitor(LlmMetrics(registry)).wrap_metered("llm", table, engine)
     await llm.prefill(ASK)
     value = registry.get_sample_value
     assert value("voiceagent_llm_cache_written_tokens_total", LABELS) == 90
@@ -124,7 +124,7 @@ async def test_load_is_shed_level_by_level_until_calls_are_refused():
     gate = PriorityLlm(
         ScriptedLlm([HANG]), PriorityQueue(QueueLimits(2, 1500, 1)), AdmissionControl(2, 0.8, max_ttft_s=9.0)
     )
-    monitor.monitor_gate(gate, budget_s=0.01)
+    monitor.register_queue(gate, budget_s=0.01)
     asked = [asyncio.ensure_future(anext(gate.generate(ASK))) for _ in range(8)]
     with capture_logs() as lines:
         for second in range(6):
@@ -168,9 +168,9 @@ async def test_load_is_shed_where_tokens_follow_each_other_too_slowly(token_s: f
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()), clock=lambda: now_s[0])
     writer = SlowWriter(now_s)
     table = EngineConfig.model_validate({"engine": "scripted", "model": "m"})
-    metered = monitor.metered("llm", table, writer)
+    metered = monitor.wrap_metered("llm", table, writer)
     queue = PriorityQueue(QueueLimits(2, 1500, 1))
-    monitor.monitor_gate(PriorityLlm(metered, queue, AdmissionControl(2, 0.8, 9.0)), budget_s=9.0)
+    monitor.register_queue(PriorityLlm(metered, queue, AdmissionControl(2, 0.8, 9.0)), budget_s=9.0)
     for writer.token_s in (0.02, *[token_s] * 10):
         assert [delta async for delta in metered.generate(ASK)]
         running = asyncio.create_task(monitor.run(lambda: 2))
@@ -183,7 +183,7 @@ async def test_load_is_shed_where_tokens_follow_each_other_too_slowly(token_s: f
 async def test_an_idle_slow_engine_sheds_no_load():
     now_s = [0.0]
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()), clock=lambda: now_s[0])
-    monitor.monitor_gate(
+    monitor.register_queue(
         PriorityLlm(ScriptedLlm(), PriorityQueue(QueueLimits(2, 1500, 1)), AdmissionControl(2, 0.8, 9.0)),
         1e-9,
     )
@@ -218,7 +218,7 @@ async def drafted(accepted: int) -> tuple[LlmMonitor, CollectorRegistry]:
     table = EngineConfig.model_validate({"engine": "scripted", "model": "m"})
     limits = SpeculationLimits(0.5, window=40, max_streams=4, min_tokens=1, retry=Backoff(60.0, 60.0))
     async with aclosing(
-        monitor.speculating("llm", table, Drafting(accepted), limits).generate(ASK)
+        monitor.wrap_speculating("llm", table, Drafting(accepted), limits).generate(ASK)
     ) as deltas:
         async for _ in deltas:
             pass

@@ -145,7 +145,7 @@ async def test_where_a_forgotten_session_is_a_bad_request_a_failed_list_has_it_b
 
 
 async def test_a_server_that_was_away_for_long_is_heard_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voiceagent.mcp.connection.LISTEN_AGAIN_S", (0.2, 0.2))
+    monkeypatch.setattr("voiceagent.mcp.connection.RELISTEN_S", (0.2, 0.2))
     changed = asyncio.Event()
     async with mcp_server() as (address, _):
         connection = Connection(Target(f"{address}/mcp"), CONFIG, changed.set)

@@ -13,7 +13,7 @@ import pytest
 from voiceagent.conversation.mcp import ListedTool, McpError, McpServer, ToolFilter
 from voiceagent.mcp.config import McpConfig, McpServerConfig
 from voiceagent.mcp.pool import McpPool
-from voiceagent.mcp.shared_connections import DOUBT_S
+from voiceagent.mcp.shared_connections import REFRESH_INTERVAL_S
 from voiceagent.mcp.target import McpFailed, Target
 from voiceagent.validation.errors import ConfigError
 
@@ -109,7 +109,12 @@ async def test_a_call_that_fails_has_the_list_renewed_now_and_then() -> None:
     (made,) = world.made
     made.tools = (LOOK,)
     made.fails = McpFailed(McpError("tool_execution_error", "Unknown tool: order"))
-    for now_s, lists in ((DOUBT_S - 1, 1), (DOUBT_S, 2), (DOUBT_S + 1, 2), (2 * DOUBT_S, 3)):
+    for now_s, lists in (
+        (REFRESH_INTERVAL_S - 1, 1),
+        (REFRESH_INTERVAL_S, 2),
+        (REFRESH_INTERVAL_S + 1, 2),
+        (2 * REFRESH_INTERVAL_S, 3),
+    ):
         world.now_s = now_s
         with pytest.raises(McpFailed, match="Unknown tool"):
             await world.pool.call(SERVER, "order", "")
@@ -122,7 +127,7 @@ async def test_a_server_whose_call_was_given_up_is_asked_for_its_list() -> None:
     world = World()
     await world.pool.tools(SERVER)
     (made,) = world.made
-    made.waits, world.now_s = asyncio.Event(), DOUBT_S
+    made.waits, world.now_s = asyncio.Event(), REFRESH_INTERVAL_S
     calling = asyncio.create_task(world.pool.call(SERVER, "order", ""))
     await asyncio.sleep(0)
     calling.cancel()

@@ -18,7 +18,7 @@ from word_vectors import WordVectors
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis
 from audio.synthesizers import Speech
-from llmcore.cache.cached_engine import AuditPlan, CachedLlm
+from llmcore.cache.cached_engine import AuditSettings, CachedLlm
 from llmcore.cache.entries import MemoryEntries
 from llmcore.cache.policy.semantic_cache import CacheableClass, Rules
 from llmcore.engine import Message, Usage
@@ -80,7 +80,7 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_question_of_another_caller_is_answered_from_the_cache():
     registry = CollectorRegistry()
     engine = ScriptedLlm([RESPONSE], usage=Usage(30, 0, 9))
-    never = AuditPlan(0.0, 0.8, 0.0, 300.0)
+    never = AuditSettings(0.0, 0.8, 0.0, 300.0)
     llm = CachedLlm(engine, MemoryEntries(10), WordVectors(), RULES, never, CacheMetrics(registry))
     for questions in (["is there a pool"], ["is there a pool", "and a bar"]):
         shared, client = await call_services(Ears(*questions), llm, Mouth()), FakeClient()

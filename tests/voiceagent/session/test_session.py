@@ -99,7 +99,7 @@ class Queued(Brain):
             async for delta in deltas:
                 yield delta
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
         self.hurried.append(caller)
 
 

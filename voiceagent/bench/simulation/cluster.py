@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 
 from llmcore.engine import Message
 from llmcore.policies.priority_queue import Ticket
-from llmcore.policies.served_prefixes import GrowingPrompt, Marks, Reading
+from llmcore.policies.served_prefixes import BlockHasher, BlockHashes, PrefixSnapshot
 from llmcore.policies.session_affinity import Choice
 from voiceagent.bench.simulation.gateway import CHARACTERS, Gateway, Promise
 from voiceagent.bench.simulation.load import Load, Troubles
@@ -107,7 +107,7 @@ class _Call:
     caller: random.Random
     until_s: float
     prompt: tuple[Message, ...] = ()
-    marked: GrowingPrompt = field(init=False, default_factory=GrowingPrompt)
+    hasher: BlockHasher = field(init=False, default_factory=BlockHasher)
     asked_s: float = 0.0
     last: str | None = None
 
@@ -117,7 +117,7 @@ class _Prompt(NamedTuple):
 
     tokens: int
     had: int
-    reading: Reading
+    reading: PrefixSnapshot
 
 
 @dataclass(eq=False, slots=True)
@@ -194,7 +194,7 @@ class Simulation:
         self._usable.discard(name)
         self._replicas[name].lose()
         for gateway in self._gateways:
-            gateway.affinity.lost(name)
+            gateway.affinity.forget_replica(name)
 
     def _sample(self, now_s: float, until_s: float) -> None:
         for gateway in self._gateways:
@@ -234,7 +234,7 @@ class Simulation:
             self._send(now_s, self._waiting.pop(ticket), ticket)
 
     def _send(self, now_s: float, call: _Call, ticket: Ticket) -> None:
-        marks = () if self._cluster.routing != "affinity" else call.marked.marks(call.prompt)
+        marks = () if self._cluster.routing != "affinity" else call.hasher.hashes(call.prompt)
         choice = self._choose(call, self._usable, now_s, marks)
         machine, own = self._cluster.machine, self._load.turn_tokens * (len(call.prompt) - 1)
         tokens = self._load.agent_tokens + own
@@ -249,14 +249,14 @@ class Simulation:
         outcome.read += tokens - had
         outcome.reasons[choice.reason] += 1
         outcome.cached[choice.reason] += had
-        reading = call.gateway.affinity.opened(choice.replica, marks)
+        reading = call.gateway.affinity.open_request(choice.replica, marks)
         answer = _Answer(call, ticket, choice.replica, writer, _Prompt(tokens, had, reading))
         self._at(read_s + writer.token_s() + machine.request_s, self._first_token, answer)
 
     def _first_token(self, now_s: float, answer: _Answer) -> None:
         call, writer = answer.call, answer.writer
         self.outcome.ttft_s.append(now_s - call.asked_s)
-        call.gateway.first_token(answer.ticket, now_s)
+        call.gateway.on_first_token(answer.ticket, now_s)
         lasts_s = (self._load.reply_tokens - 1) * writer.token_s()
         answer.over_s = now_s + lasts_s - writer.stood_still_s(now_s)
         writer.writing += 1
@@ -272,8 +272,8 @@ class Simulation:
         writer.writing -= 1
         self.outcome.answer_s.append(now_s - call.asked_s)
         prompt = answer.prompt
-        call.gateway.affinity.read(answer.reader, prompt.reading, prompt.had / prompt.tokens)
-        call.gateway.affinity.closed(answer.reader)
+        call.gateway.affinity.record_read(answer.reader, prompt.reading, prompt.had / prompt.tokens)
+        call.gateway.affinity.close_request(answer.reader)
         call.gateway.over(answer.ticket, prompt.tokens)
         self._admit(call.gateway, now_s)
         next_s = now_s + self._load.next_pause_s(call.caller)
@@ -283,7 +283,7 @@ class Simulation:
         else:
             call.gateway.calls -= 1
 
-    def _choose(self, call: _Call, usable: Set[str], now_s: float, prompt: Marks) -> Choice:
+    def _choose(self, call: _Call, usable: Set[str], now_s: float, prompt: BlockHashes) -> Choice:
         if self._cluster.routing != "random":
             key = str(call.number + self._placing * self._load.calls)
             choice = call.gateway.affinity.choose(key, usable, now_s, prompt=prompt)

@@ -12,7 +12,7 @@ from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits, Ticket
 from llmcore.policies.session_affinity import SessionAffinity
 from voiceagent.cluster.placing import GatewayReport
-from voiceagent.llm.monitor import LOADED
+from voiceagent.llm.monitor import LOAD_RATIO
 
 CHARACTERS = 4
 """Characters per token, as a queue takes it before it has seen one."""
@@ -62,7 +62,7 @@ class Gateway:
     def sample(self, now_s: float) -> None:
         """Look at the load, as a server does once a second."""
         self._admission.observe(now_s, self._requests, self.calls)
-        budget_s = max(self._promise.ttft_budget_s, LOADED * self._queue.unloaded_ttft_s())
+        budget_s = max(self._promise.ttft_budget_s, LOAD_RATIO * self._queue.unloaded_ttft_s())
         self._shedder.observe(now_s, self._queue.predicted_ttft_s() / budget_s)
 
     def add(self, messages: tuple[Message, ...], caller: str, now_s: float) -> Ticket:
@@ -74,9 +74,9 @@ class Gateway:
         """The requests that go to a replica now."""
         return self._queue.admit(now_s)
 
-    def first_token(self, ticket: Ticket, now_s: float) -> None:
+    def on_first_token(self, ticket: Ticket, now_s: float) -> None:
         """The prompt of a request has been read."""
-        self._queue.first_token(ticket, now_s)
+        self._queue.on_first_token(ticket, now_s)
 
     def over(self, ticket: Ticket, tokens: int) -> None:
         """The answer to a prompt of so many tokens is over."""

@@ -1,1 +1,1 @@
-"""Which MCP servers sessions may reach, and how much of what these give comes into a call. Pure."""
+"""Access to MCP servers, and limits of what they return."""

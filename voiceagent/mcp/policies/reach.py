@@ -1,4 +1,4 @@
-"""Which MCP servers a client's session may reach: by URL, and by the address that it leads to. Pure."""
+"""MCP servers that client sessions may reach: by URL and by resolved address."""
 
 from __future__ import annotations
 
@@ -10,38 +10,41 @@ from urllib.parse import unquote, urlsplit
 
 _PORTS = {"http": 80, "https": 443}
 _NAT64, _LOCAL_NAT64 = ip_network("64:ff9b::/96"), ip_network("64:ff9b:1::/48")
-"""RFC 6052, section 2.1; RFC 8215: that of somebody's own network, which `ipaddress` takes for global."""
+"""NAT64 prefixes: RFC 6052, section 2.1, and RFC 8215, a network-local one that `ipaddress` treats as
+global.
+"""
 
 
 class NotAllowed(ValueError):
-    """A server that may not be reached; the text names it, and says why."""
+    """The server may not be reached; the text names it and gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What may be reached. urls: each stands for what begins with it. networks: private ones beside the
-    addresses that are in `urls` themselves.
+    """Allowed servers. urls: each allows all URLs below it.
+
+    networks: allowed private networks, in addition to addresses written in `urls`.
     """
 
     urls: tuple[str, ...]
     networks: tuple[str, ...] = ()
 
     def check_url(self, url: str) -> None:
-        """Raises NotAllowed where no allowed URL begins this one."""
+        """Raise NotAllowed unless an allowed URL is a prefix of this one."""
         try:
             parts = urlsplit(url)
-            known = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
+            is_valid = parts.scheme in _PORTS and bool(parts.hostname) and parts.port != 0
         except ValueError:
-            known = False
-        if not known or "@" in parts.netloc or any(ord(character) <= 0x20 for character in url):
+            is_valid = False
+        if not is_valid or "@" in parts.netloc or any(ord(character) <= 0x20 for character in url):
             raise NotAllowed(
                 f"{url!r} is no URL of an MCP server; allowed: http:// or https://, no user name"
             )
-        if not any(_begins(allowed, url) for allowed in self.urls):
+        if not any(_is_below(allowed, url) for allowed in self.urls):
             raise NotAllowed(f"{url!r} is not among the MCP servers that sessions may reach")
 
     def check_address(self, host: str, address: str) -> None:
-        """Raises NotAllowed where a name leads to an address that is not a public one, nor allowed."""
+        """Raise NotAllowed if a host name resolves to an address that is neither public nor allowed."""
         found = _address(address)
         named = {urlsplit(url).hostname for url in self.urls}
         if host in named and (_is_address(host) or (host == "localhost" and found.is_loopback)):
@@ -54,9 +57,9 @@ class Reach:
 
 
 def check_addresses(reach: Reach | None, host: str, addresses: Sequence[str]) -> str:
-    """The address to connect to, of those that a name leads to. Raises NotAllowed where one is not allowed.
+    """Return the address to connect to. Raises NotAllowed if any of a name's addresses is not allowed.
 
-    reach: None for what the configuration itself names.
+    reach: None for a configured server.
     """
     if not addresses:
         raise NotAllowed(f"{host} has no address")
@@ -66,15 +69,16 @@ def check_addresses(reach: Reach | None, host: str, addresses: Sequence[str]) ->
     return addresses[0]
 
 
-def _begins(allowed: str, url: str) -> bool:
-    """Whether a URL is the allowed one or lies below it: the same origin, and by whole parts of the path."""
+def _is_below(allowed: str, url: str) -> bool:
+    """Return True if `url` is `allowed` or below it: same origin, whole path segments."""
     one, other = urlsplit(allowed), urlsplit(url)
     if (one.scheme, one.hostname, _port(allowed)) != (other.scheme, other.hostname, _port(url)):
         return False
-    path, below = one.path.rstrip("/"), unquote(other.path) or "/"
-    if "\\" in below or normpath(below).rstrip("/") != below.rstrip("/"):  # .. and // lead elsewhere
+    path, other_path = one.path.rstrip("/"), unquote(other.path) or "/"
+    # .. and // may leave the path
+    if "\\" in other_path or normpath(other_path).rstrip("/") != other_path.rstrip("/"):
         return False
-    return below.rstrip("/") == path or below.startswith(f"{path}/")
+    return other_path.rstrip("/") == path or other_path.startswith(f"{path}/")
 
 
 def _port(url: str) -> int | None:
@@ -91,7 +95,7 @@ def _is_address(host: str) -> bool:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address:
-    """An address; one of IPv4 that is written as one of IPv6, or reached by NAT64, counts as itself."""
+    """Parse an address. IPv4 in IPv6 notation or behind NAT64 counts as IPv4."""
     found = ip_address(text.partition("%")[0])
     if isinstance(found, IPv6Address):
         if found in _NAT64:

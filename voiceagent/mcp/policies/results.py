@@ -1,4 +1,4 @@
-"""What comes from an MCP server, as a call uses it: tools within limits, results cut to a budget. Pure."""
+"""Limits of MCP tools and results in a call."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from voiceagent.conversation.mcp import ListedTool
 
 
 class TooMuch(ValueError):
-    """A server offers more than prompts have room for; the text says what, and what is allowed."""
+    """A server offers more than fits into prompts; the text names the excess and the limit."""
 
 
 MAX_LISTED = 1_000
-"""Tools of a server's list that are read: the agent has some of them, and a list may be without end."""
+"""Tools of a server's list that are read; a list could be endless."""
 
 
 def check_listed(tools: Sequence[ListedTool], max_bytes: int) -> None:
-    """Raises TooMuch where a server's list is too long to be read."""
+    """Raise TooMuch if a server's list is too long to read."""
     if len(tools) > MAX_LISTED:
         raise TooMuch(f"it lists over {MAX_LISTED} tools; allowed: at most {MAX_LISTED}")
     if (size := _bytes_of(tools)) > max_bytes:
@@ -28,7 +28,7 @@ def check_listed(tools: Sequence[ListedTool], max_bytes: int) -> None:
 
 
 def check_size(tools: Sequence[ListedTool], max_tools: int, max_bytes: int) -> None:
-    """Raises TooMuch where the tools are more, or longer, than can be offered."""
+    """Raise TooMuch if the tools are too many or too large to offer."""
     if len(tools) > max_tools:
         raise TooMuch(f"it offers {len(tools)} tools; allowed: at most {max_tools} (mcp.max_tools)")
     if (size := _bytes_of(tools)) > max_bytes:
@@ -40,7 +40,7 @@ def _bytes_of(tools: Sequence[ListedTool]) -> int:
 
 
 def without_arguments(tool: ListedTool, fixed: Mapping[str, Any]) -> ListedTool:
-    """A tool as the model sees it: without the arguments that are given for it."""
+    """Return a tool as the model sees it: without the fixed arguments."""
     properties = tool.schema.get("properties")
     if not fixed or not isinstance(properties, dict):
         return tool
@@ -52,31 +52,35 @@ def without_arguments(tool: ListedTool, fixed: Mapping[str, Any]) -> ListedTool:
 
 
 def with_arguments(tool: ListedTool, given: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call: those of the model, and in any case the fixed ones that the tool has."""
+    """Return a call's arguments: the model's, overridden by the fixed ones that the tool has."""
     properties = tool.schema.get("properties")
     known = properties if isinstance(properties, dict) else {}
-    ours = {name: value for name, value in fixed.items() if name in known}
-    return {**{name: value for name, value in given.items() if name not in fixed}, **ours}
+    overrides = {name: value for name, value in fixed.items() if name in known}
+    return {**{name: value for name, value in given.items() if name not in fixed}, **overrides}
 
 
 def as_text(content: Sequence[Mapping[str, Any]], structured: Any, max_characters: int) -> str:
-    """Return a result as text for the model: its text, then its structured content if the text does not hold
-    it. content: MCP's content blocks, as JSON.
+    """Return a result as text for the model. content: MCP's content blocks, as JSON.
+
+    The text comes first, then the structured content unless the text contains it.
     """
-    parts = [part for part in map(_part, content) if part]
-    if structured is not None and not _holds(parts, structured):
+    parts = [part for part in map(_text_of_block, content) if part]
+    if structured is not None and not _contains(parts, structured):
         parts.append(to_json(structured).decode())
     return cut("\n".join(parts) or "done", max_characters)
 
 
-def _holds(parts: Sequence[str], structured: Any) -> bool:
-    """Return True if the texts, one of them or all together, hold the structured content as JSON. SDKs wrap
-    values that are no object as `{"result": ...}`.
+def _contains(parts: Sequence[str], structured: Any) -> bool:
+    """Return True if the texts, one or all together, contain the structured content as JSON.
+
+    SDKs wrap values that are not objects as `{"result": ...}`.
     """
-    told = [_value(part) for part in parts]
+    values = [_value(part) for part in parts]
     wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
-    wanted = (structured, structured["result"]) if wrapped else (structured,)
-    return any(value in (*told, *parts, told) for value in wanted) or (bool(parts) and structured in ({}, []))
+    expected = (structured, structured["result"]) if wrapped else (structured,)
+    return any(value in (*values, *parts, values) for value in expected) or (
+        bool(parts) and structured in ({}, [])
+    )
 
 
 def _value(text: str) -> Any:
@@ -88,14 +92,14 @@ def _value(text: str) -> Any:
 
 
 def cut(text: str, max_characters: int) -> str:
-    """`text` within `max_characters`; what is left of a longer one says how long it was."""
+    """Return `text` cut to `max_characters`, with a note of the original length."""
     if len(text) <= max_characters:
         return text
     mark = f" [cut here: {len(text)} characters in all]"
     return text[: max(0, max_characters - len(mark))] + mark
 
 
-def _part(block: Mapping[str, Any]) -> str:
+def _text_of_block(block: Mapping[str, Any]) -> str:
     match block:
         case {"type": "text", "text": str(text)}:
             return text

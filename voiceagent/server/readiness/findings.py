@@ -9,7 +9,7 @@ from shutil import which
 from typing import Any, Literal
 
 from audio.detection import smart_turn, vad
-from llmcore.engines.vllm_fitness import NEEDED, SECOND_RUNNER, Device, misfits, runs_along
+from llmcore.engines.vllm_fitness import NEEDED, SECOND_RUNNER, Device, draft_cost_warning, misfits
 from llmcore.engines.vllm_settings import VllmSettings
 from voiceagent.access.auth import accepted_keys
 from voiceagent.agents.load import load_agents
@@ -210,7 +210,7 @@ def _runner(
     """Which model runner vLLM takes on a GPU its own log says, as that depends on its version."""
     if engine != "vllm" or machine.vllm != "cuda" or environ.get(SECOND_RUNNER) == "0":
         return
-    if cost := runs_along(VllmSettings(**options)):
+    if cost := draft_cost_warning(VllmSettings(**options)):
         yield Finding(name, "note", cost)
 
 

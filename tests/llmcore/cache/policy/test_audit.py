@@ -48,50 +48,50 @@ def test_agreement_is_a_part_of_one(stored, fresh, cosine):
 
 def test_the_cache_stops_when_too_few_of_the_latest_audits_agree():
     window = AuditWindow(floor=0.8)
-    assert not any(window.take(True) for _ in range(WINDOW))
-    verdicts = [window.take(False) for _ in range(5)]
+    assert not any(window.add(True) for _ in range(WINDOW))
+    verdicts = [window.add(False) for _ in range(5)]
     assert verdicts == [False, False, False, False, True], "16 of 20 are just enough, 15 are not"
 
 
 def test_few_audits_are_no_verdict():
     window = AuditWindow(floor=1.0)
-    assert [window.take(False) for _ in range(MIN_AUDITS)] == [False] * (MIN_AUDITS - 1) + [True]
+    assert [window.add(False) for _ in range(MIN_AUDITS)] == [False] * (MIN_AUDITS - 1) + [True]
 
 
 def test_after_the_verdict_the_window_begins_anew():
     window = AuditWindow(floor=0.5)
-    assert [window.take(False) for _ in range(2 * MIN_AUDITS)].count(True) == 2
+    assert [window.add(False) for _ in range(2 * MIN_AUDITS)].count(True) == 2
 
 
 @given(st.lists(st.booleans(), max_size=60), st.floats(0.1, 1.0))
 def test_a_cache_whose_answers_all_agree_is_never_stopped(agreed, floor):
     window = AuditWindow(floor)
-    assert not any(window.take(True) for _ in agreed)
+    assert not any(window.add(True) for _ in agreed)
 
 
 def test_a_cache_that_answers_too_few_look_ups_is_stopped():
     window = HitWindow(min_hits=0.1)
-    enough = [window.take(n < LOOK_UPS // 10) for n in range(LOOK_UPS)]
+    enough = [window.add(n < LOOK_UPS // 10) for n in range(LOOK_UPS)]
     assert not any(enough)
-    assert window.take(False), "the oldest hit has left the window"
-    assert not any(window.take(False) for _ in range(LOOK_UPS - 1)), "it begins anew"
+    assert window.add(False), "the oldest hit has left the window"
+    assert not any(window.add(False) for _ in range(LOOK_UPS - 1)), "it begins anew"
 
 
 @given(st.lists(st.booleans(), max_size=2 * LOOK_UPS))
 def test_a_cache_that_need_answer_nothing_is_never_stopped(hits):
     window = HitWindow(min_hits=0.0)
-    assert not any(window.take(hit) for hit in hits)
+    assert not any(window.add(hit) for hit in hits)
 
 
 def test_the_switch_is_off_for_a_while_and_says_why():
     switch = Switch()
     assert switch.why_off(0.0) == ""
-    switch.off("audit", 10.0)
+    switch.turn_off("audit", 10.0)
     assert (switch.why_off(9.9), switch.why_off(10.0)) == ("audit", "")
 
 
 def test_a_shorter_absence_does_not_end_a_longer_one():
     switch = Switch()
-    switch.off("audit", 300.0)
-    switch.off("entries", 5.0)
+    switch.turn_off("audit", 300.0)
+    switch.turn_off("entries", 5.0)
     assert switch.why_off(100.0) == "audit"

@@ -11,13 +11,13 @@ from llmcore.cache.policy.facts import facts, same_facts
 from llmcore.cache.policy.semantic_cache import (
     CacheableClass,
     Entry,
-    Near,
+    NearEntry,
     Question,
     Rules,
-    choose,
+    cacheable_question,
+    choose_entry,
     is_personal,
-    pieces,
-    to_question,
+    split_words,
 )
 from llmcore.engine import Message, Request, Tool
 
@@ -37,7 +37,7 @@ def ask(text: str, *before: Message, **settings: object) -> Request:
 
 
 def question(text: str, *before: Message, **settings: object) -> Question:
-    found = to_question(ask(text, *before, **settings), RULES)
+    found = cacheable_question(ask(text, *before, **settings), RULES)
     assert isinstance(found, Question)
     return found
 
@@ -66,12 +66,12 @@ def test_the_first_matching_kind_gives_the_time_to_live():
     ],
 )
 def test_what_the_cache_must_not_answer_is_reported_with_the_reason(request_, reason):
-    assert to_question(request_, RULES) == reason
+    assert cacheable_question(request_, RULES) == reason
 
 
 def test_tools_that_may_not_be_called_do_not_matter():
     assert isinstance(
-        to_question(ask("the pool?", tools=(Tool("a", "b"),), tool_choice="none"), RULES), Question
+        cacheable_question(ask("the pool?", tools=(Tool("a", "b"),), tool_choice="none"), RULES), Question
     )
 
 
@@ -93,7 +93,10 @@ def test_another_setting_is_another_agent(settings):
 
 def test_another_prompt_or_model_is_another_agent():
     other_prompt = Request((Message("system", "You keep the bar."), Message("user", "the pool?")))
-    agents = {to_question(other_prompt, RULES), to_question(ask("the pool?"), replace(RULES, model="x"))}
+    agents = {
+        cacheable_question(other_prompt, RULES),
+        cacheable_question(ask("the pool?"), replace(RULES, model="x")),
+    }
     assert question("the pool?") not in agents
     assert len(agents) == 2
 
@@ -143,8 +146,8 @@ WORDS = st.lists(
 
 @given(WORDS, st.lists(st.tuples(WORDS, st.floats(0.9, 1.0)), max_size=5))
 def test_an_entry_with_other_facts_is_never_chosen_however_near(asked, stored):
-    near = [Near(cosine, Entry("a", " ".join(words), "r", 1, 1)) for words, cosine in stored]
-    found = choose(Question("a", " ".join(asked), 1.0, first=True), near)
+    near = [NearEntry(cosine, Entry("a", " ".join(words), "r", 1, 1)) for words, cosine in stored]
+    found = choose_entry(Question("a", " ".join(asked), 1.0, first=True), near)
     fitting = [n for n in near if same_facts(facts(n.entry.question), facts(" ".join(asked)))]
     assert (found is None) == (not fitting)
     if found is not None:
@@ -153,8 +156,8 @@ def test_an_entry_with_other_facts_is_never_chosen_however_near(asked, stored):
 
 @given(st.text(max_size=200))
 def test_the_pieces_of_a_reply_are_the_reply(text):
-    assert "".join(pieces(text)) == text
-    assert all(pieces(text))
+    assert "".join(split_words(text)) == text
+    assert all(split_words(text))
 
 
 def test_one_wording_has_one_key_for_an_agent():

@@ -11,7 +11,7 @@ import pytest
 
 from llmcore.engine import DraftUse, EngineLoad, Message, Request
 from llmcore.engines.vllm_engine import VllmLlm
-from llmcore.engines.vllm_internals.proposals import fetch_if_asked
+from llmcore.engines.vllm_internals.proposals import skip_unneeded_fetch
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
@@ -90,7 +90,7 @@ async def test_the_worker_is_asked_only_where_something_may_be_proposed(asks: bo
     def post_step(core: Any, model_executed: bool) -> None:
         fetched.append(model_executed)
 
-    fetch_if_asked(post_step)(SimpleNamespace(scheduler=SimpleNamespace(asks=asks)), True)
+    skip_unneeded_fetch(post_step)(SimpleNamespace(scheduler=SimpleNamespace(wants_proposals=asks)), True)
     assert fetched == ([True] if asks else [])
 
 

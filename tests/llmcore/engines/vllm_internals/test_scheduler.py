@@ -18,7 +18,7 @@ from scheduler_steps import BLOCK_TOKENS, PIECE_TOKENS, SLOTS, STEP_TOKENS, Step
 from vllm.v1.request import RequestStatus
 
 from llmcore.engines.vllm_internals import scheduler as vllm_scheduler
-from llmcore.policies.background_reading import GATHER_S, REST
+from llmcore.policies.background_prefill import GATHER_S, REST
 
 LONG, SHORT = 1000, 40  # tokens of prompts
 
@@ -105,7 +105,7 @@ def test_where_no_place_is_left_for_callers_the_long_ones_go_on(steps):
 
 
 def test_nobody_is_laid_aside_for_ever(steps, monkeypatch):
-    monkeypatch.setattr(vllm_scheduler, "MAX_STEPS_ASIDE", 5)
+    monkeypatch.setattr(vllm_scheduler, "MAX_DEFERRED_STEPS", 5)
     busy = steps()
     busy.add("long", LONG, "long")
     busy.step()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from llmcore.engines.vllm_internals.speculation import (
-    NothingProposed,
+    NoProposals,
     sample_plainly,
     skip_empty_proposals,
     skip_empty_verification,
@@ -71,7 +71,7 @@ def test_it_is_asked_for_tokens():
 
 
 def test_that_nothing_was_verified_is_reported_as_vllm_does():
-    assert asked(0, longest=30, verified=NothingProposed(None)) == "asked"
+    assert asked(0, longest=30, verified=NoProposals(None)) == "asked"
     assert asked(3, longest=1, verified="metadata") == "asked with proposals"
 
 
@@ -84,7 +84,7 @@ def test_without_proposals_one_token_is_sampled_for_each_request():
 
 def test_where_nothing_was_proposed_tokens_are_sampled_as_without_a_draft():
     sample = sample_plainly(Runner.sample)
-    assert sample(Runner(), "logits", NothingProposed(None)) is None
+    assert sample(Runner(), "logits", NoProposals(None)) is None
     assert sample(Runner(), "logits", "metadata") == "metadata"
 
 

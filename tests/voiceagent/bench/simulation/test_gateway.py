@@ -32,7 +32,7 @@ def test_requests_beyond_the_slots_wait_for_a_first_token() -> None:
         one.add(PROMPT, str(call), 0.0)
     running = one.admit(0.0)
     assert len(running) == 4 and one.admit(0.0) == []
-    one.first_token(running[0], 0.1)
+    one.on_first_token(running[0], 0.1)
     assert len(one.admit(0.1)) == 1
 
 
@@ -52,6 +52,6 @@ def test_a_request_that_is_over_is_no_load_any_more() -> None:
     ticket = one.add(PROMPT, "a call", 0.0)
     busy_s = one.report().predicted_ttft_ms
     one.admit(0.0)
-    one.first_token(ticket, 0.1)
+    one.on_first_token(ticket, 0.1)
     one.over(ticket, TOKENS)
     assert one.report().predicted_ttft_ms < busy_s

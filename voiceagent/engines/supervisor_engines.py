@@ -1,4 +1,4 @@
-"""The engines at both ends of a connection: the supervisor serves its own, a call worker asks for them."""
+"""Engines across processes: the supervisor serves its own, call workers use them by RPC."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from llmcore.engine import (
     RequestError,
     ServerError,
     SetupError,
-    SupportsHurry,
+    SupportsPriorityRaise,
     Usage,
 )
 from voiceagent.conversation.fragments import Fragmenter
@@ -38,40 +38,44 @@ ENGINE_ERRORS = (
     *(RecognizerError, SynthesizerError, LlmError, RequestError, LimitError, BusyError),
     *(RefusedError, ReplyError, ServerError, SetupError),
 )
-"""What engines raise, and workers see as it is."""
+"""Exceptions of engines that are passed to workers unchanged."""
 
 
-JOINED_SAMPLES = SAMPLE_RATE_HZ * 3 // 32
-"""Sound that goes to the recognizer at once, three windows of the front end: a message for each of them costs
-more than all else that a worker does with it. A recognizer that looks for words does so less often."""
-HURRIED_FRAGMENTS = 2
-"""How many fragments of a response go on without delay: the caller waits for the first, which may be one
-word, and is listening to it when the second must be there. What follows has time, and a message for each
-delta would wake both processes."""
+CHUNK_SAMPLES = SAMPLE_RATE_HZ * 3 // 32
+"""Samples sent to the recognizer at once, three windows of the front end: one message per window would cost a
+worker more than the rest of its work on it. A recognizer also produces partial results less often.
+"""
+URGENT_FRAGMENTS = 2
+"""Fragments of a response sent without delay: the caller waits for the first, which may be one word, and the
+second must follow while that is played. Later deltas are join_chunks, as each message wakes both processes.
+"""
 
 
-HELD_WINDOWS = Windows(here=1 << 10)
-"""The window of a preemptive response. The session holds such a response by reading no more of it
-(`turn.preemptive_tokens`), and the LLM learns of that once this many bytes are unread: a dozen deltas. In a
-usual window all of a response would find room.
+PREEMPTIVE_WINDOWS = Windows(here=1 << 10)
+"""Flow control window of a preemptive response.
+
+The session pauses such a response by not reading it (`turn.preemptive_tokens`), and the LLM notices once this
+many bytes are unread: a dozen deltas. The default window would hold a whole response.
 """
 
 
 def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
-    """What workers may ask of the engines. language: that agents speak."""
+    """Return the RPC services of the engines. language: of the agents."""
 
     def recognize(_: None, sound: AsyncGenerator[Any, None]) -> AsyncGenerator[Hypothesis, None]:
         return engines.recognizer.recognize(sound)
 
     def generate(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        return hurried_at_first(engines.llm.generate(request), cutting(language))
+        return prioritize_first_deltas(engines.llm.generate(request), new_fragmenter(language))
 
     async def prefill(request: Request, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Usage | None, None]:
         yield await engines.llm.prefill(request)
 
-    async def hurry(asked: tuple[str, float], _: AsyncGenerator[Any, None]) -> AsyncGenerator[None, None]:
-        if isinstance(engines.llm, SupportsHurry):
-            engines.llm.hurry(*asked)
+    async def raise_priority(
+        raised: tuple[str, float], _: AsyncGenerator[Any, None]
+    ) -> AsyncGenerator[None, None]:
+        if isinstance(engines.llm, SupportsPriorityRaise):
+            engines.llm.raise_priority(*raised)
         yield None
 
     def speak(text: str, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Speech, None]:
@@ -81,40 +85,40 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
         "recognize": recognize,
         "generate": generate,
         "prefill": prefill,
-        "hurry": hurry,
+        "raise_priority": raise_priority,
         "speak": speak,
     }
 
 
-class RemoteRecognizer:
-    """The supervisor's recognizer."""
+class SupervisorRecognizer:
+    """RPC client of the supervisor's recognizer."""
 
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
 
     async def start(self) -> None:
-        """The supervisor starts it."""
+        """Do nothing: the supervisor starts it."""
 
     async def close(self) -> None:
-        """The supervisor closes it."""
+        """Do nothing: the supervisor closes it."""
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance. Raises RecognizerError."""
-        with _raising(RecognizerError):
+        with _convert_errors(RecognizerError):
             async with aclosing(
-                self._supervisor.stream("recognize", items=joined(sound), patient=_is_sound)
+                self._supervisor.stream("recognize", items=join_chunks(sound), patient=_is_audio)
             ) as hypotheses:
                 async for hypothesis in hypotheses:
                     yield hypothesis
 
 
-async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
-    """`sound` in chunks of `JOINED_SAMPLES` or more, and what is left where a flush asks for the words."""
+async def join_chunks(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Samples | Flush, None]:
+    """Join audio to chunks of `CHUNK_SAMPLES` or more; a flush sends the rest."""
     waiting: list[Samples] = []
     async for item in sound:
         if not isinstance(item, Flush):
             waiting.append(item)
-            if sum(map(len, waiting)) < JOINED_SAMPLES:
+            if sum(map(len, waiting)) < CHUNK_SAMPLES:
                 continue
         if waiting:
             yield np.concatenate(waiting)
@@ -125,8 +129,8 @@ async def joined(sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Sample
         yield np.concatenate(waiting)
 
 
-def cutting(language: str) -> Fragmenter:
-    """Cuts as the workers' fragmenters do, and leaves it to them to make spoken text of it."""
+def new_fragmenter(language: str) -> Fragmenter:
+    """Return a fragmenter with the workers' rules, but without text normalization, which is left to them."""
     return Fragmenter(language, normalize=_as_written)
 
 
@@ -134,16 +138,16 @@ def _as_written(text: str, *_: str) -> tuple[str, Alignment]:
     return (text if any(map(str.isalnum, text)) else ""), ()
 
 
-async def hurried_at_first(
+async def prioritize_first_deltas(
     deltas: AsyncGenerator[Delta, None], fragmenter: Fragmenter
 ) -> AsyncGenerator[Delta | Unhurried, None]:
     """Yield `deltas`; low-priority ones as `Unhurried`.
 
     High priority: the first delta, the first words after thoughts, each delta that ends a fragment, tool
-    calls, and the end of the response. Each takes along the deltas before it. `fragmenter` must be new; it
-    finds the fragments as the worker does.
+    calls, and the end of the response. Each carries along the deltas before it. `fragmenter` must be new; it
+    finds the same fragments as the worker does.
     """
-    first, worded, awaited = True, False, HURRIED_FRAGMENTS
+    first, worded, awaited = True, False, URGENT_FRAGMENTS
     async with aclosing(deltas):
         async for delta in deltas:
             ended = len(fragmenter.push(delta.text)) if awaited > 0 else 0
@@ -152,12 +156,12 @@ async def hurried_at_first(
             if first or begins or ended or delta.tool_calls or delta.finish_reason is not None:
                 yield delta
             else:
-                yield Unhurried(delta, one_delta)
+                yield Unhurried(delta, join_deltas)
             first = False
 
 
-def one_delta(first: Delta, second: Delta) -> Delta:
-    """Two deltas of a response as one: a worker has as much to do for a word as for ten."""
+def join_deltas(first: Delta, second: Delta) -> Delta:
+    """Join two deltas: a worker's cost is per delta, not per word."""
     return replace(
         second,
         text=first.text + second.text,
@@ -166,46 +170,46 @@ def one_delta(first: Delta, second: Delta) -> Delta:
     )
 
 
-class RemoteLlm:
-    """The supervisor's LLM, with all that stands before it: priority queue, fallback, routing."""
+class SupervisorLlm:
+    """RPC client of the supervisor's LLM, with its priority queue, fallback and routing."""
 
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
-        self._asking: set[asyncio.Task[None]] = set()
+        self._requests: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """The supervisor starts it."""
+        """Do nothing: the supervisor starts it."""
 
     async def close(self) -> None:
-        """The supervisor closes it."""
+        """Do nothing: the supervisor closes it."""
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
-        """Have the supervisor let this caller's request go before others."""
-        asking = asyncio.create_task(self._hurry(caller, due_s), name="hurry")
-        self._asking.add(asking)
-        asking.add_done_callback(self._asking.discard)
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
+        """Raise the priority of this caller's request at the supervisor."""
+        request = asyncio.create_task(self._raise_priority(caller, due_s), name="raise priority")
+        self._requests.add(request)
+        request.add_done_callback(self._requests.discard)
 
-    async def _hurry(self, caller: str, due_s: float) -> None:
-        with suppress(RpcError):  # the response meets the same failure, and tells it
-            await self._supervisor.ask("hurry", (caller, due_s))
+    async def _raise_priority(self, caller: str, due_s: float) -> None:
+        with suppress(RpcError):  # the response itself fails too, and reports the error
+            await self._supervisor.ask("raise_priority", (caller, due_s))
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a response. Raises LlmError."""
-        windows = HELD_WINDOWS if request.priority_class == "preemptive" else Windows()
-        with _raising(LlmError):
+        windows = PREEMPTIVE_WINDOWS if request.priority_class == "preemptive" else Windows()
+        with _convert_errors(LlmError):
             async with aclosing(self._supervisor.stream("generate", request, windows=windows)) as deltas:
                 async for delta in deltas:
                     yield delta
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Have the LLM read. Raises LlmError."""
-        with _raising(LlmError):
+        """Prefill at the supervisor's LLM. Raises LlmError."""
+        with _convert_errors(LlmError):
             usage: Usage | None = await self._supervisor.ask("prefill", request)
             return usage
 
 
-class RemoteSynthesizer:
-    """The supervisor's synthesizer. rate_hz: of its sound, known once it has started."""
+class SupervisorSynthesizer:
+    """RPC client of the supervisor's synthesizer. rate_hz: sample rate, known once started."""
 
     rate_hz: int
 
@@ -214,27 +218,27 @@ class RemoteSynthesizer:
 
     async def start(self) -> None:
         """Wait until the supervisor has started it. Raises SynthesizerError."""
-        with _raising(SynthesizerError):
+        with _convert_errors(SynthesizerError):
             self.rate_hz = await self._supervisor.ask("rate_hz")
 
     async def close(self) -> None:
-        """The supervisor closes it."""
+        """Do nothing: the supervisor closes it."""
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         """Speak one fragment of text. Raises SynthesizerError."""
-        with _raising(SynthesizerError):
+        with _convert_errors(SynthesizerError):
             async with aclosing(self._supervisor.stream("speak", text)) as speeches:
                 async for speech in speeches:
                     yield speech
 
 
-def _is_sound(item: Samples | Flush) -> bool:
+def _is_audio(item: Samples | Flush) -> bool:
     return not isinstance(item, Flush)
 
 
 @contextmanager
-def _raising(error: Callable[[str], Exception]) -> Iterator[None]:
-    """What goes wrong between the processes is a failure of the engine."""
+def _convert_errors(error: Callable[[str], Exception]) -> Iterator[None]:
+    """Convert failures between the processes to the engine's error."""
     try:
         yield
     except RpcError as failure:

@@ -22,15 +22,17 @@ GATHER_S = 0.2
 """Pause after a background step while the unread prompts do not fill the next one."""
 
 
-class BackgroundReading:
-    """Pace of background steps. Times are seconds of one clock. piece_tokens: most prompt tokens a step."""
+class BackgroundPrefill:
+    """Pace of background steps. Times are seconds of one clock. piece_tokens: largest number of prompt tokens
+    a step.
+    """
 
     def __init__(self, piece_tokens: int) -> None:
         self._piece_tokens = piece_tokens
         self._in_flight = 0
-        self._took_s, self._over_s = 0.0, -math.inf
+        self._step_s, self._ended_s = 0.0, -math.inf
 
-    def may_read(self, now_s: float, writing: int, unread_tokens: int) -> bool:
+    def may_start(self, now_s: float, writing: int, unread_tokens: int) -> bool:
         """Return True if the next step may read in the background.
 
         writing: answers that are written in the same step. unread_tokens: total of the waiting prompts.
@@ -39,10 +41,10 @@ class BackgroundReading:
             return False
         if not writing:
             return True
-        rest_s = REST * writing * self._took_s
+        rest_s = REST * writing * self._step_s
         if unread_tokens < self._piece_tokens:
             rest_s = max(rest_s, GATHER_S)
-        return now_s >= self._over_s + rest_s
+        return now_s >= self._ended_s + rest_s
 
     def begin(self) -> None:
         """Count a background step whose computation begins."""
@@ -51,4 +53,4 @@ class BackgroundReading:
     def end(self, now_s: float, step_s: float) -> None:
         """Record the end of a background step. step_s: its duration."""
         self._in_flight -= 1
-        self._took_s, self._over_s = step_s, now_s
+        self._step_s, self._ended_s = step_s, now_s

@@ -6,17 +6,17 @@ import time
 
 import pytest
 
-from llmcore.serving.patience import Patience
+from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 
 async def test_who_does_not_answer_is_given_up():
     with pytest.raises(TimeoutError):
-        async with Patience(0.05):
+        async with PauseTolerantTimeout(0.05):
             await asyncio.Event().wait()
 
 
 async def test_an_answer_in_time_is_none_too_late():
-    async with Patience(0.05):
+    async with PauseTolerantTimeout(0.05):
         await asyncio.sleep(0)
     await asyncio.sleep(0.1)  # and nothing happens behind it
 
@@ -27,7 +27,7 @@ async def test_an_answer_that_came_while_the_process_was_suspended_is_read():
     with theirs:
         asking = asyncio.create_task(reader.readline())
         await asyncio.sleep(0)
-        async with Patience(0.2):
+        async with PauseTolerantTimeout(0.2):
             theirs.send(b"here\n")
             time.sleep(0.5)  # noqa: ASYNC251 - the whole process is suspended
             assert await asking == b"here\n"
@@ -36,17 +36,17 @@ async def test_an_answer_that_came_while_the_process_was_suspended_is_read():
 
 
 async def test_who_was_suspended_beside_the_process_has_time_to_answer():
-    async with Patience(0.2):
+    async with PauseTolerantTimeout(0.2):
         asyncio.get_running_loop().call_soon(time.sleep, 0.5)
         await asyncio.sleep(0)
         await asyncio.sleep(0.05)
 
 
 async def test_what_was_waited_before_counts_when_it_is_entered_again():
-    patience, times = Patience(0.1), 0
+    timeout, times = PauseTolerantTimeout(0.1), 0
     with pytest.raises(TimeoutError):
         while True:
-            async with patience:
+            async with timeout:
                 await asyncio.sleep(0.002)
                 times += 1
     assert 0 < times <= 50
@@ -54,15 +54,15 @@ async def test_what_was_waited_before_counts_when_it_is_entered_again():
 
 async def test_without_a_limit_it_lasts_until_one_is_set():
     with pytest.raises(TimeoutError):
-        async with Patience() as patience:
-            asyncio.get_running_loop().call_later(0.01, patience.limit, 0.05)
+        async with PauseTolerantTimeout() as timeout:
+            asyncio.get_running_loop().call_later(0.01, timeout.set_limit, 0.05)
             await asyncio.Event().wait()
-    assert patience.limit_s == 0.05
+    assert timeout.limit_s == 0.05
 
 
 async def test_a_cancellation_is_none_of_its_own():
     async def wait() -> None:
-        async with Patience(60.0):
+        async with PauseTolerantTimeout(60.0):
             await asyncio.Event().wait()
 
     waiting = asyncio.create_task(wait())

@@ -1,4 +1,4 @@
-"""Failures of a hosted model: of the server, of one request, of this side."""
+"""Failures of remote models, classified: of the server, of one request, of this side."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RETRIED_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 BUSY_STATUSES = frozenset({429, 529})
 REFUSED_STATUSES = frozenset({400, 413, 422})
 SETUP_STATUSES = frozenset({401, 402, 403, 404, 405})
-"""The key, the plan, the address or the model is wrong."""
+"""Statuses for a wrong key, plan, address or model."""
 MODERATED_STATUSES = frozenset({400, 403, 422, 451})
 _MODERATION = re.compile(
     r"moderat|content.?filter|content.?policy|flagged|safety|responsible.?ai|guardrail|data_inspection"
@@ -34,7 +34,7 @@ Bedrock.
 
 
 class BrokenStream(ValueError):
-    """The stream broke or is unreadable; the text says how."""
+    """The stream broke or is unreadable; the text gives the reason."""
 
 
 class AttemptFailed(Exception):
@@ -59,7 +59,7 @@ class AttemptFailed(Exception):
 
     @property
     def retryable(self) -> bool:
-        """Whether another try may do better."""
+        """True if another attempt may succeed."""
         return self.kind is not RefusedError and (self.status is None or self.status in RETRIED_STATUSES)
 
 
@@ -81,9 +81,9 @@ def error_in_stream(text: str, body: object = "") -> AttemptFailed:
 
 
 def retry_after_s(header: str | None, now_s: Callable[[], float] = time) -> float | None:
-    """The Retry-After header as seconds from now: it is a number of them, or a date (RFC 9110, 10.2.3).
+    """Parse a Retry-After header, a number of seconds or a date (RFC 9110, 10.2.3), as seconds from now.
 
-    None where it is missing or neither.
+    Return None if it is missing or invalid.
     """
     if header is None:
         return None

@@ -20,22 +20,22 @@ from audio.recognizers import Flush
 from llmcore.engine import Delta, Message, PriorityClass, Request, ToolCall, Usage
 from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.engines.engines import Engines
-from voiceagent.engines.remote import (
-    HURRIED_FRAGMENTS,
-    JOINED_SAMPLES,
-    RemoteLlm,
-    cutting,
-    engine_services,
-    hurried_at_first,
-    joined,
-    one_delta,
-)
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
+from voiceagent.engines.supervisor_engines import (
+    CHUNK_SAMPLES,
+    URGENT_FRAGMENTS,
+    SupervisorLlm,
+    engine_services,
+    join_chunks,
+    join_deltas,
+    new_fragmenter,
+    prioritize_first_deltas,
+)
 from voiceagent.processes.frame_socket import PATIENCE_S
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Unhurried
 
-SOUND = st.lists(st.integers(1, 2 * JOINED_SAMPLES) | st.just(Flush()), max_size=20)
+SOUND = st.lists(st.integers(1, 2 * CHUNK_SAMPLES) | st.just(Flush()), max_size=20)
 
 
 async def given_one_by_one(items: list[int | Flush]) -> AsyncGenerator[Samples | Flush, None]:
@@ -45,12 +45,12 @@ async def given_one_by_one(items: list[int | Flush]) -> AsyncGenerator[Samples |
 
 @given(SOUND)
 async def test_sound_is_joined_and_nothing_is_lost_or_passes_a_flush(items: list[int | Flush]) -> None:
-    told = [item async for item in joined(given_one_by_one(items))]
+    told = [item async for item in join_chunks(given_one_by_one(items))]
     plain = [item async for item in given_one_by_one(items)]
     assert _parts(told) == _parts(plain)
     for item, following in pairwise(told):
         if not isinstance(item, Flush) and not isinstance(following, Flush):
-            assert len(item) >= JOINED_SAMPLES
+            assert len(item) >= CHUNK_SAMPLES
 
 
 def _parts(items: list[Samples | Flush]) -> list[list[int]]:
@@ -91,7 +91,7 @@ async def hurried(deltas: list[Delta]) -> list[Delta | Unhurried]:
         for delta in deltas:
             yield delta
 
-    return [delta async for delta in hurried_at_first(generated(), cutting("en"))]
+    return [delta async for delta in prioritize_first_deltas(generated(), new_fragmenter("en"))]
 
 
 async def test_the_words_that_a_caller_waits_for_go_at_once_and_others_have_time() -> None:
@@ -114,14 +114,14 @@ async def test_no_delta_is_lost_and_none_that_a_fragment_waits_for_has_time(piec
     for delta in told[:-2]:
         text = delta.value.text if isinstance(delta, Unhurried) else delta.text
         ended = len(fragmenter.push(text))
-        assert not (isinstance(delta, Unhurried) and ended and made < HURRIED_FRAGMENTS)
+        assert not (isinstance(delta, Unhurried) and ended and made < URGENT_FRAGMENTS)
         made += ended
 
 
 @given(st.lists(PIECES, min_size=1, max_size=40))
 def test_deltas_that_became_one_have_the_text_and_the_count_of_all(pieces: list[str]) -> None:
     usage = Usage(prompt_tokens=7)
-    one = reduce(one_delta, [*map(Delta, pieces), Delta(finish_reason="stop", usage=usage)])
+    one = reduce(join_deltas, [*map(Delta, pieces), Delta(finish_reason="stop", usage=usage)])
     assert one == Delta("".join(pieces), finish_reason="stop", usage=usage, pieces=len(pieces) + 1)
 
 
@@ -131,7 +131,7 @@ class Queued:
     def __init__(self) -> None:
         self.hurried: list[tuple[str, float]] = []
 
-    def hurry(self, caller: str, due_s: float, priority: int = 0) -> None:
+    def raise_priority(self, caller: str, due_s: float, priority: int = 0) -> None:
         self.hurried.append((caller, due_s))
 
 
@@ -142,15 +142,15 @@ class Supervisor:
         self._services = engine_services(cast("Engines", SimpleNamespace(llm=llm)), "en")
         self.answered = asyncio.Event()
 
-    async def ask(self, service: str, asked: Any) -> None:
-        async for _ in self._services[service](asked, given_one_by_one([])):
+    async def ask(self, service: str, raised: Any) -> None:
+        async for _ in self._services[service](raised, given_one_by_one([])):
             pass
         self.answered.set()
 
 
 async def hurried_by_a_worker(llm: Any) -> None:
     supervisor = Supervisor(llm)
-    RemoteLlm(cast("RpcConnection", supervisor)).hurry("call", 3.0)
+    SupervisorLlm(cast("RpcConnection", supervisor)).raise_priority("call", 3.0)
     await supervisor.answered.wait()
 
 
@@ -187,7 +187,7 @@ async def said_for_one_delta(priority_class: PriorityClass) -> int:
     worker = RpcConnection(near, opens_even=False)
     supervisor.attach()
     request = Request((Message("user", "Hello"),), priority_class=priority_class)
-    async with aclosing(RemoteLlm(worker).generate(request)) as deltas:
+    async with aclosing(SupervisorLlm(worker).generate(request)) as deltas:
         await anext(deltas)
         said = -1
         while said < llm.said < MANY:

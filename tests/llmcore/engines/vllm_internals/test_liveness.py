@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from llmcore.engines.vllm_internals.engine import OURS, answers
+from llmcore.engines.vllm_internals.engine import SCHEDULER_MODULE, is_alive
 from llmcore.policies.hang_detection import HangDetector, HangLimits
 
 REPORT = {"steps": 7}
@@ -40,7 +40,7 @@ class Core:
 
 def engine(core: Core, *processes: subprocess.Popen[bytes]) -> Any:
     core.resources.engine_manager.processes += processes
-    scheduler = SimpleNamespace(scheduler_cls=f"{OURS}.TurnScheduler")
+    scheduler = SimpleNamespace(scheduler_cls=f"{SCHEDULER_MODULE}.TurnScheduler")
     return SimpleNamespace(engine_core=core, vllm_config=SimpleNamespace(scheduler_config=scheduler))
 
 
@@ -65,27 +65,27 @@ def started() -> Iterator[Any]:
 
 async def test_an_engine_that_answers_delivers_its_report() -> None:
     reports: list[dict[str, Any]] = []
-    assert await answers(engine(Core(0.0)), detector(), reports.append)
+    assert await is_alive(engine(Core(0.0)), detector(), reports.append)
     assert reports == [REPORT]
 
 
 async def test_a_silent_engine_whose_process_is_idle_hangs(started: Any) -> None:
     reports: list[dict[str, Any]] = []
-    assert not await answers(engine(Core(60.0), started(IDLE)), detector(), reports.append)
+    assert not await is_alive(engine(Core(60.0), started(IDLE)), detector(), reports.append)
     assert reports == []
 
 
 async def test_a_silent_engine_whose_process_was_stopped_hangs(started: Any) -> None:
     process = started(WORKS)
     process.send_signal(signal.SIGSTOP)
-    assert not await answers(engine(Core(60.0), process), detector(), lambda _: None)
+    assert not await is_alive(engine(Core(60.0), process), detector(), lambda _: None)
 
 
 @pytest.mark.parametrize("program", [WORKS, IN_A_CHILD])
 async def test_a_slow_engine_that_works_is_waited_for(started: Any, program: str) -> None:
     heavy_neighbours = [started(WORKS) for _ in range(4)]
     reports: list[dict[str, Any]] = []
-    assert await answers(engine(Core(6.0), started(program)), detector(idle_s=2.0), reports.append)
+    assert await is_alive(engine(Core(6.0), started(program)), detector(idle_s=2.0), reports.append)
     assert reports == [REPORT]
     assert all(neighbour.poll() is None for neighbour in heavy_neighbours)
 
@@ -93,24 +93,24 @@ async def test_a_slow_engine_that_works_is_waited_for(started: Any, program: str
 async def test_an_engine_in_its_first_request_is_waited_for(started: Any) -> None:
     reports: list[dict[str, Any]] = []
     first = detector(idle_s=0.5, in_first_request=True)
-    assert await answers(engine(Core(2.0), started(IDLE)), first, reports.append)
+    assert await is_alive(engine(Core(2.0), started(IDLE)), first, reports.append)
     assert reports == [REPORT]
 
 
 async def test_an_engine_that_works_forever_hangs_in_the_end(started: Any) -> None:
     limits = detector(idle_s=0.5, busy_s=1.5)
-    assert not await answers(engine(Core(60.0), started(WORKS)), limits, lambda _: None)
+    assert not await is_alive(engine(Core(60.0), started(WORKS)), limits, lambda _: None)
 
 
 async def test_a_dead_engine_does_not_hang() -> None:
     reports: list[dict[str, Any]] = []
-    assert await answers(engine(Core(0.0, RuntimeError("it died"))), detector(), reports.append)
+    assert await is_alive(engine(Core(0.0, RuntimeError("it died"))), detector(), reports.append)
     assert reports == []
 
 
 async def test_an_answer_is_read_after_a_pause_of_this_process() -> None:
     reports: list[dict[str, Any]] = []
-    asked = asyncio.create_task(answers(engine(Core(0.02)), detector(idle_s=0.2), reports.append))
+    asked = asyncio.create_task(is_alive(engine(Core(0.02)), detector(idle_s=0.2), reports.append))
     await asyncio.sleep(0)  # the request is sent,
     await asyncio.sleep(0)
     time.sleep(1.0)  # noqa: ASYNC251 - and the whole process is suspended
@@ -122,6 +122,6 @@ async def test_a_cancelled_question_leaves_no_task_behind() -> None:
     before = asyncio.all_tasks()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await answers(engine(Core(60.0)), detector(60.0), lambda _: None)
+            await is_alive(engine(Core(60.0)), detector(60.0), lambda _: None)
     await asyncio.sleep(0)
     assert asyncio.all_tasks() == before
