@@ -62,7 +62,7 @@ class HostedServer:
         return {"base_url": self.base_url, "headers": headers, "timeout": timeout}
 
     def failed(self, reason: str) -> Exception:
-        """Return an exception that names the server's address. The key is masked, as servers may repeat it."""
+        """Return an exception that names the server. The key is masked, as servers may repeat it."""
         key = os.environ.get(self.api_key_env, "") if self.api_key_env else ""
         return self.failure(f"{self.base_url}: {reason.replace(key, '***') if key else reason}")
 
