@@ -109,7 +109,7 @@ class LoudnessFall:
         A window is voice if it exceeds the highest of three limits, each bounded relative to the loudest
         recent window so that a wrong estimate cannot hide a loud voice: 18 dB below that window (the rest is
         breath); the line's noise (at most 9 dB below it); the reverberation, with a margin for quiet windows
-        (13 dB below it) and without one for louder ones (up to 8 dB below it), which an echo seldom reaches.
+        (13 dB below it) and without one for louder ones (up to 8 dB below it).
         On a noisy line the noise itself may pass the limits after the voice has ended, so the end is no later
         than `SURE_AFTER_S` after the model was last sure of a voice.
 

@@ -1,4 +1,4 @@
-"""`[cluster]`: what servers behind one load balancer share."""
+"""`[cluster]`: state shared by servers behind one load balancer."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from voiceagent.validation.section import Section
 
 
 class ClusterConfig(Section):
-    """`[cluster]`: where this server is one of several gateways.
+    """`[cluster]`: for a server that is one of several gateways.
 
-    They share client secrets, limits of callers and which gateway has which call, in a Redis. A lost Redis
-    ends no call: until it is back each gateway knows its own callers only.
+    They share client secrets, limits of callers and the locations of calls in Redis. Losing Redis ends no
+    call: until it is back each gateway knows only its own callers.
     """
 
     redis_url: str | None = Field(default=None, pattern=r"^(redis|rediss|unix)://")
-    """The Redis, one and not a Redis Cluster (redis://host:6379/0); left out, the server is alone."""
+    """The Redis, a single one and not a Redis Cluster (redis://host:6379/0); left out, the server
+    is alone.
+    """
     redis_password_env: str | None = None
-    """Name of the environment variable with its password; left out, it asks for none."""
+    """Environment variable with its password; left out, none is used."""
 
     gateway_url_env: str | None = None
-    """Name of the environment variable with the URL at which phone providers reach this gateway alone
-    ("https://one.agent.example"), so that a call that came to it may be sent on to another, and others' to
-    it; left out, a call stays where the load balancer sent it."""
+    """Environment variable with the URL at which phone providers reach this gateway alone
+    ("https://one.agent.example"), so that calls can be redirected between gateways; left out, a call stays
+    where the load balancer sent it.
+    """
     reserve_calls: int = Field(default=10, ge=0)
-    """For how many calls beside those that go on there is to be room: `voiceagent_gateways_wanted` includes
-    them."""
+    """Spare capacity, in calls, that `voiceagent_gateways_wanted` includes."""
 
     def redis_password(self, environment: Mapping[str, str], source: Path) -> str | None:
-        """The password. Raises ConfigError."""
+        """Return the password. Raises ConfigError."""
         name = self.redis_password_env
         if name is None:
             return None
@@ -44,7 +46,7 @@ class ClusterConfig(Section):
         return password
 
     def gateway_url(self, environment: Mapping[str, str], source: Path) -> str | None:
-        """The URL of this gateway. Raises ConfigError."""
+        """Return the URL of this gateway. Raises ConfigError."""
         name = self.gateway_url_env
         if name is None:
             return None

@@ -1,7 +1,7 @@
-"""The configuration: a TOML file into checked models. Every key is documented where it stands.
+"""The configuration: a TOML file as validated models. Every key is documented where it is defined.
 
-Paths, here and in the tables of engines: `./x` and `../x` count from the configuration's own folder,
-`package:a.b/x` lies in the folder of the installed package `a.b`, `~/x` in the home folder. It must exist.
+Paths, here and in engine tables: `./x` and `../x` are relative to the configuration's folder, `package:a.b/x`
+to the folder of the installed package `a.b`, `~/x` to the home folder. They must exist.
 """
 
 from __future__ import annotations
@@ -45,27 +45,30 @@ from voiceagent.webhooks.config import WebhooksConfig
 
 
 class ServerConfig(AccessConfig):
-    """`[server]`: where calls arrive, who may call, and how many at once: for the composition root alone."""
+    """`[server]`: where calls arrive, who may call, and how many at once."""
 
     port: int = Field(default=8080, ge=0, le=65_535)
-    """Port of HTTP and WebSocket; 0 takes a free one."""
+    """Port of HTTP and WebSocket; 0 picks a free one."""
     max_calls: int = Field(default=20, ge=1)
-    """Calls at once; one more is refused with HTTP 503."""
+    """Maximum concurrent calls; further ones are refused with HTTP 503."""
     workers: int = Field(default=1, ge=1)
-    """Processes that take calls, about one a core; beside more than one, another holds the engines."""
+    """Processes that take calls, about one per core; with more than one, another process holds
+    the engines.
+    """
     worker_load_threshold: float = Field(default=0.5, ge=0, le=1)
-    """Part of a core that a worker may compute; up to there it takes all calls, and only then does the next
-    one get any. 0 spreads them evenly."""
+    """Share of a core up to which a worker takes all calls before the next one gets any. 0
+    spreads them evenly.
+    """
     max_loop_lag_ms: float = Field(default=100.0, gt=0)
-    """How late a process may be with what is due; beyond it new calls are refused with HTTP 503."""
+    """Event loop lag beyond which new calls are refused with HTTP 503."""
     drain_s: Seconds = 3600.0
-    """After SIGTERM, how long running calls may go on before they are closed, and tools behind calls that are
-    over; it ends when none is left.
+    """After SIGTERM, how long running calls, and tools after the end of calls, may continue before they are
+    closed; draining ends when none is left.
     """
     input_buffer_s: float = Field(default=10.0, gt=0)
-    """How far ahead of real time a client may send the caller's sound; what comes earlier is refused."""
+    """How far ahead of real time a client may send the caller's audio; earlier audio is refused."""
     max_message_bytes: int = Field(default=1_048_576, ge=4_096)
-    """Longest WebSocket message; a longer one closes the call with code 1009."""
+    """Maximum WebSocket message; a longer one closes the call with code 1009."""
 
     @property
     def max_loop_lag_s(self) -> float:
@@ -74,21 +77,23 @@ class ServerConfig(AccessConfig):
 
 
 class LimitsConfig(AccessLimits, ConversationLimits, PromptLimits, TransportLimits):
-    """`[limits]`: what one client may take of the server; a refusal names the limit.
+    """`[limits]`: what one client may use of the server; a refusal names the limit.
 
-    Each part stands beside what is held to it.
+    Each base class is defined next to the code that enforces it.
     """
 
 
 class AgentTable(AgentConfig):
-    """`[agent]` with the servers whose tools it has."""
+    """`[agent]` with its MCP servers."""
 
     mcp: tuple[McpServerConfig, ...] = ()
     """MCP servers."""
 
 
 class Config(LlmTables):
-    """The whole file. Each table stands beside the code that it sets; those of the LLM come as one."""
+    """The whole file. Each table is defined next to the code that it configures; those of the LLM
+    come as one.
+    """
 
     server: ServerConfig = ServerConfig()
     limits: LimitsConfig = LimitsConfig()
@@ -96,13 +101,13 @@ class Config(LlmTables):
     mcp: McpConfig = McpConfig()
     recognizer: EngineConfig
     recognizer_fallback: EngineConfig | None = None
-    """A recognizer that hears where that of `[recognizer]` cannot; left out, the caller hears the apology."""
+    """Recognizer to use if that of `[recognizer]` fails; left out, the caller hears the apology."""
     synthesizer: EngineConfig
     synthesizer_fallback: EngineConfig | None = None
-    """A synthesizer that speaks where that of `[synthesizer]` cannot; left out, the apology is heard."""
+    """Synthesizer to use if that of `[synthesizer]` fails; left out, the caller hears the apology."""
     history: HistoryConfig = HistoryConfig()
     context: ContextConfig | None = None
-    """What a retriever finds for each turn; left out, nothing is asked."""
+    """Retriever queried for each turn; left out, there is none."""
     turn: TurnConfig = TurnConfig()
     playout: PlayoutConfig = PlayoutConfig()
     webrtc: WebRtcConfig = WebRtcConfig()
@@ -153,16 +158,16 @@ class Config(LlmTables):
 
     @property
     def source(self) -> Path:
-        """The file it was read from: what its paths count from, and what errors name."""
+        """The file it was read from: the base of its paths, named in errors."""
         return self._source
 
     @property
     def calls_folder(self) -> Path:
-        """Where calls are kept; `./x` counts from the file's own folder."""
+        """Folder of kept calls; `./x` is relative to the file's folder."""
         return self._source.parent / Path(self.calls.folder).expanduser()
 
     def instructions(self) -> str:
-        """The system prompt, wherever it is kept. Raises ConfigError."""
+        """Return the system prompt, wherever it is kept. Raises ConfigError."""
         place = self.agent.instructions_from
         if place is None:
             return self.agent.instructions
@@ -180,7 +185,7 @@ class Config(LlmTables):
         return text
 
     def call_settings(self) -> CallSettings:
-        """What a call begins with, before its client sets anything. Raises ConfigError."""
+        """Return the settings of a call before its client changes any. Raises ConfigError."""
         return CallSettings(
             instructions=self.instructions(),
             temperature=self.agent.temperature,
@@ -190,9 +195,10 @@ class Config(LlmTables):
 
 
 def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | int | None) -> Config:
-    """Read and check a configuration; `server`: keys of its table that stand in for the file's, unless None.
+    """Read and validate a configuration.
 
-    changes: other keys that do, as `turn.silence_s`, with values as TOML has them. Raises ConfigError.
+    changes: values, as TOML, that replace keys such as `turn.silence_s`. server: values that replace keys of
+    `[server]`, unless None. Raises ConfigError.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -216,7 +222,7 @@ def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | i
 
 
 def _leave_out_engines(document: dict[str, Any]) -> None:
-    """Where an upstream is the core of calls engines may be left out; a synthesizer says the apology."""
+    """Fill in silent engines if a realtime backend is configured; the synthesizer speaks the apology."""
     upstream = document.get("upstream")
     if isinstance(upstream, dict) and "url" in upstream:
         for table in ("recognizer", "llm", "synthesizer"):
