@@ -1,5 +1,5 @@
-"""Sound: formats, voice activity, endpointing, playout, recognizers and synthesizers.
+"""Audio: formats, voice activity, endpointing, playout, recognizers and synthesizers.
 
-Nothing here knows of calls, LLMs, sockets or processes. An engine that blocks is a plain class; whoever uses
-it runs it where blocking hurts nobody.
+Independent of calls, LLMs, sockets and processes. An engine that blocks is a plain class; the caller runs it
+off the event loop.
 """

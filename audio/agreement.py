@@ -1,9 +1,9 @@
-"""The stable prefix of successive hypotheses: what several in a row agree on is mostly not taken back.
+"""Stable prefix of successive transcript hypotheses: words that several in a row share rarely change.
 
 LocalAgreement-n of Liu, Spanakis and Niehues, "Low-Latency Sequence-to-Sequence Speech Recognition and
 Translation by Partial Hypothesis Selection" (2020), on whole words, compared without case and surrounding
-punctuation. Theirs is final, as they decode with it as a forced prefix; here a later hypothesis of more sound
-is the better one, and what it takes back is not stable any more.
+punctuation. In the paper the prefix is final, as decoding is forced to continue it; here a later hypothesis
+has more audio and is better, so it may shorten the prefix.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ PUNCTUATION = ".,;:!?…\"'“”‘’«»¿¡()[]{}-–—"
 
 
 class LocalAgreement:
-    """The stable part of one utterance's growing text.
+    """Stable prefix of one utterance's growing transcript.
 
-    agreeing: how many hypotheses in a row must agree, 2 or more. hold_n: how many of the newest words never
-    count as agreed on, as in the paper's hold-n: they change with what follows them.
+    agreeing: number of consecutive hypotheses that must agree, 2 or more. hold_n: number of newest words that
+    never count as stable, as in the paper's hold-n: later audio changes them.
     """
 
     def __init__(self, agreeing: int = 2, hold_n: int = 0) -> None:
@@ -29,25 +29,24 @@ class LocalAgreement:
 
     @property
     def stable(self) -> str:
-        """What the newest hypothesis begins with, as those before it do. The punctuation after its last word
-        is still open."""
+        """Stable prefix, without the punctuation after its last word, which may still change."""
         if not self._stable:
             return ""
         return " ".join([*self._stable[:-1], self._stable[-1].rstrip(PUNCTUATION) or self._stable[-1]])
 
     @property
     def stable_words(self) -> int:
-        """How many words are stable."""
+        """Number of stable words."""
         return len(self._stable)
 
     def push(self, hypothesis: str) -> None:
-        """Take the next hypothesis."""
+        """Add the next hypothesis."""
         words = hypothesis.split()
         self._newest.append(words)
         self._stable = words[: max(0, min(self._alike(), len(words) - self._hold_n))]
 
     def _alike(self) -> int:
-        """How many leading words the newest hypotheses have in common; none before there are enough."""
+        """Return the number of leading words that the newest hypotheses share; 0 before there are enough."""
         if len(self._newest) < self._agreeing:
             return 0
         together = zip(*(map(word_key, words) for words in self._newest), strict=False)
@@ -55,5 +54,5 @@ class LocalAgreement:
 
 
 def word_key(word: str) -> str:
-    """What of a word is compared: no case, no punctuation around it."""
+    """Return the word for comparison: without case and surrounding punctuation."""
     return word.casefold().strip(PUNCTUATION) or word

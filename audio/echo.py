@@ -1,5 +1,4 @@
-"""The agent's own voice and steady noise taken out of the caller's sound, for lines whose remote does not
-do it.
+"""Removal of the agent's echo and of steady noise from the caller's audio, for clients that do not do it.
 
 WebRTC's audio processing (through `livekit`, optional): 47 us for echo and 14 us for noise a 10 ms frame.
 """
@@ -14,19 +13,19 @@ from audio.pcm import Samples
 
 SAMPLE_RATE_HZ = 16_000
 FRAME_SAMPLES = SAMPLE_RATE_HZ // 100
-"""The library takes frames of exactly 10 ms."""
+"""The library requires frames of exactly 10 ms."""
 MAX_WAITING_SAMPLES = SAMPLE_RATE_HZ
-"""Agent's sound kept for comparison; what is older than a second cannot be heard any more."""
+"""Agent audio to keep as a reference; after a second its echo has passed."""
 
 
 class EchoError(Exception):
-    """Echo cancellation is not installed; the text says how to install it."""
+    """Echo cancellation is not installed. The message says how to install it."""
 
 
 class EchoCanceller:
-    """Cleans the sound of one caller, at 16 kHz. Raises EchoError where `livekit` is not installed.
+    """Echo and noise canceller of one call, at 16 kHz. Raises EchoError if `livekit` is not installed.
 
-    echo: take out what `play` was given. noise: take out steady noise.
+    echo: remove the audio given to `play`. noise: remove steady noise.
     """
 
     def __init__(self, echo: bool = True, noise: bool = True) -> None:
@@ -46,17 +45,15 @@ class EchoCanceller:
         self._heard: Samples = np.zeros(0, np.int16)
 
     def play(self, samples: Samples) -> None:
-        """The agent's sound [n] that was just sent; it is heard at the pace at which the caller's sound
-        comes.
-        """
+        """Add the agent's audio [n] that was just sent. It is consumed at the pace of the caller's audio."""
         self._played = np.concatenate((self._played, samples))[-MAX_WAITING_SAMPLES:]
 
     def stop(self) -> None:
-        """What was sent and not played was dropped."""
+        """Discard agent audio that was sent but not played: the client dropped it."""
         self._played = self._played[:0]
 
     def hear(self, samples: Samples) -> Samples:
-        """The caller's sound [n], cleaned: whole frames of 10 ms, [m]; the rest waits for more."""
+        """Return the caller's audio cleaned, in whole 10 ms frames [m]; the remainder is buffered."""
         self._heard = np.concatenate((self._heard, samples))
         whole = len(self._heard) // FRAME_SAMPLES * FRAME_SAMPLES
         frames = [self._clean(self._heard[at : at + FRAME_SAMPLES]) for at in range(0, whole, FRAME_SAMPLES)]
@@ -68,7 +65,7 @@ class EchoCanceller:
             far, self._played = self._played[:FRAME_SAMPLES], self._played[FRAME_SAMPLES:]
             far = np.pad(far, (0, FRAME_SAMPLES - len(far)))
             self._processing.process_reverse_stream(self._frame(far))
-            self._processing.set_stream_delay_ms(0)  # the canceller finds the real delay by itself
+            self._processing.set_stream_delay_ms(0)  # the canceller estimates the real delay
         frame = self._frame(near)
         self._processing.process_stream(frame)
         return np.frombuffer(frame.data, np.int16).copy()

@@ -1,4 +1,4 @@
-"""Where speech starts, pauses and ends: from speech probabilities and seconds to `speech_events`."""
+"""Endpointing: turns speech probabilities per chunk of audio into `speech_events`."""
 
 from __future__ import annotations
 
@@ -20,35 +20,37 @@ from audio.speech_events import (
 )
 
 HYSTERESIS = 0.15
-"""A voice goes on as long as the probability of speech is no more than this below the threshold."""
+"""Speech continues while the probability is at most this much below the threshold."""
 CAP_S = 7.0
-"""The most silence that a pause can be told to wait for."""
+"""Maximum endpointing delay of a pause."""
 NOTICE_S = 0.2
-"""How long sound that is only loud counts as noticed: a voice may begin with a breath of 0.17 s."""
+"""How long a merely loud sound stays noticed: a voice may begin with a breath of 0.17 s."""
 LOUD_NOTICE_S = 0.8
-"""The same for sound that stays loud."""
+"""The same for a sound that stays loud."""
 LINGER_S = 0.25
-"""How long, at most, a model of speech still hears a voice that has ended; what it hears longer is low."""
+"""Maximum time for which a voice activity model detects a voice that has ended; longer than that is a quiet
+voice.
+"""
 MAX_FADE_S = 0.3
-"""How long, at most, a voice fades into the room before it is silent."""
+"""Maximum time in which a voice fades into its reverberation."""
 BREAK_S = 0.16
-"""A pause of this breaks a voice off; within words it may be silent for 0.1 s, before a "t" or a "k"."""
+"""A gap of this length interrupts a voice; inside words it may be silent for 0.1 s, before a "t" or a "k"."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointConfig:
-    """What counts as speech and as a pause in all calls. Raises ValueError for a value out of range.
+    """Durations that define speech and pauses in all calls. Raises ValueError for a value out of range.
 
-    start_s: voice without a gap that starts, or after a pause resumes, speech; anything shorter is a blip.
-    pause_s: silence that is a pause; a shorter gap is part of speech.
-    interruption_candidate_s, interruption_confirmed_s: voice without a break, from where it was noticed,
-    after which the event of that name comes; a candidate also where speech is loud for `LASTS_S`.
+    start_s: voice without a gap that starts or resumes speech; anything shorter is a blip. pause_s: silence
+    that is a pause; a shorter gap is part of speech. interruption_candidate_s, interruption_confirmed_s:
+    voice without a break, from where it was noticed, after which that event is emitted; a candidate also if
+    speech is loud for `LASTS_S`.
 
-    Decisions fall on the ends of chunks, except for the end of a silence: that may come between two, when the
-    sound behind the last chunk is known to be silent (`silent_for`). Measured with Silero VAD on recorded
-    speech, start_s of 0.064 tells a start 70 ms after the voice began (p95 105), 0.032 does 38 (73); the last
-    chunk that the model takes for voice ends 54-120 ms after the voice fell 26 dB below its peak, so
-    something else tells the end (`fell`); thresholds of 0.3 to 0.8 move either by less than 35 ms.
+    Decisions fall on the ends of chunks, except for the end of a silence: that may come between two, if the
+    audio after the last chunk is known to be silent (`silent_for`). Measured with Silero VAD on recorded
+    speech: start_s of 0.064 detects a start 70 ms after the voice began (p95 105), 0.032 does 38 (73); the
+    last chunk that the model detects as voice ends 54-120 ms after the voice fell 26 dB below its peak, so
+    the end is detected by loudness (`fell`); thresholds of 0.3 to 0.8 move either by less than 35 ms.
     """
 
     start_s: float
@@ -62,7 +64,7 @@ class EndpointConfig:
 
 
 class _Phase(Enum):
-    """Where the caller's turn stands."""
+    """State of the caller's turn."""
 
     IDLE = auto()
     SPEAKING = auto()  # from SpeechStarted or SpeechResumed to SpeechPaused
@@ -71,7 +73,7 @@ class _Phase(Enum):
 
 @dataclass(slots=True)
 class _Noticed:
-    """What may be a voice: from when on, and whether it was told that it lasts."""
+    """Sound that may be a voice. lasts: whether `VoiceNoticed` was repeated because it stayed loud."""
 
     from_s: float
     lasts: bool = False
@@ -79,18 +81,18 @@ class _Noticed:
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """What a pause waits for. due_s: the silence after which `TurnDue` comes; None where it does not come."""
+    """Endpointing delay of a pause. due_s: silence after which `TurnDue` is emitted; None if it is not."""
 
     silence_s: float
     due_s: float | None = None
 
 
 class Endpointer:
-    """Detector of one caller's turns.
+    """Turn detector of one call.
 
     threshold: probability from which a chunk is voiced; once voiced, chunks stay voiced down to `HYSTERESIS`
     less. silence_s: silence that ends the turn, unless `require` sets another for this pause.
-    silence_by_model: measure that silence with `ModelSilence`, and not from the fall of the loudness. Turns
+    silence_by_model: measure that silence with `ModelSilence` instead of from the fall of the loudness. Turns
     end 50 to 200 ms later, but survive a dip between two words. Raises ValueError for a value out of range.
 
     A blip inside a pause neither resumes speech nor restarts the pause: once it proves too short, its time
@@ -108,20 +110,20 @@ class Endpointer:
         self._silence_s = silence_s
         self._by_model = ModelSilence(threshold - HYSTERESIS) if silence_by_model else None
         self._now_s = 0.0
-        self._model_voiced = False  # the newest chunk, by its probability
-        self._voiced = False  # and the voice has not ended for all that
-        self._loud_to_s = 0.0  # end of the newest chunk that was voiced both ways
-        self._run_from_s = 0.0  # where the newest run of voiced chunks began
+        self._model_voiced = False  # the model's decision on the newest chunk
+        self._voiced = False  # the same, and the loudness has not fallen
+        self._loud_to_s = 0.0  # end of the newest chunk voiced by model and loudness
+        self._run_from_s = 0.0  # start of the newest run of voiced chunks
         self._phase = _Phase.IDLE
-        self._held = False  # the model has heard a voice ever since the pause began
-        self._noticed: _Noticed | None = None  # and no speech yet
+        self._held = False  # the model has detected a voice since the pause began
+        self._noticed: _Noticed | None = None  # None once it is speech
         self._stretch = Stretch(config.interruption_candidate_s, config.interruption_confirmed_s)
-        self._voice_end_s = 0.0  # end of the last chunk voiced in this turn, blips left out
+        self._voice_end_s = 0.0  # end of this turn's last voiced chunk, without blips
         self._wait = _Wait(silence_s)
 
     @property
     def now_s(self) -> float:
-        """Seconds of sound pushed so far."""
+        """Seconds of audio pushed so far."""
         return self._now_s
 
     def push(
@@ -132,13 +134,13 @@ class Endpointer:
         ended_s: float | None = None,
         loud_s: float = 0.0,
     ) -> list[SpeechEvent]:
-        """What the next chunk of sound, `seconds` long and speech with `probability`, brings about.
+        """Process the next chunk of audio, `seconds` long and speech with `probability`, and return its
+        events.
 
-        fell: the voice has surely ended, which a model of speech says only some time later: such a chunk is
-        silence, but a turn ends only where the model says so too. ended_s: where the voice ended, if a pause
-        begins with this chunk; no sooner than `MAX_FADE_S` before its last voiced chunk. loud_s: for so long
-        the sound has been loud, as `LoudnessRise` has it. Cutting a chunk in two of the same probability
-        changes no event.
+        fell: the loudness shows that the voice has ended, which the model detects later: the chunk counts as
+        silence, but a turn ends only once the model agrees. ended_s: end of the voice, if a pause begins with
+        this chunk; at most `MAX_FADE_S` before its last voiced chunk. loud_s: seconds for which the audio has
+        been loud, from `LoudnessRise`. Splitting a chunk into two of the same probability changes no event.
         """
         chunk_from_s = self._now_s
         self._now_s += seconds
@@ -160,17 +162,18 @@ class Endpointer:
         return self._fade(chunk_from_s, blip)
 
     def notice(self, at_s: float) -> list[SpeechEvent]:
-        """Sound grew loud at `at_s`: while the caller is silent, that may be a voice."""
+        """Process a rise in loudness at `at_s`, which may be a voice if the caller is silent."""
         if not self.idle or self._noticed is not None:
             return []
         self._noticed = _Noticed(at_s)
         return [VoiceNoticed(at_s)]
 
     def require(self, silence_s: float, more_s: float = 0.0) -> list[SpeechEvent]:
-        """Let this pause end the turn after `silence_s` of silence and `more_s`, at most `CAP_S` in all;
-        nothing outside a pause.
+        """Set this pause's endpointing delay to `silence_s` + `more_s`, at most `CAP_S`; no effect outside a
+        pause.
 
-        Returns the turn's end where that silence is over already. The next pause starts afresh.
+        `TurnDue` is emitted after `silence_s` if `more_s` is not 0. Returns the end of the turn if the
+        silence has lasted long enough already. The next pause uses the default again.
         """
         if self._phase is not _Phase.PAUSED:
             return []
@@ -180,7 +183,7 @@ class Endpointer:
 
     @property
     def due_in_s(self) -> float:
-        """Silence that is still missing until this pause makes its turn due or ends it, in seconds.
+        """Silence still missing before this pause emits `TurnDue` or ends the turn, in seconds.
 
         inf outside a pause, while the model detects a voice, and with `silence_by_model`.
         """
@@ -190,22 +193,22 @@ class Endpointer:
         return self._voice_end_s + silence_s - self._now_s
 
     def silent_for(self, seconds: float) -> list[SpeechEvent]:
-        """What comes of so much silence behind the last chunk; its sound is still to be pushed."""
+        """Return the events of `seconds` of silence after the last chunk; its audio is pushed later."""
         return self._end_if_due(self._now_s + seconds)
 
     def is_voiced(self, probability: float) -> bool:
-        """Whether the model takes the next chunk, speech with `probability`, for voice."""
+        """Return True if the model considers a next chunk of this probability voiced."""
         hysteresis = HYSTERESIS if self._model_voiced else 0.0
         return probability >= self._threshold - hysteresis
 
     @property
     def speaking(self) -> bool:
-        """The caller speaks, and does not pause."""
+        """True while the caller speaks without a pause."""
         return self._phase is _Phase.SPEAKING
 
     @property
     def idle(self) -> bool:
-        """No turn is in progress."""
+        """True if no turn is in progress."""
         return self._phase is _Phase.IDLE
 
     @property
@@ -220,7 +223,7 @@ class Endpointer:
             self._run_from_s = from_s
             events += self.notice(from_s)
         events += self._voice()
-        noticed = self._noticed  # nothing once it is speech
+        noticed = self._noticed  # None once it is speech
         if noticed is not None and reaches(self._now_s - noticed.from_s, LASTS_S):
             events += self._last(noticed)
         return events
@@ -243,20 +246,20 @@ class Endpointer:
         return events + self._stretch.reached(self._run_from_s, self._now_s)
 
     def _last(self, noticed: _Noticed) -> list[SpeechEvent]:
-        """What is noticed goes on, and is no speech yet."""
+        """Emit `VoiceNoticed` again, once, for a candidate that stays loud."""
         if noticed.lasts:
             return []
         noticed.lasts = True
         return [VoiceNoticed(noticed.from_s, lasts=True)]
 
     def _loud(self, probability: float, loud_s: float) -> list[SpeechEvent]:
-        """Speech goes on to be loud where the model takes it for a voice no more than perhaps."""
+        """Emit an interruption candidate if speech stays loud while the model is unsure of the voice."""
         if self.idle or not may_be_voice(probability, loud_s):
             return []
         return self._stretch.lasts(self._voice_end_s)
 
     def _fade(self, at_s: float, blip: bool) -> list[SpeechEvent]:
-        """Forget what was noticed, at once where it was a voice too short for speech."""
+        """Forget the noticed sound: at once if it was a blip, else after `NOTICE_S`."""
         noticed = self._noticed
         if noticed is None or not (blip or reaches(self._now_s - noticed.from_s, NOTICE_S)):
             return []

@@ -1,24 +1,25 @@
-"""When a voice has gone on for long enough to be meant as an interruption. Pure; seconds of sound."""
+"""Lengths of overlapping speech that make it an interruption. Times are seconds of audio."""
 
 from __future__ import annotations
 
 from audio.speech_events import InterruptionCandidate, InterruptionConfirmed, SpeechEvent
 
 LASTS_S = 0.096
-"""Sound that has been loud for this long lasts, if the model thinks that it may be a voice. What was noticed
-this long ago lasts from its first voiced chunk on: many voices begin with an "s" or an "f", which no model
-hears.
+"""A sound that has been loud for this long is lasting, if the model considers a voice possible. A sound
+noticed this long ago is lasting from its first voiced chunk: many voices begin with an "s" or an "f", which
+no model detects.
 """
 PERHAPS = 0.1
-"""From this probability of speech on: in a noisy room the model may be no surer of a voice for 0.4 s."""
+"""Probability from which a voice is possible: in a noisy room the model may be no surer for 0.4 s."""
 _TOLERANCE_S = 1e-6
 """Sums of chunk lengths are compared within a microsecond, so that rounding never costs a chunk."""
 
 
 class Stretch:
-    """The speech since its last break, `from_s`, and which events of its length came in this turn.
+    """Continuous speech since the last break, at `from_s`, and the events already emitted for it in this
+    turn.
 
-    candidate_s, confirmed_s: the lengths after which they come.
+    candidate_s, confirmed_s: lengths after which they are emitted.
     """
 
     def __init__(self, candidate_s: float, confirmed_s: float) -> None:
@@ -28,19 +29,21 @@ class Stretch:
         self._candidate_reported = self._confirmed_reported = False
 
     def ended(self) -> None:
-        """The turn is over."""
+        """Reset for the next turn."""
         self._candidate_reported = self._confirmed_reported = False
 
     def lasts(self, voice_end_s: float) -> list[SpeechEvent]:
-        """The sound stays loud behind its last voiced chunk, which counts like a candidate's voice."""
+        """Return a candidate for speech that stays loud after its last voiced chunk."""
         if self._candidate_reported:
             return []
         self._candidate_reported = True
         return [InterruptionCandidate(voice_end_s)]
 
     def reached(self, run_from_s: float, now_s: float) -> list[SpeechEvent]:
-        """The events that its length brings about now; where it reached that length in a gap, they come with
-        the voice behind the gap."""
+        """Return the events due at the current length.
+
+        A length that was reached in a gap is reported with the voice after the gap.
+        """
         if self._confirmed_reported and self._candidate_reported:
             return []
         events: list[SpeechEvent] = []
@@ -56,10 +59,10 @@ class Stretch:
 
 
 def may_be_voice(probability: float, loud_s: float) -> bool:
-    """Whether sound that has been loud for so long may be a voice."""
+    """Return True if sound that has been loud for `loud_s` may be a voice."""
     return reaches(loud_s, LASTS_S) and probability >= PERHAPS
 
 
 def reaches(seconds: float, wanted_s: float) -> bool:
-    """Whether they are as many, within a rounding error."""
+    """Return True if `seconds` is at least `wanted_s`, within a rounding error."""
     return seconds >= wanted_s - _TOLERANCE_S

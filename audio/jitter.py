@@ -1,11 +1,10 @@
-"""Puts the packets of one voice back in order, as soon as possible. Pure: time is an argument.
+"""Jitter buffer: puts the packets of one voice back in order with the least delay.
 
-Sound that goes to a recognizer need not come at an even pace, as it must to a loudspeaker: it counts its
-time in samples. So a packet whose turn it is passes at once, without any delay; one that is early, because
-those before it are missing, waits for them, but never longer than the depth. Then they are taken for lost,
-and a gap stands in their place. The depth follows what the line does: it grows where packets come too late
-to be used, up to a limit, and shrinks while they come in order. One lost packet delays those that wait
-behind it by the depth, and nothing after them.
+A recognizer, unlike a loudspeaker, does not need an even pace: it counts time in samples. So the next packet
+in order passes at once. A packet that is early, because others before it are missing, waits for them at most
+for the depth; then they count as lost and a gap replaces them. The depth adapts: it grows when packets come
+too late to be used, up to a limit, and shrinks while they come in order. A lost packet delays the packets
+that wait behind it by the depth, and none after them.
 """
 
 from __future__ import annotations
@@ -13,25 +12,25 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MIN_DEPTH_S = 0.02
-"""How long a packet waits for those before it where all came in order: as long as a packet of sound lasts."""
+"""Wait for missing packets if none has ever been late: the duration of one packet."""
 MAX_DEPTH_S = 0.12
-"""The longest that a packet waits: what is later is taken to be lost. The caller is answered as much later.
-"""
+"""Maximum wait; later packets count as lost. It adds to the response latency."""
 _MARGIN_S = 0.005
-"""Added to the lateness of a packet that came too late: the next one may be a little later still."""
+"""Added to the lateness of a packet that came too late: the next may be a little later."""
 _SHRINK = 1 / 1500
-"""Share of what the depth has beyond the least that one packet in order takes from it: half of it in 20 s."""
+"""Share of the depth above the minimum that each packet in order removes: half of it in 20 s."""
 MAX_GAP_S = 1.0
-"""A longer gap is cut to this: it ends any turn, and what was lost will not come back."""
+"""Longer gaps are cut to this: it ends any turn, and lost audio does not come back."""
 _RESTART_PACKETS = 500
-"""A sequence number further off than this comes from a sender that began anew (RFC 3550, appendix A.1)."""
+"""A sequence number further off than this means that the sender restarted (RFC 3550, appendix A.1)."""
 _MAX_SKIPPED = 64
-"""Packets given up whose late arrival would still be noticed."""
+"""Number of lost packets to remember, to measure how late they arrive."""
 
 
 class MediaPacket(NamedTuple):
-    """One RTP packet. sequence: 16 bits. timestamp: of its first sample, 32 bits. samples: how long it
-    lasts, in the timestamp's units.
+    """An RTP packet.
+
+    sequence: 16 bits. timestamp: of its first sample, 32 bits. samples: duration in timestamp units.
     """
 
     sequence: int
@@ -41,8 +40,10 @@ class MediaPacket(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """Sound that is missing. samples: in the timestamp's units. next_payload: of the packet just behind it,
-    which may carry a copy; b"" where nothing was lost, but the sender was silent.
+    """Missing audio.
+
+    samples: duration in timestamp units. next_payload: payload of the packet after the gap, which may carry a
+    copy; b"" if the sender was silent and nothing was lost.
     """
 
     samples: int
@@ -50,19 +51,19 @@ class Gap(NamedTuple):
 
 
 class JitterBuffer:
-    """One stream. rate_hz: of its timestamps."""
+    """Jitter buffer of one stream. rate_hz: clock rate of its timestamps."""
 
     def __init__(self, rate_hz: int) -> None:
         self._longest_gap = round(MAX_GAP_S * rate_hz)
         self._next_sequence: int | None = None  # not wrapped at 16 bits
         self._next_timestamp = 0
-        self._held: dict[int, tuple[MediaPacket, float]] = {}  # by sequence, with the time of arrival
-        self._skipped: dict[int, float] = {}  # given up, with the time they were first missed
+        self._held: dict[int, tuple[MediaPacket, float]] = {}  # by sequence, with arrival time
+        self._skipped: dict[int, float] = {}  # lost packets, with the time they were first missed
         self.depth_s = MIN_DEPTH_S
-        """How long a packet waits at most for those before it."""
+        """Maximum wait for missing packets, in seconds."""
 
     def push(self, packet: MediaPacket, now_s: float) -> list[MediaPacket | Gap]:
-        """Take a packet. Returns what can be heard now, in order."""
+        """Add a packet. Return the packets and gaps that are ready, in order."""
         if self._next_sequence is None:
             self._next_sequence, self._next_timestamp = packet.sequence, packet.timestamp
         ahead = _signed(packet.sequence - self._next_sequence, 16)
@@ -73,27 +74,27 @@ class JitterBuffer:
         if ahead < 0:
             self._too_late(sequence, now_s)
             return []
-        if self._held and sequence < min(self._held):  # it closes a gap: others should have the time, too
+        if self._held and sequence < min(self._held):  # it fills a gap: allow later packets as much time
             self._deepen(now_s - self._missed_since_s())
         self._held.setdefault(sequence, (packet, now_s))
         return self.due(now_s)
 
     def due(self, now_s: float) -> list[MediaPacket | Gap]:
-        """What can be heard now: what is next in order and, once it was waited for long enough, what is
-        behind it.
-        """
+        """Return the packets and gaps that are ready at `now_s`, in order."""
         ready: list[MediaPacket | Gap] = []
         while self._held and self._next_sequence is not None:
             if self._next_sequence in self._held:
                 self._pass(self._next_sequence, ready)
-            elif now_s >= self._missed_since_s() + self.depth_s:  # the very sum of `next_due_s`
+            elif (
+                now_s >= self._missed_since_s() + self.depth_s
+            ):  # the same sum as `next_due_s`, so that a timer set by it fires
                 self._skip(ready)
             else:
                 break
         return ready
 
     def next_due_s(self) -> float | None:
-        """When to ask again, if nothing comes before; None where nothing waits."""
+        """Return when to call `due` if no packet arrives before; None if none waits."""
         return self._missed_since_s() + self.depth_s if self._held else None
 
     def _missed_since_s(self) -> float:
@@ -110,7 +111,7 @@ class JitterBuffer:
         self.depth_s -= (self.depth_s - MIN_DEPTH_S) * _SHRINK
 
     def _skip(self, ready: list[MediaPacket | Gap]) -> None:
-        """Give up what is missing before the first packet that is there."""
+        """Give up the packets missing before the first one held."""
         assert self._next_sequence is not None
         sequence = min(self._held)
         packet, _ = self._held[sequence]
@@ -125,7 +126,7 @@ class JitterBuffer:
         self._next_sequence, self._next_timestamp = sequence, packet.timestamp
 
     def _too_late(self, sequence: int, now_s: float) -> None:
-        missed_since_s = self._skipped.pop(sequence, None)  # None: it came before
+        missed_since_s = self._skipped.pop(sequence, None)  # None: a duplicate
         if missed_since_s is not None:
             self._deepen(now_s - missed_since_s)
 
@@ -139,6 +140,6 @@ class JitterBuffer:
 
 
 def _signed(difference: int, bits: int) -> int:
-    """The difference of two counters that wrap at `bits`, between -2**(bits - 1) and 2**(bits - 1)."""
+    """Return the difference of two counters that wrap at `bits`, in [-2**(bits - 1), 2**(bits - 1))."""
     half = 1 << (bits - 1)
     return (difference + half) % (1 << bits) - half

@@ -1,4 +1,4 @@
-"""Where sound suddenly grows loud, before a model can tell a voice in it, and how loud a voice is. Pure."""
+"""Detection of sudden rises in loudness, ahead of a voice activity model, and the level of a voice."""
 
 from __future__ import annotations
 
@@ -11,30 +11,31 @@ from numpy.typing import NDArray
 
 WINDOW_S = 0.008
 RISE = 10 ** (15 / 10)
-"""A window with this many times the energy of the quietest recent one, 15 dB more, is loud."""
+"""A window is loud if its energy is this many times that of the quietest recent one: 15 dB."""
 MIN_ENERGY = (32_768 * 10 ** (-60 / 20)) ** 2
-"""Mean square of a sample; what is quieter, 60 dB below full scale, is never loud, nor a voice. Low callers
-have 40, and 52 where their telephones lower them by 12 while the agent sounds."""
+"""Mean square below which audio is neither loud nor a voice: 60 dB below full scale. Quiet callers are at -40
+dB, and at -52 where their telephones attenuate them by 12 dB while the agent speaks.
+"""
 LOUD_WINDOWS = 4
-"""A rise is this many loud windows in a row; a click is shorter."""
+"""Consecutive loud windows that make a rise; a click is shorter."""
 QUIET_WINDOWS = 12
-"""A sound that stays loud, dips and all, ends with this many windows in a row that are not."""
+"""Consecutive windows below the limit that end a loud sound; fewer are a dip."""
 RISE_S = LOUD_WINDOWS * WINDOW_S
-"""How long ago the sound grew loud, when that is reported."""
+"""Age of a rise when it is reported."""
 FLOOR_GROWS = 10 ** (0.05 / 10)
-"""Per window: the quietest level grows by 6 dB a second, so that it follows a noise that stays."""
+"""Factor per window: the floor grows by 6 dB a second, so that it follows steady noise."""
 
 FULL_SCALE_DB = 20 * math.log10(32_768)
 LOUDER_DB = 3.0
-"""How much louder a voice must be before that is reported."""
+"""Minimum increase of a voice's level that is reported."""
 MIN_LEVEL_WINDOWS = 10
-"""With fewer windows of a voice, its level as a whole is not known."""
+"""Minimum number of voiced windows for an overall level."""
 MAX_LEVEL_WINDOWS = 512
-"""How many of the newest windows are looked at: those of a turn of 16 s."""
+"""Number of newest windows used: those of a turn of 16 s."""
 
 
 def energies(sound: NDArray[np.float32], rate_hz: int) -> list[list[float]]:
-    """Mean squares of the loudness windows of sounds [n, samples] at `rate_hz`, whole windows each."""
+    """Return the mean squares of the loudness windows of signals [n, samples], which are whole windows."""
     length = round(WINDOW_S * rate_hz)
     windows = sound.reshape(len(sound), -1, length)
     means: list[list[float]] = (np.vecdot(windows, windows) / length).tolist()
@@ -42,21 +43,22 @@ def energies(sound: NDArray[np.float32], rate_hz: int) -> list[list[float]]:
 
 
 class LoudnessRise:
-    """Tells when sound has just become loud.
+    """Detector of sudden rises in loudness.
 
-    On recorded speech the window of 32 ms in which it does ends 32 ms after the voice began by its energy
-    (p95 58); the voice model says so after 44, but after 166 where the voice begins with a breath or an "f".
+    On recorded speech the 32 ms window with the rise ends 32 ms after the voice began by its energy (p95 58);
+    the voice model needs 44 ms, but 166 if the voice begins with a breath or an "f".
     """
 
     def __init__(self) -> None:
         self._floor: float | None = None
-        self._loud = self._quiet = 0  # windows in a row
+        self._loud = self._quiet = 0  # consecutive windows
 
     def push(self, energies: Iterable[float]) -> bool:
-        """Whether a rise became certain in these windows, given by their mean squares; a sound that stays
-        loud is reported once.
+        """Return True if a rise is detected in these windows, given by their mean squares.
+
+        A sound that stays loud is reported once.
         """
-        # 125 windows a second come in each call while the agent speaks: no call of a function for each.
+        # Inlined: each call pushes 125 windows a second while the agent speaks.
         rises, floor = False, self._floor
         for energy in energies:
             if floor is None:
@@ -77,12 +79,12 @@ class LoudnessRise:
 
     @property
     def lasts_s(self) -> float:
-        """Seconds for which the sound has been loud since it rose, dips left out; 0 once it is quiet."""
+        """Seconds for which audio has been loud since the rise, dips excluded; 0 once it is quiet."""
         return self._loud * WINDOW_S if self._loud >= LOUD_WINDOWS else 0.0
 
 
 class VoiceLevel:
-    """How loud a voice is, in decibels of full scale: its loudest window so far, and as a whole."""
+    """Level of a voice in dBFS: of its loudest window, and overall."""
 
     def __init__(self) -> None:
         self._voiced: deque[float] = deque(maxlen=MAX_LEVEL_WINDOWS)  # mean squares
@@ -90,26 +92,26 @@ class VoiceLevel:
         self._told = 0.0
 
     def push(self, energies: Sequence[float], voiced: bool) -> None:
-        """Take in the next windows, given by their mean squares. voiced: that they are a voice."""
+        """Add windows, given by their mean squares. voiced: whether the model detects a voice in them."""
         energy = sum(energies) / len(energies)
         self._loudest = max(self._loudest, energy)
         if voiced:
             self._voiced.append(energy)
 
     def tell(self) -> float:
-        """The level of the loudest so far, which is told of now."""
+        """Return the level of the loudest window and remember it as reported."""
         self._told = self._loudest
         return _decibels(self._loudest)
 
     @property
     def is_louder(self) -> bool:
-        """Whether the voice is louder, by `LOUDER_DB` or more, than was told of it."""
+        """True if the voice exceeds the reported level by `LOUDER_DB` or more."""
         return self._loudest >= self._told * 10 ** (LOUDER_DB / 10)
 
     @property
     def as_a_whole_db(self) -> float | None:
-        """What three of four voiced windows are below: a bump does not change it, nor do breaths. None where
-        they are too few.
+        """Upper quartile of the voiced windows' levels, which neither bumps nor breaths change; None if there
+        are too few.
         """
         if len(self._voiced) < MIN_LEVEL_WINDOWS:
             return None

@@ -1,7 +1,8 @@
-"""Where a voice falls silent, by its loudness: before a model of speech can tell it. Pure.
+"""Detection of the end of a voice from its loudness, ahead of a voice activity model.
 
-Twice, as two questions are asked: `FALL` to `PEAK_FADES` say how much of a window is surely silent while the
-model still hears a voice, `END_FALL` to `ROOM_S` where a voice ended that has fallen silent since.
+Two questions with thresholds of their own: how much of the newest audio is certainly silent while the model
+still detects a voice (`FALL` to `PEAK_FADES`), and where a voice that has fallen silent ended (`END_FALL` to
+`ROOM_S`).
 """
 
 from __future__ import annotations
@@ -17,40 +18,40 @@ from audio.loudness import FLOOR_GROWS, MIN_ENERGY, WINDOW_S
 from audio.reverberation import Reverberation
 
 FALL = 10 ** (30 / 10)
-"""A window with this many times less energy than the loudest of the voice, 30 dB less, is silence."""
+"""A window 30 dB below the voice's peak is silence."""
 OVER_FLOOR = 10 ** (4 / 10)
-"""A window that is no louder than the noise of the line, with 4 dB for chance, is silence too."""
+"""A window at most 4 dB (for chance) above the noise floor of the line is silence too."""
 MIN_FALL = 10 ** (18 / 10)
-"""Where that noise is nearer to the voice than 18 dB, loudness cannot tell its end."""
+"""If that noise is less than 18 dB below the peak, loudness cannot detect the end."""
 PEAK_FADES = 10 ** (-0.05 / 10)
-"""Per window: the loudest level falls by 6 dB a second, so that it follows a voice that grows low."""
+"""Factor per window: the peak decays by 6 dB a second, so that it follows a voice that grows quiet."""
 
 END_FALL = 10 ** (18 / 10)
-"""A voice ended with its last window that was within 18 dB of the loudest of late, and louder than what the
-room and the line add: what follows is breath."""
+"""Windows more than 18 dB below the loudest recent one are breath, not voice."""
 END_S = 0.6
-"""How far back the loudest recent window may lie."""
+"""Window of time in which the loudest recent one is searched."""
 END_MIN_FALL = 10 ** (9 / 10)
-"""What is within 9 dB of the loudest is a voice, however loud the line is."""
+"""A window within 9 dB of the loudest is voice, however noisy the line is."""
 OVER_LINE = 10 ** (5 / 10)
-"""A window is louder than the line, which has peaks, from this on."""
+"""A window is louder than the line's noise, which has peaks, from 5 dB above its mean."""
 OVER_ROOM = 10 ** (5 / 10)
-"""A window is louder than what the room is taken to add from this on."""
+"""Margin above the estimated reverberation for a window to be voice."""
 MIN_ROOM_FALL = 10 ** (13 / 10)
-"""What the room adds is 13 dB below the loudest, or more."""
+"""That margin applies only to windows 13 dB or more below the loudest."""
 LOUD_ROOM_FALL = 10 ** (8 / 10)
-"""What is no louder than the room is the room's from 8 dB below the loudest on."""
+"""Without the margin, the estimate applies to windows 8 dB or more below the loudest."""
 NOISY_FALL = 10 ** (20 / 10)
-"""A line less than 20 dB below the loudest may hide the end of a word."""
+"""Noise less than 20 dB below the loudest window may mask the end of a word."""
 SURE = 0.9
-"""The probability of speech from which a voice is sure. There it is the better witness: it is lower 40 to
-100 ms after a voice's end, and 140 at most."""
+"""Speech probability from which the model is sure of a voice. In noise it is the better indicator: it falls
+below this 40 to 100 ms after the voice's end, 140 at most.
+"""
 SURE_AFTER_S = 0.02
-"""How long after a voice's end the model is still sure of it."""
+"""How long after the voice's end the model is taken to stay sure."""
 UNSURE_S = 0.25
-"""What was sure longer ago, or never, says nothing."""
+"""A model that was last sure longer ago than this is not used."""
 ROOM_S = 1.0
-"""How much sound shows how loud the room is."""
+"""Length of audio from which the reverberation is estimated."""
 
 _END_WINDOWS = round(END_S / WINDOW_S)
 _ROOM_WINDOWS = round(ROOM_S / WINDOW_S)
@@ -59,23 +60,23 @@ _TOGETHER = 3
 
 
 class LoudnessFall:
-    """Tells how long the end of a window is silent while the model still hears a voice.
+    """Detector of silence at the end of a chunk in which the model still detects a voice.
 
     On speech of four synthetic voices the last window that is not silent ends 0 to 15 ms after the voice, by
-    its energy; what the voice model takes for the last voiced one ends 65 to 145 ms after it.
+    its energy; the last chunk voiced for the voice model ends 65 to 145 ms after it.
     """
 
     def __init__(self) -> None:
-        self._floor = math.inf  # not known before the first windows that are no voice
-        self._line = math.inf  # as loud as the line is, noise and all; nor is this
+        self._floor = math.inf  # unknown before the first unvoiced windows
+        self._line = math.inf  # mean level of the line's noise; unknown likewise
         self._peak = 1.0
         self._recent: deque[float] = deque(maxlen=_ROOM_WINDOWS)
         self._sure_ago_s = math.inf
 
     def push(self, energies: Sequence[float], voiced: bool, sure: bool = False) -> float:
-        """Seconds of silence at the end of these windows, given by their mean squares.
+        """Return the seconds of silence at the end of these windows, given by their mean squares.
 
-        voiced: that they are a voice, as the model has it, which may linger. sure: that it is `SURE` of that.
+        voiced: the model detects a voice, maybe one that has ended. sure: its probability is `SURE` or more.
         """
         self._recent += energies
         self._sure_ago_s = 0.0 if sure else self._sure_ago_s + len(energies) * WINDOW_S
@@ -96,16 +97,24 @@ class LoudnessFall:
         return silent * WINDOW_S
 
     def is_silent(self, energies: Sequence[float]) -> bool:
-        """Whether windows that follow those pushed, in a pause, are no louder than what is taken for silence:
-        else the voice may be back, which only the model can tell.
+        """Return True if windows in a pause, not pushed yet, are as quiet as silence.
+
+        If not, the voice may be back, which only the model can decide.
         """
         return max(energies, default=0.0) <= max(MIN_ENERGY, self._peak / FALL, OVER_LINE * self._line)
 
     def ended_ago_s(self) -> float:
-        """Seconds from the voice's last loud window to now, once it has fallen silent.
+        """Return the seconds from the voice's last loud window to now, once it has fallen silent.
 
-        Alone, against labels by energy at the source, on recordings of people that nothing was tuned on, it
-        is off by 14 to 52 ms at the median and by 118 to 162 ms at the 95th percentile
+        A window is voice if it exceeds the highest of three limits, each bounded relative to the loudest
+        recent window so that a wrong estimate cannot hide a loud voice: 18 dB below that window (the rest is
+        breath); the line's noise (at most 9 dB below it); the reverberation, with a margin for quiet windows
+        (13 dB below it) and without one for louder ones (up to 8 dB below it).
+        On a noisy line the noise itself may pass the limits after the voice has ended, so the end is no later
+        than `SURE_AFTER_S` after the model was last sure of a voice.
+
+        Against labels by energy at the source, on recordings of people that were not used for tuning, the
+        error is 14 to 52 ms at the median and 118 to 162 ms at the 95th percentile
         (`tests/bench/results/sound.md`, "before").
         """
         if len(self._recent) < _TOGETHER:
@@ -126,5 +135,5 @@ class LoudnessFall:
 
 
 def _together(energies: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Means of three windows that follow each other: a single one is a click, or a peak of noise."""
+    """Return the means of three consecutive windows: a single loud one is a click, or a peak of noise."""
     return (energies[2:] + energies[1:-1] + energies[:-2]) / _TOGETHER

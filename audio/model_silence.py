@@ -17,7 +17,7 @@ from __future__ import annotations
 
 
 class ModelSilence:
-    """Silence since the end of the first chunk that is not voiced for the model.
+    """Silence since the end of the first chunk that the model considers unvoiced.
 
     perhaps_from: probability from which a chunk may be voice; such a chunk cannot end a turn.
     """

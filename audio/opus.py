@@ -1,8 +1,8 @@
-"""Opus (RFC 6716) of one voice, mono, with what was lost on the way made up for.
+"""Opus (RFC 6716) of one mono stream, with loss concealment.
 
-libopus by its C interface: the library that comes inside PyAV's wheel, or else the system's. PyAV itself
-reaches it through FFmpeg, whose wrapper decodes at 48 kHz only (a resampler would follow), and can neither
-conceal a lost packet nor use the copy of it that the next one carries.
+Calls libopus by its C interface: the library inside PyAV's wheel, or else the system's. PyAV itself reaches
+it through FFmpeg, whose wrapper decodes at 48 kHz only (a resampler would follow) and can neither conceal a
+lost packet nor use the copy of it that the next one carries.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ import numpy as np
 from audio.pcm import Samples
 
 RATE_HZ = 24_000
-"""The rate of what is encoded, unless set otherwise. Opus knows 8, 12, 16, 24 and 48 kHz, at either end."""
+"""Default sample rate of the encoder. Opus supports 8, 12, 16, 24 and 48 kHz, independently at either end."""
 _BITRATE = 64_000
-"""Where Opus' transform sounds better than its speech coder with 32 kb/s, in the whole band of 24 kHz, and
-costs half (`tests/bench/results/sound.md`, "Opus").
+"""In the whole band of 24 kHz, Opus' transform codec sounds better at this rate than its speech codec at 32
+kb/s and costs half (`tests/bench/results/sound.md`, "Opus").
 """
 _LOSSY_BITRATE = 32_000
-"""Of a line that loses packets, which may be for want of room: by the speech coder, a voice is transparent
-from about here on (RFC 6716, section 2.1.1).
+"""Bit rate while packets are lost, perhaps for lack of bandwidth: with the speech codec a voice is
+transparent from about here (RFC 6716, section 2.1.1).
 """
 _COMPLEXITY = 0
-"""From 0 to 10: the least work for the encoder; the same chapter has what it costs and sounds like."""
+"""Encoder effort, 0 to 10; cost and quality are in the same chapter."""
 _MAX_BYTES = 1_275
-"""A packet of one frame is never longer (RFC 6716, section 3.2.1)."""
+"""Maximum size of a packet of one frame (RFC 6716, section 3.2.1)."""
 _MAX_S, _MAX_ENCODED_S = 0.12, 0.06
-"""Longest packet (RFC 6716, section 2.1.4), and longest frame that is encoded."""
+"""Maximum duration of a packet (RFC 6716, section 2.1.4), and of a frame to encode."""
 _FADES_S, _FADED_S = 0.06, 0.2
-"""Time in a gap at which the concealed audio begins to fade, and at which it is silent."""
+"""Time into a gap at which concealed audio begins to fade, and at which it is silent."""
 
 _APPLICATION_VOIP = 2048
 _SET_BITRATE, _SET_COMPLEXITY, _SET_INBAND_FEC, _SET_PACKET_LOSS, _SET_SIGNAL = 4002, 4010, 4012, 4014, 4024
@@ -42,15 +42,15 @@ _ANY_SIGNAL, _VOICE, _MUSIC = -1000, 3001, 3002
 
 
 class OpusError(Exception):
-    """libopus is missing, or does not take what it was given."""
+    """libopus is missing, or rejected its input."""
 
 
 class OpusEncoder:
-    """Encodes one stream at `rate_hz`, a frame at a time. Raises OpusError where libopus is missing, or does
-    not know the rate.
+    """Encoder of one stream at `rate_hz`, frame by frame. Raises OpusError if libopus is missing or does not
+    support the rate.
 
-    speech_coder: use it always, as browsers do, and not only where packets are lost: the transform costs
-    half, but only the speech coder can put a copy of a packet into the next.
+    speech_coder: always use the speech codec, as browsers do, not only while packets are lost: the transform
+    codec costs half, but only the speech codec can copy a packet into the next.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class OpusEncoder:
         error = ctypes.c_int()
         self._state = self._opus.opus_encoder_create(rate_hz, 1, _APPLICATION_VOIP, ctypes.byref(error))
         _check(self._opus, error.value)
-        # An address that stays: to ask numpy for one costs as much as a tenth of the encoding.
+        # A fixed buffer: getting an address from numpy costs a tenth of the encoding.
         self._frame = np.empty(round(rate_hz * _MAX_ENCODED_S), np.int16)
         self._frame_at = self._frame.ctypes.data
         self._packet = ctypes.create_string_buffer(_MAX_BYTES)
@@ -79,7 +79,7 @@ class OpusEncoder:
             self._opus.opus_encoder_destroy(state)
 
     def expect_loss(self, fraction: float) -> None:
-        """Say what share of the packets is lost, 0-1: each carries a copy of the one before accordingly."""
+        """Set the share of packets lost, 0-1. If not 0, packets carry copies of their predecessors."""
         percent = round(min(max(fraction, 0.0), 1.0) * 100)
         self._set(_SET_PACKET_LOSS, percent)
         self._set(_SET_BITRATE, min(self._bitrate, _LOSSY_BITRATE) if percent else self._bitrate)
@@ -87,7 +87,7 @@ class OpusEncoder:
         self._set(_SET_SIGNAL, _VOICE if percent else unlost)
 
     def encode(self, frame: Samples) -> bytes:
-        """The packet of a frame of 2.5, 5, 10, 20, 40 or 60 ms. Raises OpusError for any other length."""
+        """Return the packet of a frame of 2.5, 5, 10, 20, 40 or 60 ms. Raises OpusError for other lengths."""
         if len(frame) > len(self._frame):
             raise OpusError(
                 f"a frame has {len(frame)} samples; at most {len(self._frame)}, 60 ms, are encoded"
@@ -101,16 +101,16 @@ class OpusEncoder:
 
 
 class OpusDecoder:
-    """Decodes one stream, whatever its rate and channels, to mono at `rate_hz`. Raises OpusError where
-    libopus is missing, or does not know the rate.
+    """Decoder of one stream, of any rate and channels, to mono at `rate_hz`. Raises OpusError if libopus is
+    missing or does not support the rate.
     """
 
     def __init__(self, rate_hz: int = RATE_HZ) -> None:
         self._opus = _library()
         self._rate_hz = rate_hz
-        self._made_up = 0  # samples since the last packet
+        self._made_up = 0  # concealed samples since the last packet
         self._sound = np.empty(round(rate_hz * _MAX_S), np.int16)
-        self._sound_at = self._sound.ctypes.data  # which stays, as the encoder's
+        self._sound_at = self._sound.ctypes.data  # fixed, as in the encoder
         error = ctypes.c_int()
         self._state = self._opus.opus_decoder_create(rate_hz, 1, ctypes.byref(error))
         _check(self._opus, error.value)
@@ -120,15 +120,15 @@ class OpusDecoder:
             self._opus.opus_decoder_destroy(state)
 
     def decode(self, packet: bytes) -> Samples:
-        """The sound of a packet. Raises OpusError where it is none."""
+        """Return the audio of a packet. Raises OpusError if it is invalid."""
         self._made_up = 0
         return self._sound[: self._decode(packet, self._sound_at, len(self._sound), recover=False)].copy()
 
     def conceal(self, samples: int, next_packet: bytes = b"") -> Samples:
-        """`samples` [n] of sound in place of what was lost just before `next_packet`, b"" if there is none.
+        """Return `samples` [n] of audio in place of a gap just before `next_packet` (b"" if none).
 
-        The end of it comes from the copy in `next_packet`, where it has one; the rest goes on from what was
-        heard last, and fades. Raises OpusError where n is no multiple of 2.5 ms.
+        The end comes from the copy in `next_packet`, if it has one; the rest extrapolates the last audio and
+        fades. Raises OpusError if n is not a multiple of 2.5 ms.
         """
         sound = np.empty(samples, np.int16)
         count = self._decode(next_packet, sound.ctypes.data, samples, recover=True)
@@ -137,13 +137,13 @@ class OpusDecoder:
         return sound[:count]
 
     def _fade(self, sound: Samples) -> None:
-        """Let what goes on in a long gap die away: of the transform libopus lets it hum on for seconds."""
+        """Fade concealed audio out in place: libopus' transform codec would hum for seconds."""
         at_s = (self._made_up + np.arange(len(sound))) / self._rate_hz
         sound[:] = sound * np.clip((_FADED_S - at_s) / (_FADED_S - _FADES_S), 0.0, 1.0)
         self._made_up += len(sound)
 
     def _decode(self, packet: bytes, sound_at: int, max_samples: int, recover: bool) -> int:
-        """How many samples were written to that address."""
+        """Decode to the address `sound_at` and return the number of samples written."""
         count = self._opus.opus_decode(
             self._state, packet or None, len(packet), sound_at, max_samples, recover
         )
@@ -151,13 +151,13 @@ class OpusDecoder:
 
 
 def packet_samples(packet: bytes, rate_hz: int) -> int:
-    """How long a packet lasts, in samples at `rate_hz`. Raises OpusError where it is none."""
+    """Return the duration of a packet in samples at `rate_hz`. Raises OpusError if it is invalid."""
     opus = _library()
     return _check(opus, opus.opus_packet_get_nb_samples(packet, len(packet), rate_hz))
 
 
 def _check(opus: ctypes.CDLL, result: int) -> int:
-    """The result of a call, which is negative where it failed."""
+    """Return the result of a libopus call. Raises OpusError if it is negative."""
     if result < 0:
         raise OpusError(f"libopus: {opus.opus_strerror(result).decode()}")
     return result
@@ -165,7 +165,7 @@ def _check(opus: ctypes.CDLL, result: int) -> int:
 
 @cache
 def _library() -> ctypes.CDLL:
-    """libopus, with the types of the functions used here."""
+    """Return libopus, with the types of the functions used here."""
     path = _find()
     if path is None:
         raise OpusError("libopus is missing: neither PyAV's wheel nor the system has it; install libopus")

@@ -1,7 +1,4 @@
-"""Sound formats: 16-bit linear PCM and G.711, between samples and the bytes of a wire.
-
-Resampling stands apart in `audio.resample`.
-"""
+"""Audio formats: 16-bit linear PCM and G.711, to and from bytes. Resampling: `audio.resample`."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ _Codes = NDArray[np.uint8]
 
 
 class AudioFormat(Enum):
-    """How sound travels on a wire: encoding and rate."""
+    """Wire format of audio: encoding and sample rate."""
 
     PCM_24K = ("pcm", 24_000)
     PCM_16K = ("pcm", 16_000)
@@ -26,27 +23,24 @@ class AudioFormat(Enum):
     PCMU = ("pcmu", 8_000)
     PCMA = ("pcma", 8_000)
 
-    __hash__ = object.__hash__  # a format is only ever itself; Enum's own, in Python, hashes its name
+    __hash__ = object.__hash__  # members are singletons; Enum's own hash runs in Python
 
     def __init__(self, encoding: str, rate_hz: int) -> None:
         self.rate_hz = rate_hz
-        """Samples a second."""
+        """Samples per second."""
         self.bytes_per_sample = 2 if encoding == "pcm" else 1
         """2 for linear PCM, 1 for G.711."""
 
 
 def encode(samples: Samples, audio_format: AudioFormat) -> bytes:
-    """The bytes, n * bytes_per_sample, of `samples` [n] at the format's rate; linear PCM is little-endian."""
+    """Return `samples` [n] as n * bytes_per_sample bytes; linear PCM is little-endian."""
     if audio_format.bytes_per_sample == 2:
         return samples.astype("<i2", copy=False).tobytes()
     return _encoding_table(audio_format).take(samples.view(np.uint16)).tobytes()
 
 
 def decode(data: bytes, audio_format: AudioFormat) -> Samples:
-    """The samples [n] of a wire's bytes, at the format's rate.
-
-    Raises ValueError where the last sample is only half there.
-    """
+    """Return the samples [n] of wire bytes. Raises ValueError if the last 16-bit sample is incomplete."""
     if audio_format.bytes_per_sample == 1:
         return _decoding_table(audio_format).take(np.frombuffer(data, np.uint8))
     if len(data) % 2:
@@ -55,19 +49,19 @@ def decode(data: bytes, audio_format: AudioFormat) -> Samples:
 
 
 # ---- G.711 (ITU-T G.711, 11/88): 8 segments of 16 steps, each segment twice as coarse as the one before ----
-# `take` looks 160 samples up in two thirds of the time of an index.
+# `take` looks up 160 samples in two thirds of the time of indexing.
 
 
 @cache
 def _encoding_table(audio_format: AudioFormat) -> _Codes:
-    """Code of every 16-bit sample, [65536], indexed by the sample's bits read as unsigned."""
+    """Return the code of every 16-bit sample, [65536], indexed by the sample's bits as unsigned."""
     every_sample = np.arange(65_536, dtype=np.uint16).view(np.int16).astype(np.int32)
     return _encode_mu_law(every_sample) if audio_format is AudioFormat.PCMU else _encode_a_law(every_sample)
 
 
 @cache
 def _decoding_table(audio_format: AudioFormat) -> Samples:
-    """Sample of every code, [256]."""
+    """Return the sample of every code, [256]."""
     every_code = np.arange(256, dtype=np.int32)
     return _decode_mu_law(every_code) if audio_format is AudioFormat.PCMU else _decode_a_law(every_code)
 

@@ -1,14 +1,14 @@
-"""Paces one response's sound out in frames, and knows to the sample what was sent and what was played.
+"""Playout: paces a response's audio out in frames, and tracks to the sample what was sent and played.
 
-The remote is taken to play from the first frame on without a break for as long as it has sound; where sound
-runs out its playback waits for the next frame. So one number is enough: when the remote will have played
-everything that was sent. A transport that learns what was played adds a second number: how far the remote is
-behind that. It moves what was played, not the pace: reports come late by a way there and back, and a remote
-that was sent less on their account would run dry.
+The client is assumed to play from the first frame without a break while it has audio; when audio runs out,
+playback waits for the next frame. So one number suffices: when the client will have played everything sent. A
+transport that learns what was played adds a second number, how far the client is behind that. It corrects
+what was played, not the pace: reports are late by a round trip, and a client that was sent less on their
+account would run dry.
 
-The lead is short by default. Frames that were sent can be neither ducked nor taken back, so the lead is what
-a caller's interruption waits for on top of its detection; 60 ms still cover a busy event loop. A transport
-that can drop what it sent (Twilio's `clear`), or whose network stutters, may take more.
+The default lead is short. Sent frames can be neither ducked nor taken back, so an interruption waits for the
+lead on top of its detection; 60 ms still cover a busy event loop. A transport that can drop what it sent
+(Twilio's `clear`), or whose network stutters, may use more.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ import numpy as np
 from audio.pcm import Samples
 
 DUCKED_GAIN = 10 ** (-15 / 20)
-"""The gain of a ducked voice: quiet enough to speak over, loud enough not to seem gone."""
+"""Gain of ducked audio: quiet enough to speak over, loud enough not to seem gone."""
 GLIDE_S = 0.005
-"""How long the gain takes to change: too short to wait for, too long to click."""
+"""Duration of a gain change: too short to wait for, too long to click."""
 UNREPORTED_S = 1.0
-"""So much can be played beyond the newest report: what lies between two, and the way of one."""
+"""Maximum audio played beyond the newest report: the interval of reports plus the way of one."""
 LOST_REPORTS_S = 20.0
-"""Without a report for so long the clock tells alone: the remote has lost them."""
+"""Reports count as lost after this long without one; then the clock alone decides."""
 _TOLERANCE_S = 1e-6
-"""A frame is due this much early, so that rounding never makes a timer fire in vain."""
+"""Frames are due this much early, so that rounding never makes a timer fire in vain."""
 
 
 class Reports:
-    """What the remote of a call tells of the sound that it has played. One that tells while it plays, as by
-    marks, has not played what it does not tell of: its line stands still.
+    """Playback reports of one call's client.
+
+    A client that reports while it plays, by marks for example, has not played what it has not reported: its
+    connection stalls.
     """
 
     def __init__(self) -> None:
@@ -42,27 +44,26 @@ class Reports:
         self._played_s = self._at_s = 0.0
 
     def begin(self, now_s: float) -> None:
-        """Another response begins."""
+        """Reset for the next response."""
         self._played_s, self._at_s = 0.0, now_s
 
     def take(self, played_s: float, now_s: float) -> None:
-        """So much of the response was played."""
+        """Record that the client has played `played_s` of the response."""
         self._tells = True
         self._played_s, self._at_s = played_s, now_s
 
     def most_s(self, now_s: float) -> float:
-        """How much of the response can have been played by now."""
+        """Return the maximum of the response that can have been played, in seconds; inf without reports."""
         if not self._tells or now_s > self._at_s + LOST_REPORTS_S:
             return math.inf
         return self._played_s + UNREPORTED_S
 
 
 class Playout:
-    """The sound of one response, at `rate_hz`, in frames of `frame_s`, at most `lead_s` ahead of real time.
+    """Audio of one response at `rate_hz`, in frames of `frame_s`, sent at most `lead_s` ahead of real time.
 
-    `now_s` is any monotonic clock. The queue has no bound of its own: hold the synthesizer back by
-    `unsent_s`. reports: what the remote tells, of this response too. Raises ValueError where the lead is
-    shorter than a frame.
+    `now_s` is any monotonic clock. The queue is unbounded: limit the synthesizer by `unsent_s`. reports: the
+    client's, reset for this response. Raises ValueError if the lead is shorter than a frame.
     """
 
     def __init__(
@@ -75,10 +76,10 @@ class Playout:
         self._lead_s = lead_s
         self._reports = reports or Reports()
         self._queue: deque[Samples] = deque()
-        self._queued_samples = 0  # all that was ever queued
+        self._queued_samples = 0  # in total, sent ones included
         self._sent_samples = 0
-        self._played_out_at_s: float | None = None  # when the remote has played all that was sent
-        self._behind_s = 0.0  # so much later it really has, by its own reports
+        self._played_out_at_s: float | None = None  # when the client should have played all sent audio
+        self._behind_s = 0.0  # how much later it really has, by its own reports
         self._played_at_stop_s: float | None = None
         self._complete = False
         self._gain = self._wanted_gain = 1.0
@@ -86,50 +87,50 @@ class Playout:
 
     @property
     def sent_s(self) -> float:
-        """Seconds of sound handed out."""
+        """Seconds of audio sent."""
         return self._sent_samples / self._rate_hz
 
     @property
     def unsent_s(self) -> float:
-        """Seconds of sound that wait."""
+        """Seconds of audio queued."""
         return (self._queued_samples - self._sent_samples) / self._rate_hz
 
     @property
     def all_sent(self) -> bool:
-        """Whether all the sound there will ever be was handed out; true after `stop`."""
+        """True if the response is complete and all of it was sent; true after `stop`."""
         return self._complete and self._sent_samples == self._queued_samples
 
     def all_played(self, now_s: float) -> bool:
-        """Whether all the sound there will ever be was played, or the playout stopped."""
+        """Return True if the whole response was played, or the playout stopped."""
         return self.all_sent and self._unplayed_s(now_s) <= _TOLERANCE_S
 
     def played_s(self, now_s: float) -> float:
-        """Seconds of the response that the remote has played; never more than was sent."""
+        """Return the seconds that the client has played; never more than was sent."""
         if self._played_at_stop_s is not None:
             return self._played_at_stop_s
         return max(0.0, self.sent_s - self._unplayed_s(now_s))
 
     def queue(self, samples: Samples) -> None:
-        """Add sound [n]. After `finish` or `stop` it is ignored."""
+        """Add audio [n]. Ignored after `finish` or `stop`."""
         if not self._complete and len(samples):
             self._queue.append(samples)
             self._queued_samples += len(samples)
 
     def finish(self) -> None:
-        """No more sound will come; the last frame need not be full."""
+        """Mark the audio as complete; the last frame may be partial."""
         self._complete = True
 
     def due(self, now_s: float) -> list[Samples]:
-        """Frames to send now, each `frame_s` long; a finished response's last one is filled up with zeros."""
+        """Return the frames to send now, each `frame_s` long; the last one of a response is zero-padded."""
         frames = []
         while self._has_frame() and self._frame_due_s(now_s) <= now_s + _TOLERANCE_S:
             frames.append(self._send_frame(now_s))
         return frames
 
     def next_due_s(self, now_s: float) -> float | None:
-        """When to look again: for the next frame or, once all is sent, for the end of what is played.
+        """Return when to call again: for the next frame or, once all is sent, for the end of playback.
 
-        None where only more sound, or nothing at all, can change anything.
+        None if only more audio can change anything.
         """
         if self._has_frame():
             return self._frame_due_s(now_s)
@@ -138,7 +139,7 @@ class Playout:
         return None
 
     def stop(self, now_s: float) -> float:
-        """Drop what was not sent; what was sent but not played, the transport drops. Returns `played_s`."""
+        """Drop unsent audio and return `played_s`. The transport drops audio that was sent but not played."""
         self._played_at_stop_s = self.played_s(now_s)
         self._queue.clear()
         self._queued_samples = self._sent_samples
@@ -147,32 +148,30 @@ class Playout:
         return self._played_at_stop_s
 
     def reported(self, played_s: float, now_s: float) -> None:
-        """A transport that knows better says how much the remote has played by now; goes on from there."""
+        """Correct the playback position: the client has played `played_s` by now."""
         if self._played_out_at_s is not None:
             unplayed_s = self.sent_s - min(max(played_s, 0.0), self.sent_s)
             self._behind_s = now_s + unplayed_s - self._played_out_at_s
 
     def duck(self) -> None:
-        """Lower the voice from the next frame on, gliding within that frame."""
+        """Lower the gain from the next frame on, gliding within that frame."""
         self._wanted_gain = DUCKED_GAIN
 
     def restore(self) -> None:
-        """Bring the voice back from the next frame on, gliding within that frame; goes on where it was
-        held.
-        """
+        """Restore full gain from the next frame on, gliding within that frame, and resume after `hold`."""
         self._wanted_gain = 1.0
         self._held = False
 
     def hold(self) -> None:
-        """Send nothing more until `restore`: the remote falls silent when it has played what it was sent."""
+        """Send nothing until `restore`. The client falls silent once it has played what was sent."""
         self._held = True
 
     def _ahead_s(self, now_s: float) -> float:
-        """Seconds of sound that the remote would still have to play if the way there took no time."""
+        """Return the seconds of sent audio that the client has not played, without network delay."""
         return 0.0 if self._played_out_at_s is None else max(0.0, self._played_out_at_s - now_s)
 
     def _unplayed_s(self, now_s: float) -> float:
-        """Sound that was sent and that the remote has not played."""
+        """Return the seconds of sent audio that the client has not played."""
         if self._played_out_at_s is None:
             return 0.0
         by_reports_s = self.sent_s - self._reports.most_s(now_s)
@@ -190,7 +189,7 @@ class Playout:
 
     def _send_frame(self, now_s: float) -> Samples:
         samples = self._take()
-        if self._played_out_at_s is None or now_s > self._played_out_at_s:  # the remote has run dry
+        if self._played_out_at_s is None or now_s > self._played_out_at_s:  # the client has run dry
             self._played_out_at_s = now_s
         self._sent_samples += len(samples)
         self._played_out_at_s += len(samples) / self._rate_hz
@@ -199,8 +198,8 @@ class Playout:
         return self._with_gain(samples)
 
     def _take(self) -> Samples:
-        """The next frame's samples, fewer where the queue runs out. They are copied only where two pieces of
-        sound meet.
+        """Remove and return the next frame's samples, fewer if the queue runs out. Copies only if
+        chunks join.
         """
         parts: list[Samples] = []
         missing = self._frame_samples
@@ -213,7 +212,7 @@ class Playout:
         return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _with_gain(self, frame: Samples) -> Samples:
-        """The frame, its gain gliding to the wanted one; untouched at full gain."""
+        """Return the frame with its gain gliding to the wanted one; unchanged at full gain."""
         if self._gain == self._wanted_gain == 1.0:
             return frame
         gliding = round(GLIDE_S * self._rate_hz)

@@ -1,10 +1,15 @@
-"""Sample rate conversion by one matrix product, of a stream's chunk or of windows of many streams. Pure.
+"""Sample rate conversion by one matrix product, of a stream's chunk or of windows of many streams.
 
 The filter is a sinc in Kaiser's window (J. F. Kaiser, "Nonrecursive digital filter design using the I0-sinh
 window function", 1974) in polyphase form: an output sample is a weighted sum of the input around it, and the
 weights repeat with the period of the two rates. A row of the product is a block of whole periods. Rates with
-a long period, which calls and voices do not have, but files may, are converted sample by sample from the same
+a long period, which files may have but calls and voices do not, are converted sample by sample from the same
 weights.
+
+`reach` is the number of input samples on either side that weigh in an output sample. Output at position p
+needs the inputs closer than `reach` to p: at distance `reach` the window is 0. So with n inputs from position
+-reach on, outputs up to and including p = n - 2 * reach are ready, the one at p = 0 among them: hence the `+
+1`.
 """
 
 from __future__ import annotations
@@ -21,17 +26,17 @@ from audio.pcm import Samples
 CROSSINGS = 16
 """Zero crossings of the sinc on either side, at the lower rate: 2 ms at 8 kHz."""
 CUT_OFF = 0.95
-"""Where the filter is down by half, as a part of the lower rate's band."""
+"""Frequency at which the filter is down by half, relative to the lower rate's band."""
 KAISER_BETA = 8.0
-"""Side lobes 80 dB down."""
+"""Side lobes at -80 dB."""
 ROW_SAMPLES = 32
-"""Least output samples of a row: shorter rows are more overhead, longer ones more multiplying by zero."""
+"""Minimum output samples of a row: shorter rows have more overhead, longer ones more products with zero."""
 MAX_WEIGHTS = 1 << 18
-"""Most weights of a matrix, 2 MB; where a period takes more, the ratio is not simple, and a matrix no faster.
-"""
+"""Maximum weights of a matrix, 2 MB. A period that needs more is not simple, and a matrix not faster."""
 _FINENESS = 1 << 20
-"""Weights are whole multiples of its inverse. So sums of weighted 16-bit samples are exact, and the same in
-whatever order they are made: how a stream is cut changes no sample."""
+"""Weights are multiples of 1 / _FINENESS. So sums of weighted 16-bit samples are exact, whatever their order:
+the way a stream is split into chunks changes no sample.
+"""
 
 Floats = NDArray[np.float64]
 
@@ -40,37 +45,39 @@ _MIN, _MAX = np.float64(-32_768), np.float64(32_767)  # of a 16-bit sample; nump
 
 
 def is_simple(from_hz: int, to_hz: int) -> bool:
-    """Whether the rates have a period short enough for a matrix."""
+    """Return True if the period of the rates is short enough for a matrix."""
     inputs, outputs, reach = _row(from_hz, to_hz)
     return (inputs + 2 * reach) * outputs <= MAX_WEIGHTS
 
 
 class PolyphaseFilter:
-    """Converts one mono stream between rates of a simple ratio. Sample k of the output stands at k / to_hz
-    seconds.
+    """Converter of one mono stream between rates of a simple ratio. Output sample k is at k / to_hz seconds.
+
+    `_waiting` starts `reach` samples before the first row that is incomplete. Its outputs that are ready are
+    handed out early and counted in `_handed_out`; the row is computed again, and these are skipped, as more
+    input arrives.
     """
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
         self._from_hz, self._to_hz = from_hz, to_hz
         self._inputs, self._outputs, self._reach = _row(from_hz, to_hz)
         self._weights = _weights(from_hz, to_hz)
-        self._waiting: Floats = np.zeros(self._reach)  # from `reach` before the row that is not complete
-        self._handed_out = 0  # output samples of that row that were handed out already
+        self._waiting: Floats = np.zeros(self._reach)  # zeros before the stream's start
+        self._handed_out = 0  # outputs of the incomplete row
 
     def push(self, samples: Samples) -> Samples:
-        """What became ready with `samples` [n]: the filter holds back 2 ms at most."""
-        # Input samples that have all that is around them:
+        """Return the output that became ready with `samples` [n]. The filter delays by at most 2 ms."""
         known = len(self._waiting) + len(samples) - 2 * self._reach
         ready = known * self._to_hz // self._from_hz + 1 if known >= 0 else 0
         return self._convert(samples, ready)
 
     def finish(self) -> Samples:
-        """What is left of the stream; silence follows it."""
+        """Return the rest of the stream's output, as if silence followed."""
         left = (len(self._waiting) - self._reach) * self._to_hz / self._from_hz
         return self._convert(_NO_SAMPLES, ceil(left))
 
     def _convert(self, samples: Samples, ready: int) -> Samples:
-        """The first `ready` samples from the row on, less those that were handed out before."""
+        """Return the row's first `ready` outputs, without those handed out before."""
         rows = -(-ready // self._outputs)
         width = self._inputs + 2 * self._reach
         held = len(self._waiting)
@@ -78,6 +85,8 @@ class PolyphaseFilter:
         sound = np.zeros(max(known, (rows - 1) * self._inputs + width))
         sound[:held] = self._waiting
         sound[held:known] = samples
+        # A view without a copy: rows are `inputs` apart and overlap by 2 * reach. Outputs beyond `ready` lack
+        # input (zeros here) and are cut off.
         stride = sound.itemsize
         windows = np.ndarray((rows, width), sound.dtype, sound, strides=(self._inputs * stride, stride))
         converted = (windows @ self._weights).reshape(-1)[self._handed_out : ready]
@@ -87,8 +96,10 @@ class PolyphaseFilter:
 
 
 class AnyRatioFilter:
-    """Converts one mono stream between any two rates; where their ratio is simple, to the same samples as
-    `PolyphaseFilter`. A chunk of 20 ms takes 0.2 ms, and the first use of a pair of rates up to a second.
+    """Converter of one mono stream between any two rates; for simple ratios, to the same samples as
+    `PolyphaseFilter`.
+
+    A chunk of 20 ms takes 0.2 ms, and the first use of a pair of rates up to a second.
     """
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
@@ -97,17 +108,17 @@ class AnyRatioFilter:
         self._weights = _weights_of_phases(from_hz, to_hz)
         self._taps = self._weights.shape[1]
         self._reach = self._taps // 2
-        self._waiting: Floats = np.zeros(self._reach)  # from `reach` before the next output sample
-        self._phase = 0  # where that stands behind an input sample, in parts of 1 / to
+        self._waiting: Floats = np.zeros(self._reach)  # starts `reach` before the next output's input
+        self._phase = 0  # the output's distance after that, in 1 / to
 
     def push(self, samples: Samples) -> Samples:
-        """What became ready with `samples` [n]: the filter holds back 2 ms at most."""
+        """Return the output that became ready with `samples` [n]. The filter delays by at most 2 ms."""
         known = len(self._waiting) + len(samples) - 2 * self._reach
         ready = (known * self._to - self._phase) // self._from + 1 if known >= 0 else 0
         return self._convert(samples, max(0, ready))
 
     def finish(self) -> Samples:
-        """What is left of the stream; silence follows it."""
+        """Return the rest of the stream's output, as if silence followed."""
         left = (len(self._waiting) - self._reach) * self._to - self._phase
         return self._convert(_NO_SAMPLES, max(0, -(-left // self._from)))
 
@@ -122,11 +133,11 @@ class AnyRatioFilter:
 
 
 class WindowFilter:
-    """Converts windows of many streams at once, each of which becomes `outputs` samples.
+    """Converter of windows of many streams at once, to `outputs` samples each.
 
-    A window is read with the input around it: `width` input samples, of which `reach` lie before the window
-    and as many behind it. The next window begins `step` later. Raises ValueError where a window is no whole
-    number of rows.
+    A window is read with its surroundings: `width` input samples, `reach` of them before the window and
+    `reach` after it. The next window begins `step` later. Raises ValueError if a window is not a whole number
+    of rows.
     """
 
     def __init__(self, from_hz: int, to_hz: int, outputs: int) -> None:
@@ -136,11 +147,11 @@ class WindowFilter:
         self._rows = outputs // self._outputs
         self.step = self._rows * self._inputs
         self.width = self.step + 2 * self.reach
-        # Single precision is half the work, and not a sixtieth of the step of a 16-bit sample off.
+        # Single precision halves the work; its error is below a sixtieth of a 16-bit step.
         self._weights = None if from_hz == to_hz else _weights(from_hz, to_hz).astype(np.float32)
 
     def convert(self, sound: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Windows [w, width] of samples, as [w, outputs]: whole numbers within a 16-bit sample's range."""
+        """Return windows [w, width] of samples as [w, outputs]: whole numbers in the 16-bit range."""
         if self._weights is None:
             return sound
         across, along = sound.strides
@@ -162,7 +173,7 @@ def _to_samples(sound: Floats) -> Samples:
 
 
 def _row(from_hz: int, to_hz: int) -> tuple[int, int, int]:
-    """Input and output samples of a row, and how many input samples on either side weigh in."""
+    """Return a row's input samples, its output samples, and its reach."""
     common = gcd(from_hz, to_hz)
     periods = -(-ROW_SAMPLES * common // to_hz)
     return periods * from_hz // common, periods * to_hz // common, _reach(from_hz, to_hz)
@@ -174,7 +185,7 @@ def _reach(from_hz: int, to_hz: int) -> int:
 
 @cache
 def _weights(from_hz: int, to_hz: int) -> Floats:
-    """[inputs + 2 * reach, outputs]: what each input sample of a row and around it weighs in each output."""
+    """Return the weight of each input sample in each output of a row: [inputs + 2 * reach, outputs]."""
     inputs, outputs, reach = _row(from_hz, to_hz)
     at = np.arange(outputs) * (from_hz / to_hz)
     distance = at[np.newaxis, :] - (np.arange(inputs + 2 * reach) - reach)[:, np.newaxis]
@@ -183,8 +194,9 @@ def _weights(from_hz: int, to_hz: int) -> Floats:
 
 @cache
 def _weights_of_phases(from_hz: int, to_hz: int) -> Floats:
-    """[phases, 2 * reach + 1]: what the input samples around an output sample weigh in it, by where it stands
-    behind the middle one, in parts of 1 / phases.
+    """Return the weights of the inputs around an output sample: [phases, 2 * reach + 1].
+
+    A phase is the output's distance after the middle input, in 1 / phases.
     """
     phases = to_hz // gcd(from_hz, to_hz)
     reach = _reach(from_hz, to_hz)
@@ -194,11 +206,11 @@ def _weights_of_phases(from_hz: int, to_hz: int) -> Floats:
 
 
 def _at_distance(distance: Floats, from_hz: int, to_hz: int, reach: int) -> Floats:
-    """[inputs, outputs]: what each input sample weighs in an output sample so many input samples from it."""
+    """Return the weights of inputs at these distances (in input samples) from outputs: [inputs, outputs]."""
     band = CUT_OFF * min(1.0, to_hz / from_hz)
     inside = np.maximum(0.0, 1 - (distance / reach) ** 2)
     window = np.i0(KAISER_BETA * np.sqrt(inside)) / np.i0(KAISER_BETA)
     weights = np.where(inside > 0, band * np.sinc(band * distance) * window, 0.0)
-    weights /= weights.sum(axis=0)  # a constant stays what it is
+    weights /= weights.sum(axis=0)  # unity gain for a constant
     rounded: Floats = np.rint(weights * _FINENESS) / _FINENESS
     return rounded

@@ -1,11 +1,10 @@
-"""Sample rate conversion of a stream, with as little delay as a filter can have.
+"""Sample rate conversion of a stream with minimal delay.
 
-The agents' sound goes through here; that of all callers is converted together, by the front end. Rates of a
-simple ratio, as calls and voices have, are converted by a matrix product: 8-12 us a chunk of 20 ms; others,
-as files may have, take 0.2 ms. Either filter holds back 2 ms at most, always the same.
-soxr's streams work by FFT, in blocks: MQ and HQ hold back 21 ms on average from 24 to 16 kHz (37 at
-worst) and 63 ms from 8 to 16 kHz (117), LQ half of that, the variable-rate mode 10-30; every turn would wait
-for it.
+For the agents' audio; callers' audio is converted in batches by the front end. Rates of a simple ratio, as
+calls and voices have, are converted by a matrix product: 8-12 us a chunk of 20 ms; others, as files may have,
+take 0.2 ms. Either filter delays by a constant 2 ms at most. soxr's streams work by FFT, in blocks: MQ and HQ
+delay by 21 ms on average from 24 to 16 kHz (37 at worst) and 63 ms from 8 to 16 kHz (117), LQ by half of
+that, the variable-rate mode by 10-30; every turn would wait for it.
 """
 
 from __future__ import annotations
@@ -17,10 +16,9 @@ from audio.polyphase import AnyRatioFilter, PolyphaseFilter, is_simple
 
 
 class Resampler:
-    """Converts one mono stream from `from_hz` to `to_hz`; equal rates pass through untouched.
+    """Converter of one mono stream from `from_hz` to `to_hz`; equal rates pass through.
 
-    The output keeps time with the input: sample k stands at k / to_hz seconds of it.
-    Raises ValueError where a rate is not positive.
+    Output sample k is at k / to_hz seconds of the input. Raises ValueError if a rate is not positive.
     """
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
@@ -31,9 +29,9 @@ class Resampler:
         self._filter = _new_filter(from_hz, to_hz)
 
     def push(self, samples: Samples, last: bool = False) -> Samples:
-        """Sound at `to_hz` [m] that became ready with `samples` [n] at `from_hz`.
+        """Return the audio [m] at `to_hz` that became ready with `samples` [n] at `from_hz`.
 
-        `last` also brings out what the filter holds back; the next push begins a new stream.
+        last: also flush the filter; the next push begins a new stream.
         """
         if self._from_hz == self._to_hz:
             return samples
@@ -45,7 +43,7 @@ class Resampler:
 
 
 def resample(samples: Samples, from_hz: int, to_hz: int) -> Samples:
-    """All of `samples` [n] at once: n * to_hz / from_hz samples, give or take three."""
+    """Return all of `samples` [n] converted: n * to_hz / from_hz samples, give or take three."""
     return Resampler(from_hz, to_hz).push(samples, last=True)
 
 

@@ -1,16 +1,16 @@
-"""What a caller's voice does: where it starts, pauses and ends.
+"""Events of a caller's speech: starts, pauses, ends.
 
-Time is the caller's sound so far, never a clock. Every event's `at_s` is backdated to where it happened in
-the sound: a start to the beginning of its first voiced chunk, a pause or an end to the end of the last voiced
-one. The events of one turn come in this order:
+Time is the caller's audio so far, never a clock. `at_s` is backdated to the point in the audio: a start to
+the beginning of its first voiced chunk, a pause or an end to the end of the last voiced one. The events of
+one turn come in this order:
 
     (VoiceNoticed VoiceFaded)* VoiceNoticed SpeechStarted (SpeechPaused SpeechResumed)* SpeechPaused TurnEnded
 
-- `VoiceNoticed` comes twice where it lasts.
-- `InterruptionCandidate` and then `InterruptionConfirmed` come while the caller speaks, at most once each;
-  the former also while he is only loud.
-- `TurnDue` comes at most once in a pause, where that goes on for longer than its silence.
-- Levels and `VoiceLouder` are added by whoever measures the loudness.
+- `VoiceNoticed` is repeated once if the sound lasts.
+- `InterruptionCandidate`, then `InterruptionConfirmed` come while the caller speaks, at most once each; the
+former also while the caller is only loud.
+- `TurnDue` comes at most once in a pause, if the pause lasts longer than its silence.
+- Levels and `VoiceLouder` are added by the code that measures the loudness.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class VoiceNoticed:
-    """Something that may be a voice, or only loud, began while the caller was silent, backdated to its first
-    sample. It comes again, with `lasts`, where it goes on to be loud.
+    """A sound that may be a voice began while the caller was silent, backdated to its first sample.
 
-    level_db: of its loudest window so far, in decibels of full scale; None where that is not told.
+    level_db: level of its loudest window so far, in dBFS; None if not measured. lasts: repeated because it
+    stays loud.
     """
 
     at_s: float
@@ -33,7 +33,7 @@ class VoiceNoticed:
 
 @dataclass(frozen=True, slots=True)
 class VoiceFaded:
-    """What was noticed was too short for speech, or no voice; backdated to its last sample."""
+    """The noticed sound was too short for speech, or no voice; backdated to its last sample."""
 
     at_s: float
 
@@ -48,7 +48,7 @@ class SpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class VoiceLouder:
-    """A voice over the agent is louder than was told of it before. level_db: as in `VoiceNoticed`."""
+    """Overlapping speech has become louder than reported before. level_db: as in `VoiceNoticed`."""
 
     at_s: float
     level_db: float
@@ -56,37 +56,35 @@ class VoiceLouder:
 
 @dataclass(frozen=True, slots=True)
 class InterruptionCandidate:
-    """The caller's voice has gone on long enough for a speaker to hold on and listen."""
+    """The caller has spoken long enough for the agent to pause and listen."""
 
     at_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptionConfirmed:
-    """The caller's voice has gone on long enough to be meant as an interruption, whatever it says."""
+    """The caller has spoken long enough to mean an interruption, whatever the words."""
 
     at_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechPaused:
-    """The caller fell silent for a moment, backdated to the last voiced sample."""
+    """The caller paused, backdated to the last voiced sample."""
 
     at_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechResumed:
-    """The caller went on speaking before the turn was over, backdated."""
+    """The caller resumed before the turn ended, backdated."""
 
     at_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class TurnDue:
-    """The silence that ends the turn is over, but the pause was told to go on for longer than that; backdated
-    to the last voiced sample.
-    """
+    """The default silence has passed, but the pause was extended; backdated to the last voiced sample."""
 
     at_s: float
 

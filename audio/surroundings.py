@@ -1,4 +1,4 @@
-"""Rooms, telephone lines and noises as they are made up: to learn to hear in, and to measure in. Pure."""
+"""Simulated rooms, telephone lines and noises, for training and for benchmarks."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from audio.pcm import AudioFormat, Samples, decode, encode
 from audio.resample import resample
 
 Wave = NDArray[np.float64]
-"""Samples [n], on the scale of 16 bits."""
+"""Samples [n], in the range of 16 bits."""
 
 RINGING_S, DIRECT_TO_ROOM_DB = (0.15, 1.0), (-8.0, 12.0)
-"""Of the rooms that are made by chance: how long they ring, and how much louder direct sound is."""
+"""Ranges of random rooms: reverberation time (60 dB decay) in seconds, and direct-to-reverberant ratio."""
 FIRST_ECHO_S, EARLY_S = (0.001, 0.012), 0.04
-"""When a room begins to be heard, and until when single echoes may stand out."""
+"""Range of a room's first echo, and the time until which single echoes may stand out."""
 DULL, ECHOING = 0.6, 0.5
-"""How many of the rooms swallow high sound sooner than low, and in how many single echoes stand out."""
+"""Shares of rooms that absorb high frequencies faster, and in which single echoes stand out."""
 LINE_HZ = (100.0, 350.0), (3_200.0, 3_700.0)
-"""Between which telephones' bands begin, and end."""
+"""Ranges of the lower and the upper band limit of telephones."""
 HUMMING, SWAYING = 0.3, 0.3
-"""How many noises have a hum in them, and how many grow louder and lower."""
+"""Shares of noises that contain a hum, and that swell and fade."""
 
 
 def in_some_room(sound: Wave, random: np.random.Generator, rate_hz: int) -> Wave:
-    """The sound as it is heard in a room made by chance: Polack's model (1988), noise that dies away behind
-    the direct sound, in most rooms the sooner the higher it is.
+    """Return the sound in a random room: Polack's model (1988), decaying noise after the direct sound.
+
+    In most rooms high frequencies decay faster.
     """
     ringing_s, direct_to_room_db = random.uniform(*RINGING_S), random.uniform(*DIRECT_TO_ROOM_DB)
     at_s = np.arange(round(ringing_s * rate_hz)) / rate_hz
@@ -45,27 +46,27 @@ def in_some_room(sound: Wave, random: np.random.Generator, rate_hz: int) -> Wave
 
 
 def with_room(sound: Wave, room: Wave, direct_to_room_db: float) -> Wave:
-    """The sound with what a room makes of it, and the room's echo after it; as loud altogether as it was.
+    """Return the sound with reverberation and its tail, at the same overall level.
 
-    room: what comes of a click in it, from the click on, without the click itself.
+    room: impulse response without the direct sound.
     """
     room = room * (gain(-direct_to_room_db) / np.sqrt(np.sum(room**2)))
     room[0] = 1.0
     whole = len(sound) + len(room)
-    length = 1 << whole.bit_length()  # of which a transform is fast
+    length = 1 << whole.bit_length()  # a power of two, for a fast FFT
     heard = np.fft.irfft(np.fft.rfft(sound, length) * np.fft.rfft(room, length), length)[:whole]
     as_loud: Wave = heard / np.sqrt(1 + gain(-direct_to_room_db) ** 2)
     return as_loud
 
 
 def some_telephone(sound: Wave, random: np.random.Generator, rate_hz: int) -> Samples:
-    """The sound by a telephone line whose band is made up by chance."""
+    """Return the sound over a telephone line with a random band."""
     low_hz, high_hz = (random.uniform(*between_hz) for between_hz in LINE_HZ)
     return by_telephone(sound, rate_hz, low_hz, high_hz)
 
 
 def by_telephone(sound: Wave, rate_hz: int, low_hz: float, high_hz: float) -> Samples:
-    """What of a sound comes by a telephone line with such a band: 8 kHz, G.711, and back."""
+    """Return the sound over a telephone line with this band: 8 kHz, G.711, and back."""
     line = AudioFormat.PCMU
     narrow = resample(samples_of(band(sound, rate_hz, low_hz, high_hz)), rate_hz, line.rate_hz)
     back = resample(decode(encode(narrow, line), line), line.rate_hz, rate_hz)[: len(sound)]
@@ -73,14 +74,14 @@ def by_telephone(sound: Wave, rate_hz: int, low_hz: float, high_hz: float) -> Sa
 
 
 def band(sound: Wave, rate_hz: int, low_hz: float, high_hz: float) -> Wave:
-    """The sound between two frequencies, as a Butterworth filter without delay lets it through."""
+    """Return the sound filtered to a band by a zero-phase Butterworth response."""
     spectrum, hz = np.fft.rfft(sound), np.fft.rfftfreq(len(sound), 1 / rate_hz)
     spectrum /= np.sqrt(1 + (low_hz / np.maximum(hz, 1e-3)) ** 8) * np.sqrt(1 + (hz / high_hz) ** 16)
     return np.fft.irfft(spectrum, len(sound))
 
 
 def some_noise(length: int, random: np.random.Generator, rate_hz: int) -> Wave:
-    """From white to brown, now and then with a hum, or louder and lower; its standard deviation is 1."""
+    """Return noise between white and brown, sometimes with a hum or swelling; its standard deviation is 1."""
     spectrum = np.fft.rfft(random.normal(0, 1, length))
     spectrum /= np.maximum(1, np.arange(len(spectrum))) ** random.uniform(0, 0.6)
     length_s = length / rate_hz
@@ -96,11 +97,11 @@ def some_noise(length: int, random: np.random.Generator, rate_hz: int) -> Wave:
 
 
 def gain(decibels: float) -> float:
-    """The factor that makes a sound louder by so many decibels."""
+    """Return the amplitude factor of a level change."""
     return float(10 ** (decibels / 20))
 
 
 def samples_of(sound: Wave) -> Samples:
-    """The sound in 16 bits; what is too loud for them is clipped."""
+    """Return the sound as 16-bit samples, clipped."""
     clipped: Samples = np.clip(np.rint(sound), -32_768, 32_767).astype(np.int16)
     return clipped

@@ -1,4 +1,4 @@
-"""WAV files: of any rate and width to mono samples, and mono samples to a file."""
+"""WAV files: any rate and sample format to mono samples, and mono samples to a file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from audio.pcm import Samples
 
 
 def read_wav(path: Path) -> tuple[Samples, int]:
-    """Samples [n] of a WAV file, and their rate in Hz.
+    """Return the samples [n] of a WAV file and their rate in Hz.
 
-    The file may hold integers of 8, 16, 24 or 32 bits, floats or G.711; several channels are mixed to one.
-    Raises OSError where the file cannot be read, ValueError where it is not WAV.
+    Accepts integers of 8, 16, 24 or 32 bits, floats and G.711; several channels are mixed to one. Raises
+    OSError if the file cannot be read, ValueError if it is not WAV.
     """
     with path.open("rb") as file:  # opened here, since FFmpeg's own errors name no path
         try:
@@ -33,12 +33,12 @@ def read_wav(path: Path) -> tuple[Samples, int]:
 
 
 def write_wav(path: Path, samples: Samples, rate_hz: int) -> None:
-    """Write `samples` [n] as a mono 16-bit WAV file. Raises OSError where it cannot be written."""
+    """Write `samples` [n] as a mono 16-bit WAV file. Raises OSError if it cannot be written."""
     path.write_bytes(wav_bytes(samples, rate_hz))
 
 
 def wav_bytes(samples: Samples, rate_hz: int) -> bytes:
-    """`samples` [n] as the bytes of such a file."""
+    """Return `samples` [n] as the bytes of a mono 16-bit WAV file."""
     file = BytesIO()
     with wave.open(file, "wb") as sound:
         sound.setnchannels(1)

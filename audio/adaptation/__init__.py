@@ -1,1 +1,1 @@
-"""Teaches Moonshine the voices and lines of your callers, from recordings of them (`adapt`)."""
+"""Fine-tuning of Moonshine on recordings of your callers (`adapt`)."""

@@ -1,4 +1,4 @@
-"""Teaches Moonshine: from a table of recordings to the file that the recognizer takes as its `adapter`."""
+"""Fine-tuning of Moonshine: from a table of recordings to the recognizer's `adapter` file."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SEED = 0
 
 
 def adapt(table: Path, out: Path, model: Path | None, share: float, epochs: int) -> None:
-    """Learn corrections to the encoder's matrices and write them to `out`.
+    """Learn low-rank corrections of the encoder's matrices and write them to `out`.
 
-    table: a WAV file and its words a line, as they should be written, with a tab between them. model: a
-    folder with a tiny Moonshine, None for the installed one. share: how much of what is learned is used,
-    above 0 to 1; with more, other voices are heard worse. epochs: how often each recording is learned from.
-    Raises ValueError, OSError, RecognizerError.
+    table: lines of a WAV file, a tab, and its transcript as it should be written. model: folder of a tiny
+    Moonshine; None for the installed one. share: fraction of the corrections to apply, above 0, at most 1;
+    more of it makes other voices worse. epochs: passes over the recordings. Raises ValueError, OSError,
+    RecognizerError.
     """
     if not 0 < share <= 1:
         raise ValueError(f"share is {share}; allowed: more than 0, 1 at most")
     if epochs < 1:
         raise ValueError(f"epochs is {epochs}; allowed: 1 or more")
-    if not out.parent.is_dir():  # refused before the work, which would be lost
+    if not out.parent.is_dir():  # checked before the training, whose result would be lost
         raise ValueError(f"out is {out}, and there is no folder {out.parent}")
     torch.manual_seed(_SEED)
     encoder, decoder, vocabulary = model_files(model)
@@ -44,7 +44,7 @@ def adapt(table: Path, out: Path, model: Path | None, share: float, epochs: int)
 
 
 def _examples(table: Path, network: MoonshineNetwork, numbers: dict[bytes, int]) -> list[Example]:
-    """What the network is taught with. Raises OSError, ValueError."""
+    """Return the training examples. Raises OSError, ValueError."""
     rng = np.random.default_rng(_SEED)
     examples = []
     for recording in tqdm(read_recordings(table), desc="listening", unit="recording", mininterval=10):

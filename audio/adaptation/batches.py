@@ -1,5 +1,4 @@
-"""Recordings of about one length put together, so that little is computed for the silence they are filled up
-with."""
+"""Batches of recordings of similar length, which limits padding."""
 
 from __future__ import annotations
 
@@ -11,13 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-_STATES = 3_000  # length of a batch, about: 30 questions of 2.4 s
-_SHUFFLED = 20  # states by which the order of lengths may be wrong, so that batches differ
+_STATES = 3_000  # approximate size of a batch: 30 questions of 2.4 s
+_SHUFFLED = 20  # random part of the sort key, in states, so that batches differ between epochs
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """features: of the sound, [length, hidden]. tokens: what is said, with begin and end marks."""
+    """A training example. features: [length, hidden]. tokens: the transcript, with begin and end marks."""
 
     features: Tensor
     tokens: list[int]
@@ -25,8 +24,10 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Examples filled up to one length: features [batch, length, hidden] and tokens [batch, count];
-    feature_mask [batch, length] and token_mask [batch, count] are false where they are filled up."""
+    """Examples padded to one length: features [batch, length, hidden] and tokens [batch, count].
+
+    feature_mask [batch, length] and token_mask [batch, count] are false at padding.
+    """
 
     features: Tensor
     feature_mask: Tensor
@@ -35,7 +36,7 @@ class Batch:
 
 
 def groups(examples: Sequence[Example], seed: int) -> list[list[Example]]:
-    """All examples, each in one group of about one length; the groups in any order."""
+    """Group examples of similar length; the groups are in random order."""
     rng = Random(seed)
     order = sorted(examples, key=lambda example: len(example.features) + rng.random() * _SHUFFLED)
     found: list[list[Example]] = [[]]
@@ -48,7 +49,7 @@ def groups(examples: Sequence[Example], seed: int) -> list[list[Example]]:
 
 
 def filled_up(examples: Sequence[Example]) -> Batch:
-    """The examples as one batch."""
+    """Pad the examples to one batch."""
     features = pad_sequence([example.features for example in examples], batch_first=True)
     tokens = pad_sequence([torch.tensor(example.tokens) for example in examples], batch_first=True)
     feature_mask = _filled([len(example.features) for example in examples])
@@ -56,5 +57,5 @@ def filled_up(examples: Sequence[Example]) -> Batch:
 
 
 def _filled(lengths: list[int]) -> Tensor:
-    """A mask: true in the first columns of each row, as many as its length, false behind them."""
+    """Return a mask whose rows are true for the first `lengths` columns."""
     return torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]

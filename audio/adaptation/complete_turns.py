@@ -1,7 +1,7 @@
-"""The lessons of the network that hears whether a turn is complete: ends and pauses in recordings.
+"""Training examples for the turn completeness network: ends and pauses in recordings.
 
-Nobody needs to have written down what is said, or where a turn ends: Smart Turn v3 says of each how complete
-the turn sounds there, and the network is taught to say the same of the encoder's states.
+No transcripts or labels are needed: Smart Turn v3 rates how complete each turn sounds, and the network learns
+to predict that from the encoder's states.
 """
 
 from __future__ import annotations
@@ -25,33 +25,36 @@ from audio.surroundings import gain, in_some_room, samples_of, some_noise, some_
 from audio.wav import read_wav
 
 LEAD_S, TAIL_S = 0.3, 0.5
-"""Silence around a recording."""
+"""Silence added around a recording."""
 BEHIND_VOICE_S = 0.03
-"""How much later than the voice itself a pause is noticed, beside the detector's own lateness."""
+"""Delay after the voice at which a pause is noticed, in addition to the detector's own."""
 PAUSE_S = 0.1
-"""A shorter gap is no pause."""
+"""Minimum length of a pause."""
 SILENCE_AFTER_S = 0.2
-"""Seconds of silence put behind a sound that is decoded, as the recognizer does."""
+"""Silence appended to audio before decoding, as the recognizer does."""
 WHOLE = 0.95
-"""The probability that is taught for a turn that is known to be complete."""
+"""Target probability of a turn that is known to be complete."""
 _TEACHER_SILENCE_S = 0.1
 _STILL_SILENT = 0.4, 0.05, 0.15
-"""Part of the pauses that are noticed even later, and by how many seconds, least and most."""
+"""Share of pauses noticed even later, and the minimum and maximum of that delay in seconds."""
 _LOW_S = 0.08
-"""A dip, where a word may end, is the quietest place this far around."""
+"""A dip, where a word may end, is the quietest place within this distance."""
 _STEP = SAMPLE_RATE_HZ // 100
 _AS_RECORDED = 0.35
 _ROOM, _TELEPHONE, _NOISE = 0.4, 0.45, 0.5
-"""Parts of the recordings that are heard in a room, by telephone, and in noise."""
+"""Shares of recordings that are put in a room, on a telephone line, and in noise."""
 
 _BELOW_DB, _LOUDEST_DB = (8.0, 35.0), (2.0, 22.0)
-"""How far noise is below the sound, and the loudest sample below what 16 bits have."""
+"""Ranges: level of noise below the audio, and peak below full scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A sound up to a pause: the last states of the encoder, [at most STATES, hidden], in 16 bits, and how
-    probably its turn is complete, as the teacher has it."""
+    """Audio up to a pause, as a training example.
+
+    states: the encoder's last ones, [at most STATES, hidden]. complete: the teacher's probability that the
+    turn is complete.
+    """
 
     states: NDArray[np.float16]
     complete: float
@@ -59,7 +62,7 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Who hears the recordings: voice activity, the encoder, the teacher, all of them loaded."""
+    """Loaded models: voice activity detector, encoder, teacher."""
 
     vad: SileroVad
     encoder: EncoderDecoder
@@ -69,9 +72,11 @@ class Listeners:
 async def heard_pauses(
     path: Path, listeners: Listeners, random: np.random.Generator, whole: bool = False
 ) -> AsyncIterator[Heard]:
-    """Each pause and end in a WAV file, and a dip in mid-speech, in varied sound.
+    """Yield an example for each pause and end in a WAV file, and for one dip within speech, with
+    augmentation.
 
-    whole: its end is known to be a turn's, whatever the teacher says. Raises OSError, ValueError.
+    whole: the file's end is known to be the end of a turn, whatever the teacher says. Raises OSError,
+    ValueError.
     """
     samples, rate_hz = read_wav(path)
     lead, tail = (np.zeros(round(each * SAMPLE_RATE_HZ), np.int16) for each in (LEAD_S, TAIL_S))
@@ -99,7 +104,7 @@ async def _heard(sound: Samples, listeners: Listeners, random: np.random.Generat
 
 
 def _dips(sound: Samples, spans: list[Span]) -> list[int]:
-    """The samples where a voice is lowest around, in the midst of what it says."""
+    """Return the positions, in samples, of local minima of the loudness within speech."""
     steps = sound[: len(sound) // _STEP * _STEP].astype(np.float64).reshape(-1, _STEP)
     energy = np.convolve((steps**2).sum(axis=1), np.ones(3), "same")
     around = round(_LOW_S * 100)
@@ -112,7 +117,7 @@ def _dips(sound: Samples, spans: list[Span]) -> list[int]:
 
 
 def _varied(sound: Samples, random: np.random.Generator) -> Samples:
-    """A sound [n] in a room, by telephone, in noise, or as it was, at some level."""
+    """Return a sound [n] in a room, on a telephone line, in noise, or unchanged, at a random level."""
     heard = sound.astype(np.float64)
     if random.random() >= _AS_RECORDED:
         if random.random() < _ROOM:

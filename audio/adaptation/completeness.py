@@ -1,7 +1,7 @@
-"""Teaches what hears how complete a turn sounds: `python -m audio.adaptation.completeness FOLDER...`.
+"""Training of the turn completeness network: `python -m audio.adaptation.completeness FOLDER...`.
 
-The folders hold WAV files of people, in any depth; one that is named twice is heard twice. It writes the
-weights that `audio.recognizers.completeness` reads, for the encoder of the installed Moonshine.
+The folders hold WAV files of speech, at any depth; a folder given twice counts twice. Writes the weights for
+`audio.recognizers.completeness`, for the encoder of the installed Moonshine.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from audio.recognizers.moonshine_model import model_files
 
 WIDTH = 32
 HEADS = 2
-"""Heads of the attention that sums the places up."""
+"""Heads of the attention that pools over time."""
 NEIGHBOURS = 5
 STATE_DROPPED, DROPPED = 0.4, 0.3
-"""Which part of the numbers of a state, and of those between layers, is left out while it is taught."""
+"""Dropout of states and of hidden layers."""
 EPOCHS = 10
 BATCH = 64
 RATE = 2e-3
@@ -42,7 +42,7 @@ Floats = NDArray[np.float32]
 
 
 class CompletenessNetwork(nn.Module):
-    """What is taught. mean, spread: of each number of a state, [hidden]."""
+    """The network to train. mean, spread: normalization of each dimension of a state, [hidden]."""
 
     def __init__(self, mean: Tensor, spread: Tensor) -> None:
         super().__init__()
@@ -57,8 +57,10 @@ class CompletenessNetwork(nn.Module):
         self.state_dropped, self.dropped = nn.Dropout(STATE_DROPPED), nn.Dropout(DROPPED)
 
     def forward(self, states: Tensor, known: Tensor) -> Tensor:
-        """The log odds that turns are complete, [batch], of states [batch, STATES, hidden]; known: [batch,
-        STATES, 1], 0.0 where a sound has no states."""
+        """Return the log odds that turns are complete, [batch].
+
+        states: [batch, STATES, hidden]. known: [batch, STATES, 1], 0.0 at padding.
+        """
         normal = self.state_dropped((states - self.mean) / self.spread)
         hidden = self.dropped(torch.relu(self.input(normal) * known + self.position) * known)
         hidden = hidden + torch.relu(self.near(_neighbours(hidden)))
@@ -71,8 +73,9 @@ class CompletenessNetwork(nn.Module):
         return log_odds
 
     def weights(self) -> dict[str, Floats]:
-        """The weights by the names that `audio.recognizers.completeness` knows; they include the scale of the
-        states.
+        """Return the weights by the names used in `audio.recognizers.completeness`.
+
+        The normalization of the states is folded into the first layer.
         """
         layers = ("input", "near", "far", "attention", "inner", "output")
         found: dict[str, Tensor] = {"position": self.position}
@@ -85,7 +88,7 @@ class CompletenessNetwork(nn.Module):
 
 
 def learn(heard: Sequence[Heard], seed: int = SEED) -> CompletenessNetwork:
-    """Teach a network to say of these states about what the teacher said of their sounds."""
+    """Train a network to predict the teacher's probabilities from the encoder's states."""
     torch.manual_seed(seed)
     known = torch.zeros(len(heard), STATES, 1)
     states = torch.zeros(len(heard), STATES, heard[0].states.shape[1], dtype=torch.float16)
@@ -112,7 +115,7 @@ def learn(heard: Sequence[Heard], seed: int = SEED) -> CompletenessNetwork:
 
 
 def _neighbours(hidden: Tensor) -> Tensor:
-    """Each place with the two before and the two behind it, side by side."""
+    """Concatenate each position with the two before and the two after it."""
     padded = nn.functional.pad(hidden, (0, 0, NEIGHBOURS // 2, NEIGHBOURS // 2))
     return padded.unfold(1, NEIGHBOURS, 1).transpose(2, 3).flatten(2)
 
@@ -139,7 +142,7 @@ async def _listen(
 
 
 def main() -> None:
-    """Learn from the folders and write the weights."""
+    """Train on the folders and write the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", type=Path, nargs="+")
     known = "a folder of recordings that end as turns do, whatever Smart Turn says of them"

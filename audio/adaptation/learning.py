@@ -1,4 +1,4 @@
-"""How the corrections are learned: the network is to say what is said in the recordings."""
+"""Training loop for the corrections: the network learns to predict the transcripts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from audio.adaptation.network import MoonshineNetwork
 
 _LEARNING_RATE = 1e-3
 _WARM_UP_STEPS = 50
-_DECAY = 0.7  # of all steps, the last, in which the rate falls to 0
+_DECAY = 0.7  # share of the steps, at the end, in which the rate falls to 0
 _MAX_GRADIENT = 1.0
-_LEFT_OUT = -100  # what the loss passes over
+_LEFT_OUT = -100  # label that the loss ignores
 
 
 def learn(network: MoonshineNetwork, groups: Sequence[Sequence[Example]]) -> list[float]:
-    """Learn from each of the groups, one after the other. Returns the loss of each."""
+    """Train on each group in turn and return the losses."""
     optimizer = torch.optim.AdamW(network.learned, betas=(0.9, 0.98), weight_decay=0.0)
     losses = []
     with tqdm(groups, desc="learning", unit="step", mininterval=10) as bar:
@@ -37,7 +37,7 @@ def learn(network: MoonshineNetwork, groups: Sequence[Sequence[Example]]) -> lis
 
 
 def _loss(network: MoonshineNetwork, batch: Batch) -> Tensor:
-    """Cross-entropy of the next token, in bfloat16 where the processor has instructions for it."""
+    """Return the cross-entropy of the next token, in bfloat16 if the processor has instructions for it."""
     fast = bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
     with torch.autocast("cpu", torch.bfloat16, enabled=fast):
         logits = network(batch.features.float(), batch.feature_mask, batch.tokens[:, :-1])

@@ -1,4 +1,4 @@
-"""Moonshine in PyTorch: the weights of the files that calls are recognized with, and corrections to learn."""
+"""Moonshine in PyTorch, with the weights of the recognizer's files and trainable corrections."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from audio.onnx.runtime import OrtFile
 from audio.recognizers.low_rank import Correction, Floats
 
 _EMBEDDING = "model.decoder.embed_tokens.weight"
-_MERGED = "_merged_0"  # how what both branches of the decoder share is named
+_MERGED = "_merged_0"  # suffix of constants that both branches of the decoder share
 _GROUPNORM = {"weight": "/groupnorm/Mul", "bias": "/groupnorm/Add"}
 _ATTENTION = ("q_proj", "k_proj", "v_proj", "o_proj")
 _FEED_FORWARD = ("fc1", "fc2")
 
 
 class Corrected(nn.Module):
-    """A fixed product with a matrix, and beside it a product of low rank that begins as nothing and is
-    learned."""
+    """A frozen linear layer plus a trainable low-rank product, initially zero (LoRA)."""
 
     def __init__(self, fixed: nn.Linear, rank: int) -> None:
         super().__init__()
@@ -32,15 +31,15 @@ class Corrected(nn.Module):
         self.up = nn.Parameter(torch.zeros(rank, fixed.out_features))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The sum of both, for inputs [..., in]."""
+        """Return the sum of both for inputs [..., in]."""
         fixed: Tensor = self.fixed(inputs)
         return fixed + inputs @ self.down @ self.up
 
 
 class MoonshineNetwork(nn.Module):
-    """A tiny Moonshine of its two files, with corrections of a rank to all the matrices of its encoder.
+    """A tiny Moonshine from its two files, with low-rank corrections of all matrices of its encoder.
 
-    Raises OSError, ValueError where the files are no tiny Moonshine.
+    Raises OSError, or ValueError if the files are not a tiny Moonshine.
     """
 
     def __init__(self, encoder: Path, decoder: Path, rank: int) -> None:
@@ -64,11 +63,11 @@ class MoonshineNetwork(nn.Module):
 
     @property
     def learned(self) -> list[nn.Parameter]:
-        """All that is learned."""
+        """All trainable parameters."""
         return [half for each in self._corrected.values() for half in (each.down, each.up)]
 
     def corrections(self, share: float) -> dict[str, Correction]:
-        """A share of what was learned, by the places of the matrices."""
+        """Return the corrections scaled by `share`, by the places of the matrices."""
         return {
             place: Correction(_array(each.down), _array(each.up) * share)
             for place, each in self._corrected.items()
@@ -76,20 +75,19 @@ class MoonshineNetwork(nn.Module):
 
     @torch.no_grad()
     def front_end(self, sound: Tensor) -> Tensor:
-        """What the convolutions make of `sound` [n] at 16 kHz, in -1 to 1: [length, hidden].
+        """Return the output of the convolutions for `sound` [n] at 16 kHz, in -1 to 1: [length, hidden].
 
-        For each sound alone: they are normalised over all of it, so that one filled up to others' length
-        would differ.
+        One sound at a time: the normalization covers all of it, so padding would change the result.
         """
         waves = self._encoder.groupnorm(torch.tanh(self._encoder.conv1(sound[None, None])))
         waves = gelu(self._encoder.conv3(gelu(self._encoder.conv2(waves))))
         return waves[0].T.contiguous()
 
     def forward(self, features: Tensor, feature_mask: Tensor, tokens: Tensor) -> Tensor:
-        """The logits [batch, count, vocabulary] of the token behind each.
+        """Return the logits [batch, count, vocabulary] of the token after each.
 
-        features: what `front_end` makes, filled up to [batch, length, hidden]. feature_mask: [batch, length],
-        false where it is filled up. tokens: [batch, count].
+        features: output of `front_end`, padded to [batch, length, hidden]. feature_mask: [batch, length],
+        false at padding. tokens: [batch, count].
         """
         positions = torch.arange(features.shape[1])[None]
         angles = self._encoder.rotary_emb(features, position_ids=positions)
@@ -127,7 +125,7 @@ def _decoder(file: OrtFile) -> dict[str, Floats]:
 
 
 def _parameters(file: OrtFile) -> dict[str, Floats]:
-    """What the file has by the names of the network's parameters, and some ending."""
+    """Return the file's constants that are named like the network's parameters, with a suffix."""
     kinds = (".weight", ".bias", ".weight_add_tensor", f".weight{_MERGED}", f".bias{_MERGED}")
     return {name: value for name, value in file.floats().items() if name.endswith(kinds)}
 

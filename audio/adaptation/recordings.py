@@ -1,4 +1,4 @@
-"""Recordings with what is said in them, and how they are varied while they are learned from."""
+"""Recordings with transcripts, and their augmentation."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from audio.resample import resample
 from audio.wav import read_wav
 
 _MIN_S = 0.1
-_OTHER_PACE, _PACE = 1 / 3, 0.13  # how many of them, and by how much at most
+_OTHER_PACE, _PACE = 1 / 3, 0.13  # share of recordings with a changed pace, and the maximum change
 _GAINS = (1.0, 0.5, 0.25)
-_SILENCE_S = 0.375  # before and behind, at most
+_SILENCE_S = 0.375  # maximum, before and after
 _NOISE = (0, 0, 3, 10, 30)  # standard deviation, of 32,768
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Samples [n] at 16 kHz, and their words as they should be written."""
+    """Samples [n] at 16 kHz and their transcript, as it should be written."""
 
     sound: Samples
     text: str
 
 
 def read_recordings(table: Path) -> Iterator[Recording]:
-    """The recordings of a table: a WAV file, of any rate, and its words a line, with a tab between them.
+    """Yield the recordings of a table: lines of a WAV file, of any rate, a tab, and its transcript.
 
-    Paths count from the table's folder. Raises OSError, ValueError.
+    Paths are relative to the table's folder. Raises OSError, ValueError.
     """
     for number, line in enumerate(table.read_text(encoding="utf-8").splitlines(), 1):
         path, tab, text = line.partition("\t")
@@ -45,8 +45,10 @@ def read_recordings(table: Path) -> Iterator[Recording]:
 
 
 def varied(sound: Samples, rng: np.random.Generator) -> Samples:
-    """`sound` [n] at another pace and pitch (Ko et al., "Audio Augmentation for Speech Recognition", 2015),
-    softer, in noise, with silence around it: some of these, by chance."""
+    """Return `sound` [n] with random augmentation: pace and pitch, level, noise, silence around it.
+
+    Pace and pitch as in Ko et al., "Audio Augmentation for Speech Recognition" (2015).
+    """
     if rng.random() < _OTHER_PACE:
         sound = resample(sound, round(SAMPLE_RATE_HZ * rng.uniform(1 - _PACE, 1 + _PACE)), SAMPLE_RATE_HZ)
     before, behind = (round(rng.uniform(0, _SILENCE_S) * SAMPLE_RATE_HZ) for _ in range(2))

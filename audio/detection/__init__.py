@@ -1,1 +1,1 @@
-"""What models find in sound: a voice, for all calls in one run, and whether a turn is over."""
+"""Voice activity detection, batched for all calls, and end-of-turn detection."""

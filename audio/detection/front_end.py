@@ -1,9 +1,8 @@
-"""The front end of recognition: the sound of all callers at once becomes windows at 16 kHz with their
-loudness and the probability that they are speech.
+"""Recognition front end: turns the audio of all callers into 16 kHz windows with loudness and speech
+probability.
 
-A frame that arrives is only stored. Where it completes a window the tick is armed, and a tick converts the
-rate of all windows that wait, and judges them, in one go: for one window at a time most of the time would go
-to the calls into numpy.
+An arriving frame is only stored. If it completes a window, the tick is armed; a tick resamples and judges all
+waiting windows in one batch: one window at a time, most of the time would go to the calls into numpy.
 """
 
 from __future__ import annotations
@@ -21,38 +20,42 @@ from audio.onnx.silero_graph import INPUT_SAMPLES, STATE
 from audio.polyphase import WindowFilter
 
 MAX_WINDOWS = 32
-"""How many windows, each of another stream, are taken in one go."""
+"""Maximum batch size; each window belongs to another stream."""
 QUIET_WINDOWS = 16
-"""After this many windows in a row below `MIN_ENERGY`, half a second, the model rests until one is louder."""
+"""After this many consecutive windows below `MIN_ENERGY` (0.5 s), the model is skipped until one
+is louder.
+"""
 
 _CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES
 _MORE_STREAMS = 16
-"""Places for states that are made at once."""
+"""Number of state slots to allocate at once."""
 _FULL_SCALE = np.float32(1 / 32_768)
 
 Judgement = tuple[float | None, float, float]
-"""A window's `probability`, `ended` and `ended_ago_s`."""
+"""`probability`, `ended` and `ended_ago_s` of a window."""
 SILENCE: Judgement = (0.0, 1.0, math.inf)
 NOT_JUDGED: Judgement = (None, 1.0, math.inf)
 
 
 class FrontEnd:
-    """Takes in the sound of all calls together.
+    """Front end of all calls.
 
-    A whole window is taken at the loop's next turn, but not sooner than `tick_s` after those before it. So
-    the windows of a few calls wait for nobody, and those of many are taken together. What the model remembers
-    of all streams stands in one array, out of which a batch is copied at once.
+    A complete window is processed at the loop's next turn, but at least `tick_s` after the previous batch. So
+    the windows of a few calls do not wait, and those of many are batched. The model's states of all streams
+    are in one array, from which a batch is copied at once.
     """
 
     def __init__(self, model: SileroVad | None = None, tick_s: float = 0.01) -> None:
         self._model = model or SileroVad()
         self._tick_s = tick_s
         self._ticked_s = -tick_s
-        self._waiting: dict[FrontEndStream, None] = {}  # streams with a whole window, in the order they came
+        self._waiting: dict[FrontEndStream, None] = {}  # streams with a complete window, oldest first
         self._armed: asyncio.Handle | None = None
         self._inputs: Floats = np.empty((MAX_WINDOWS, INPUT_SAMPLES), np.float32)
         self._states: Floats = np.zeros((0, STATE), np.float32)
-        self._contexts: Floats = np.zeros((0, _CONTEXT_SAMPLES), np.float32)  # the ends of the last windows
+        self._contexts: Floats = np.zeros(
+            (0, _CONTEXT_SAMPLES), np.float32
+        )  # the ends of the previous windows
         self._free: list[int] = []
 
     def start(self) -> None:
@@ -62,10 +65,10 @@ class FrontEnd:
     def open(
         self, rate_hz: int, on_window: OnWindow, on_failure: OnFailure = report_failure
     ) -> FrontEndStream:
-        """A new stream; `on_window` is called on the event loop for each of its windows, in order.
+        """Open a stream; `on_window` is called on the event loop for each of its windows, in order.
 
-        on_failure: is given what `on_window` raises, which touches no other stream, and what the model
-        raises. Raises ValueError for a rate without whole windows.
+        on_failure: receives exceptions of `on_window`, which affect no other stream, and of the model. Raises
+        ValueError for a rate without whole windows.
         """
         if not self._free:
             slots = len(self._contexts)
@@ -78,7 +81,7 @@ class FrontEnd:
         return stream
 
     def arm(self, stream: FrontEndStream) -> None:
-        """Take a stream with a whole window into the next batch."""
+        """Add a stream with a complete window to the next batch."""
         self._waiting[stream] = None
         if self._armed is None:
             loop = asyncio.get_running_loop()
@@ -86,22 +89,23 @@ class FrontEnd:
             self._armed = loop.call_later(early_s, self._tick) if early_s > 0 else loop.call_soon(self._tick)
 
     def disarm(self, stream: FrontEndStream) -> None:
-        """Leave a stream that has no whole window any more out of the next batch."""
+        """Remove a stream without a complete window from the next batch."""
         self._waiting.pop(stream, None)
 
     def forget(self, stream: FrontEndStream) -> None:
-        """Give the place of a closed stream to another."""
+        """Free the slot of a closed stream."""
         self._free.append(stream.slot)
 
     def forget_state(self, stream: FrontEndStream) -> None:
-        """What the model remembers of a stream is forgotten."""
+        """Reset the model's state of a stream."""
         stream.quiet = 0
         self._states[stream.slot] = 0.0
         self._contexts[stream.slot] = 0.0
 
     def _tick(self) -> None:
-        """Take one window of each of the streams that have waited longest; the rest follows at the loop's
-        next turn."""
+        """Process one window of each of the longest-waiting streams; the rest follows at the
+        loop's next turn.
+        """
         self._armed = None
         self._ticked_s = asyncio.get_running_loop().time()
         batch = list(islice(self._waiting, MAX_WINDOWS))
@@ -119,18 +123,18 @@ class FrontEnd:
             self._count_quiet(stream, max(loudness) < MIN_ENERGY)
         try:
             judgements = self._judge(batch, sound)
-        except Exception as error:  # of the model's, whatever it is
+        except Exception as error:  # any exception of the model
             for stream in batch:
                 stream.on_failure(error)
             return
-        # Converted for all at once: a call into numpy for each window costs more than its work.
+        # One conversion for all: a numpy call for each window costs more than its work.
         judged = zip(batch, sound.astype(np.int16), loudnesses, judgements, strict=True)
         for stream, samples, loudness, judgement in judged:
-            if stream.closed:  # by a callback before this one
+            if stream.closed:  # by an earlier callback
                 continue
             try:
                 stream.on_window(Window(samples, loudness, *judgement))
-            except Exception as error:  # a callback's own failure, whatever it is
+            except Exception as error:  # any exception of the callback
                 stream.on_failure(error)
 
     def _count_quiet(self, stream: FrontEndStream, quiet: bool) -> None:
@@ -143,7 +147,7 @@ class FrontEnd:
         stream.quiet = 0
 
     def _judge(self, batch: list[FrontEndStream], sound: Floats) -> list[Judgement]:
-        """What is told of windows [b, 512] of these streams."""
+        """Return the judgements of windows [b, 512] of these streams."""
         reported = [SILENCE if stream.judged else NOT_JUDGED for stream in batch]
         judged = [row for row, stream in enumerate(batch) if stream.judged and stream.quiet <= QUIET_WINDOWS]
         if judged:
@@ -159,7 +163,7 @@ class FrontEnd:
 
 
 def _converted(batch: list[FrontEndStream]) -> Floats:
-    """The next window of each stream, [b, 512] at 16 kHz; streams of one rate go through one product."""
+    """Return the next window of each stream, [b, 512] at 16 kHz, with one product per sample rate."""
     rows_of: dict[WindowFilter, list[int]] = {}
     for row, stream in enumerate(batch):
         rows_of.setdefault(stream.filter, []).append(row)
@@ -167,7 +171,7 @@ def _converted(batch: list[FrontEndStream]) -> Floats:
     for converter, rows in rows_of.items():
         windows = np.frombuffer(b"".join([batch[row].take() for row in rows]), np.int16)
         converted.append((rows, converter.convert(windows.reshape(len(rows), -1).astype(np.float32))))
-    if len(converted) == 1:  # as on a phone line: they are in their order already
+    if len(converted) == 1:  # one rate, as with telephony: already in order
         return converted[0][1]
     sound: Floats = np.empty((len(batch), WINDOW_SAMPLES), np.float32)
     for rows, of_a_rate in converted:

@@ -1,9 +1,9 @@
-"""How likely a turn is complete, by its sound: Smart Turn v3, run beside the event loop.
+"""Probability that a turn is complete, from its audio: Smart Turn v3, run off the event loop.
 
-The model (BSD-2, Daily) hears the last 8 s of the caller as a Whisper log-mel spectrogram. It takes silence
-for a complete turn, is sure of some commands cut in the middle and doubts some whole sentences, so ask it
-only after speech, and let it never decide alone. Measured on one of two shared cores, busy: 3 ms for the
-features, 31-75 ms for the model.
+The model (BSD-2, Daily) takes the last 8 s of the caller as a Whisper log-mel spectrogram. It rates silence
+as a complete turn, is sure of some commands cut in the middle and doubts some whole sentences: call it only
+after speech, and never let it decide alone. Measured on one of two shared cores, busy: 3 ms for the features,
+31-75 ms for the model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from audio.pcm import Samples
 
 SAMPLE_RATE_HZ = 16_000
 MAX_TURN_S = 8
-"""Seconds of sound that the model takes; what lies before is left out."""
+"""Seconds of audio that the model takes; earlier audio is dropped."""
 
 _FFT = 400
 _HOP = 160
@@ -34,14 +34,14 @@ Floats = NDArray[np.float32]
 
 
 class TurnModelError(Exception):
-    """The model could not be loaded; the text says where it was looked for."""
+    """The model cannot be loaded. The message names the file."""
 
 
 class SmartTurn:
-    """The model, one turn at a time on one thread of its own; turns that come meanwhile wait in line."""
+    """The model, on a thread of its own; turns are queued."""
 
     def __init__(self, model: Path | None = None) -> None:
-        """`model`: the ONNX file; None finds the one in the installed `pipecat-ai` wheel."""
+        """Use the ONNX file `model`; None finds the one in the installed `pipecat-ai` wheel."""
         self._path = model
         self._session: Any = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="smart-turn")
@@ -52,14 +52,14 @@ class SmartTurn:
         self._session = await asyncio.get_running_loop().run_in_executor(self._thread, _load, path)
 
     async def complete(self, samples: Samples) -> float:
-        """Probability that the turn, [n] at 16 kHz up to its newest sample, is complete.
+        """Return the probability that the turn, [n] at 16 kHz up to its newest sample, is complete.
 
-        Cancelling gives up a turn that waits in line.
+        Cancelling removes a queued turn.
         """
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._judge, samples)
 
     async def close(self) -> None:
-        """Release the thread, once the turn it judges is done; a second call does nothing."""
+        """Release the thread after the turn in progress; a second call does nothing."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _judge(self, samples: Samples) -> float:
@@ -68,7 +68,8 @@ class SmartTurn:
 
 
 def log_mel(samples: Samples) -> Floats:
-    """Whisper's log-mel spectrogram [80, 800] of the last 8 s of `samples` [n]; fewer get zeros before them.
+    """Return Whisper's log-mel spectrogram [80, 800] of the last 8 s of `samples` [n], zero-padded at the
+    start.
 
     As in Radford et al. 2022 and `WhisperFeatureExtractor(chunk_length=8)` with `do_normalize`: zero mean and
     unit variance, Hann windows of 25 ms every 10 ms, Slaney mels, log10 cut 8 below the maximum, (x + 4) / 4.
@@ -82,7 +83,7 @@ def log_mel(samples: Samples) -> Floats:
     window = np.hanning(_FFT + 1)[:-1].astype(np.float32)  # periodic
     spectrum = np.fft.rfft(sliding_window_view(padded, _FFT)[:-1:_HOP] * window)
     power = spectrum.real**2 + spectrum.imag**2
-    # 16 frames at a time: larger products OpenBLAS spreads over all cores, at five times the cost.
+    # 16 frames at a time: OpenBLAS spreads larger products over all cores, at five times the cost.
     mels = (power.reshape(-1, 16, _FFT // 2 + 1) @ _mel_filters().T).reshape(-1, _MELS).T
     log_mels = np.log10(np.maximum(mels, 1e-10))
     scaled: Floats = (np.maximum(log_mels, log_mels.max() - 8) + 4) / 4
@@ -91,7 +92,9 @@ def log_mel(samples: Samples) -> Floats:
 
 @cache
 def _mel_filters() -> Floats:
-    """Triangles of equal area [80, 201] over the FFT's bins, 0 to 8 kHz (Slaney, Auditory Toolbox, 1998)."""
+    """Return triangles of equal area [80, 201] over the FFT's bins, 0 to 8 kHz (Slaney, Auditory
+    Toolbox, 1998).
+    """
     top_mel = 15 + 27 * np.log(8.0) / np.log(6.4)  # of 8 kHz; linear up to 1 kHz at 15 mel, logarithmic above
     mels = np.linspace(0, top_mel, _MELS + 2)
     edges_hz = np.where(mels < 15, mels * 200 / 3, 1_000 * 6.4 ** ((mels - 15) / 27))
@@ -103,7 +106,7 @@ def _mel_filters() -> Floats:
 
 
 def installed_model() -> Path:
-    """The model's file in the `pipecat-ai` wheel. Raises TurnModelError where that is not installed."""
+    """Return the model's file in the `pipecat-ai` wheel. Raises TurnModelError if that is not installed."""
     package = find_spec("pipecat")
     if package is None or not package.submodule_search_locations:
         raise TurnModelError("the turn model is not installed: pip install --no-deps pipecat-ai==1.14.0")

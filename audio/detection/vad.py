@@ -1,14 +1,13 @@
-"""Voice activity detection: how probably a window of sound is speech, and a voice has ended, many windows in
-one run of the model.
+"""Voice activity detection: probability that a window is speech, and that a voice has ended, in batches.
 
-The model is Silero VAD (MIT). Its ONNX file lies in the `silero-vad` wheel, which is not imported: it would
-bring torch. A window is 512 samples at 16 kHz with the last 64 of the window before it in front, and every
-stream has a recurrent state of its own.
+The model is Silero VAD (MIT). Its ONNX file is in the `silero-vad` wheel, which is not imported: it would
+bring torch. A window is 512 samples at 16 kHz, preceded by the last 64 of the previous window; every stream
+has a recurrent state of its own.
 
 It runs on the event loop, by a graph in which a batch is one matrix (`silero_graph`). Measured on one of two
 shared cores, a run takes 0.18 ms for one window, 44 us a window for 8 and 29 for 32, which hold the loop for
-0.9 ms. Larger batches would hardly be cheaper a window. That was without what tells a voice's end, which is
-run with it (`tests/bench/results/sound.md`).
+0.9 ms. Larger batches would hardly be cheaper per window. These figures exclude the network for the end of a
+voice, which is run with it (`tests/bench/results/sound.md`).
 """
 
 from __future__ import annotations
@@ -25,30 +24,32 @@ from audio.onnx.silero_graph import INPUT_SAMPLES, JUDGEMENTS, RESULTS, STATE, S
 
 SAMPLE_RATE_HZ = 16_000
 WINDOW_SAMPLES = 512
-"""Samples a probability is for, 32 ms."""
+"""Samples of a window, 32 ms."""
 _SILENT_WINDOWS = 30
-"""A second: the model notices a voice soonest after about this much silence (`tests/bench/vad_quiet.py`)."""
+"""One second: the model detects a voice fastest after about this much silence
+(`tests/bench/vad_quiet.py`).
+"""
 
 Floats = NDArray[np.float32]
 
 
 class VadError(Exception):
-    """The model could not be loaded; the text says where it was looked for."""
+    """The model cannot be loaded. The message names the file."""
 
 
 class SileroVad:
-    """The model, on one thread, in one run at a time."""
+    """The model, on one thread."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """`path`: the ONNX file; None finds the one in the installed `silero-vad` wheel."""
+        """Use the ONNX file `path`; None finds the one in the installed `silero-vad` wheel."""
         self._path = path
         self._session: Any = None
-        self._batches: dict[int, _Batch] = {}  # by their windows
+        self._batches: dict[int, _Batch] = {}  # by batch size
         self.after_silence: Floats = np.zeros(STATE, np.float32)
-        """The state [320] that silence leaves, once the model is loaded."""
+        """State [320] after silence, once the model is loaded."""
 
     def load(self) -> None:
-        """Read the model; 20 ms. A second call does nothing. Raises VadError."""
+        """Load the model; 20 ms. A second call does nothing. Raises VadError."""
         if self._session is not None:
             return
         path = self._path or installed_model()
@@ -64,11 +65,11 @@ class SileroVad:
         self.after_silence = state[0]
 
     def run(self, windows: Floats, states: Floats) -> tuple[Floats, Floats]:
-        """Judgements [b, 3] and new states [b, 320] of windows [b, 64 + 512] in -1..1 with their states.
+        """Return the judgements [b, 3] and new states [b, 320] of windows [b, 64 + 512] in -1..1 with their
+        states.
 
-        Judgements are the probability of speech, that a voice has ended, and how many seconds ago.
-
-        Row for row bit-identical to runs of one window.
+        Judgements are the probability of speech, the probability that a voice has ended, and seconds since
+        its end. Each row is bit-identical to a run of one window.
         """
         batch = self._batches.get(len(windows))
         if batch is None:
@@ -77,8 +78,10 @@ class SileroVad:
 
 
 class _Batch:
-    """Runs of a fixed number of windows. What goes in and comes out is bound once: a run that begins with
-    cold caches, as each does in a process that wakes every 20 ms, takes 0.36 ms so, and else 0.38.
+    """Runs of a fixed batch size.
+
+    Inputs and outputs are bound once: with cold caches, as in a process that wakes every 20 ms, a run takes
+    0.36 ms instead of 0.38.
     """
 
     def __init__(self, session: Any, windows: int) -> None:
@@ -93,14 +96,13 @@ class _Batch:
             self._binding.bind_output(name, "cpu", 0, np.float32, array.shape, array.ctypes.data)
 
     def run(self, windows: Floats, states: Floats) -> tuple[Floats, Floats]:
-        """As `SileroVad.run`."""
         self._windows[:], self._states[:] = windows, states
         self._session.run_with_iobinding(self._binding)
         return self._judgements.copy(), self._new_states.copy()
 
 
 def installed_model() -> Path:
-    """The model's file in the `silero-vad` wheel. Raises VadError where that is not installed."""
+    """Return the model's file in the `silero-vad` wheel. Raises VadError if that is not installed."""
     package = find_spec("silero_vad")
     if package is None or package.origin is None:
         raise VadError("the VAD model is not installed: pip install --no-deps silero-vad")

@@ -1,4 +1,4 @@
-"""Where in a whole recording somebody speaks, by the voice activity model."""
+"""Voiced spans of a whole recording, by the voice activity model."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from audio.pcm import Samples
 
 THRESHOLD = 0.5
 MIN_WINDOWS = 3
-"""Of voice in a row, 96 ms: anything shorter is a blip, or the onset of a sound that is no voice."""
+"""Minimum consecutive voiced windows, 96 ms: shorter runs are blips, or the onset of another sound."""
 _CONTEXT_SAMPLES = INPUT_SAMPLES - WINDOW_SAMPLES
 
 Span = tuple[int, int]
-"""First sample, and the one behind the last."""
+"""First sample, and the one after the last."""
 
 
 def voiced_spans(sound: Samples, vad: SileroVad) -> list[Span]:
-    """The stretches of `sound` [n], 16 kHz, in which the loaded model hears a voice, to its windows."""
+    """Return the spans of `sound` [n], 16 kHz, in which the loaded model detects a voice, in
+    whole windows.
+    """
     voiced = [probability >= THRESHOLD for probability in _probabilities(sound, vad)]
     spans: list[Span] = []
     begin = 0
@@ -34,10 +36,9 @@ def voiced_spans(sound: Samples, vad: SileroVad) -> list[Span]:
 
 
 def utterances(sound: Samples, vad: SileroVad, pause_s: float, padding_s: float) -> list[Samples]:
-    """What is said in `sound` [n], 16 kHz: its voice with `padding_s` of what is around it, apart where it is
-    silent for longer than `pause_s`.
+    """Return the utterances in `sound` [n], 16 kHz, separated by pauses of more than `pause_s`.
 
-    Raises ValueError where the padding is no shorter than half the pause.
+    padding_s: audio to keep around each. Raises ValueError if the padding is not less than half the pause.
     """
     if 2 * padding_s >= pause_s:
         raise ValueError(f"padding_s is {padding_s}; allowed: less than half of pause_s, {pause_s}")
@@ -47,7 +48,7 @@ def utterances(sound: Samples, vad: SileroVad, pause_s: float, padding_s: float)
 
 
 def joined(spans: Iterable[Span], pause: int) -> list[Span]:
-    """The spans, joined where they are at most this many samples apart."""
+    """Join spans that are at most `pause` samples apart."""
     whole: list[Span] = []
     for begin, end in spans:
         if whole and begin - whole[-1][1] <= pause:

@@ -1,1 +1,1 @@
-"""What engines behind somebody's server share: the key, time limits, further tries."""
+"""Base of remote engines: API key, timeouts, retries."""

@@ -1,4 +1,4 @@
-"""A WebSocket to a server that hears or speaks: opened within the engine's time limits, let go politely."""
+"""WebSocket connections to remote engines."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 from audio.hosted.server import RETRIED_STATUSES, HostedServer, reason_of, told
 
 _GOODBYE_S = 1.0
-"""How long a server may take to close."""
+"""Timeout of the closing handshake."""
 _MAX_MESSAGE_BYTES = 1 << 22
 
 
 class ConnectionLost(Exception):
-    """There is no connection, or there is none any more; another try may do better. The text says why."""
+    """There is no connection, or it was lost; a retry may help. The message names the cause."""
 
 
 async def opened(
     server: HostedServer, path: str, headers: dict[str, str], ping_s: float | None = 20.0
 ) -> ClientConnection:
-    """A connection to `path` below the server's address.
+    """Connect to `path` below the server's address.
 
-    ping_s: how often it is asked whether it is there, and how long an answer may take: one that hangs
-    is lost; None where whoever opens it asks himself. Raises ConnectionLost, or the engine's own error where
-    another try would do no better.
+    ping_s: interval and timeout of pings, which detect dead connections; None if the caller sends its own.
+    Raises ConnectionLost, or the engine's own error if a retry would not help.
     """
     url = server.base_url.replace("http", "ws", 1) if server.base_url.startswith("http") else server.base_url
     try:
@@ -37,7 +36,7 @@ async def opened(
             ping_interval=ping_s,
             ping_timeout=ping_s,
             close_timeout=_GOODBYE_S,
-            compression=None,  # sound does not get smaller by it
+            compression=None,  # audio does not compress
             max_size=_MAX_MESSAGE_BYTES,
         )
     except InvalidStatus as error:
@@ -45,12 +44,12 @@ async def opened(
         if error.response.status_code in RETRIED_STATUSES:
             raise ConnectionLost(reason) from error
         raise server.failed(reason) from error
-    except (OSError, InvalidHandshake) as error:  # a time-out is an OSError
+    except (OSError, InvalidHandshake) as error:  # TimeoutError is an OSError
         raise ConnectionLost(reason_of(error)) from error
 
 
 async def say_goodbye(connection: ClientConnection, *last: str) -> None:
-    """Send what the server wants to hear last, and close; one that is gone already is none."""
+    """Send the protocol's last messages and close. A connection that is gone already is no error."""
     with suppress(ConnectionClosed, TimeoutError):
         async with asyncio.timeout(_GOODBYE_S):
             for message in last:

@@ -1,1 +1,1 @@
-"""ONNX: models run by onnxruntime, and those whose graph or numbers are rewritten as they are loaded."""
+"""ONNX models: sessions, and graphs that are rebuilt at load time for speed."""

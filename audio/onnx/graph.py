@@ -1,9 +1,8 @@
-"""An ONNX graph that is put together in Python.
+"""Builder of an ONNX graph.
 
-Its constants go into a file beside it as they are made (external data; github.com/onnx/onnx,
+Constants are written to a file next to the graph as they are added (external data; github.com/onnx/onnx,
 docs/ExternalData.md). onnxruntime maps that file and rearranges matrices out of it one by one; of a graph
-that is handed to it as bytes it makes two further copies, and keeps the bytes for as long as the session
-lives.
+passed as bytes it makes two further copies and keeps the bytes for the life of the session.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 MICROSOFT = "com.microsoft"
-"""The domain of onnxruntime's own operators."""
+"""Domain of onnxruntime's own operators."""
 
 _WEIGHTS = "weights"
 _IN_GRAPH_BYTES = 1_024
-"""Weights smaller than this stay in the graph: onnxruntime needs shapes there to plan with."""
+"""Smaller constants stay in the graph: onnxruntime needs shapes there to plan with."""
 _PAGE_BYTES = 4_096
 
 
 class Graph:
-    """A graph, written to an empty folder. Names of values are made here.
+    """A graph, written to an empty folder. Generates the names of values.
 
-    Raises OSError where there is no room for it.
+    Raises OSError if the disk is full.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -37,7 +36,7 @@ class Graph:
         self._written_bytes = 0
 
     def constant(self, name: str, value: NDArray[Any]) -> str:
-        """A constant of the graph; its name."""
+        """Add a constant and return its name."""
         if value.nbytes < _IN_GRAPH_BYTES:
             self._constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
             return name
@@ -56,23 +55,23 @@ class Graph:
         return name
 
     def add(self, operator: str, inputs: list[str], **attributes: Any) -> str:
-        """An operator with one output; its name."""
+        """Add an operator with one output and return the output's name."""
         return self.add_all(operator, inputs, 1, **attributes)[0]
 
     def add_all(self, operator: str, inputs: list[str], outputs: int, **attributes: Any) -> list[str]:
-        """An operator with this many outputs; returns their names."""
+        """Add an operator with `outputs` outputs and return their names."""
         names = [f"value_{len(self._nodes)}_{number}" for number in range(outputs)]
         return self.add_named(operator, inputs, names, **attributes)
 
     def add_named(
         self, operator: str, inputs: list[str], outputs: list[str], domain: str = "", **attributes: Any
     ) -> list[str]:
-        """An operator whose outputs have these names."""
+        """Add an operator whose outputs have the given names."""
         self._nodes.append(helper.make_node(operator, inputs, outputs, domain=domain, **attributes))
         return outputs
 
     def save(self, inputs: list[Any], outputs: list[Any]) -> Path:
-        """Write the graph; the path of its file."""
+        """Write the graph and return the path of its file."""
         graph = helper.make_graph(self._nodes, "graph", inputs, outputs, self._constants)
         operators = [helper.make_opsetid("", 18), helper.make_opsetid(MICROSOFT, 1)]
         model = helper.make_model(graph, opset_imports=operators, ir_version=8)

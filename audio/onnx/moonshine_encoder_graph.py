@@ -1,9 +1,9 @@
-"""Moonshine's encoder as a graph of ours, with the weights of its file.
+"""Moonshine's encoder as a new graph, with the weights of its file.
 
-It takes two thirds of the file's time (`tests/bench/moonshine_cost.py`). Of its matrices the codes have signs
-here, where the processor has the instructions for such (VNNI); sums and roundings are the same. Attention and
-rotations are onnxruntime's own operators (github.com/microsoft/onnxruntime, docs/ContribOperators.md). Times
-are rows throughout, and a convolution is one product with rows that stand side by side, as in `silero_graph`.
+It takes two thirds of the original's time (`tests/bench/moonshine_cost.py`). Matrix codes are signed if the
+processor has the instructions for that (VNNI); sums and roundings are the same. Attention and rotations are
+onnxruntime's own operators (github.com/microsoft/onnxruntime, docs/ContribOperators.md). Rows are times
+throughout, and a convolution is one product with concatenated rows, as in `silero_graph`.
 
 The network (Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and Voice Commands",
 2024): three convolutions over the wave, then in each layer attention with rotated positions (Su et al.,
@@ -23,7 +23,7 @@ from audio.onnx.graph import MICROSOFT, Graph
 from audio.onnx.runtime import OrtFile, onnx_session
 
 MAX_STATES = 2_048
-"""States of a sound, some 24 ms each; positions beyond them are not known."""
+"""Maximum states (24 ms each, about) of an input: the number of positions in the rotation tables."""
 
 _FREQUENCIES = "/rotary_emb/Expand"
 _NORM_EPSILON = 1e-5
@@ -31,11 +31,11 @@ _END = np.iinfo(np.int64).max
 
 
 def encoder_graph(file: OrtFile, heads: int, folder: Path) -> Path:
-    """A `wave` [1, samples], 16 kHz, to its `states` [1, length, hidden]. It is written to an empty folder;
-    its path. heads: of attention.
+    """Write the graph to an empty folder and return its path.
 
-    Raises KeyError where the file is no encoder of Moonshine's, ValueError where its matrices have no 8 bits,
-    OSError where it cannot be written.
+    `wave` [1, samples] at 16 kHz to `states` [1, length, hidden]. heads: attention heads. Raises KeyError if
+    the file is not an encoder of Moonshine, ValueError if its matrices do not have 8 bits, OSError if it
+    cannot be written.
     """
     layers = sum(place.endswith(".self_attn.q_proj") for place in file.places)
     if not layers:
@@ -54,14 +54,15 @@ def encoder_graph(file: OrtFile, heads: int, folder: Path) -> Path:
 
 
 def _front_end(graph: _EncoderGraph) -> str:
-    """The wave as a state for each 24 ms or so, [1, length, hidden]."""
+    """Add the convolutions: a state for each 24 ms or so, [1, length, hidden]."""
     floats = graph.file.floats()
     channel = graph.add("Unsqueeze", ["wave", graph.constant("one", np.array([1]))])
     frames = floats["conv1.weight_add_tensor"]
     kernel = graph.constant("conv1", frames)
     heard = graph.add("Conv", [channel, kernel], strides=[64], kernel_shape=[frames.shape[2]])
     times = graph.add("Transpose", [graph.add("Tanh", [heard])], perm=[0, 2, 1])
-    # All numbers on one scale, as those of one channel would be (Wu and He, "Group Normalization", 2018).
+    # One group over all channels, as instance normalization of a single one (Wu and He, "Group
+    # Normalization", 2018).
     shape, flat = graph.add("Shape", [times]), graph.constant("flat", np.array([1, 1, -1]))
     as_it_is = [
         graph.constant(name, np.full(1, each, np.float32)) for name, each in (("ones", 1), ("zeros", 0))
@@ -83,7 +84,7 @@ def _front_end(graph: _EncoderGraph) -> str:
 
 
 def _attend(graph: _EncoderGraph, place: str, state: str) -> str:
-    """A state of each time with what a layer's attention to all times adds."""
+    """Add a layer's self-attention with its residual connection."""
     near = graph.norm(state, f"{place}.input_layernorm")
     own = graph.product(near, [f"{place}.self_attn.{one}_proj" for one in "qkv"])
     query, key, value = graph.add_all("Split", [own], 3, axis=-1, num_outputs=3)
@@ -94,7 +95,7 @@ def _attend(graph: _EncoderGraph, place: str, state: str) -> str:
 
 
 def _feed_forward(graph: _EncoderGraph, place: str, state: str) -> str:
-    """The same with what its feed-forward adds."""
+    """Add a layer's feed-forward with its residual connection."""
     near = graph.norm(state, f"{place}.post_attention_layernorm")
     wide = graph.product(near, [f"{place}.mlp.fc1"], bias=f"{place}.mlp.fc1.bias")
     opened = graph.add("Gelu", [wide], domain=MICROSOFT)
@@ -104,13 +105,13 @@ def _feed_forward(graph: _EncoderGraph, place: str, state: str) -> str:
 
 
 class _EncoderGraph(Graph):
-    """One with the weights of a file."""
+    """A graph with the weights of a file."""
 
     def __init__(self, file: OrtFile, heads: int, folder: Path) -> None:
         super().__init__(folder)
         self.file = file
         self.attention = {"domain": MICROSOFT, "num_heads": heads}
-        """What all operators of attention are told."""
+        """Attributes of all attention operators."""
         frequencies = file.floats_of(_FREQUENCIES)[0].reshape(-1)
         angles = np.arange(MAX_STATES)[:, np.newaxis] * frequencies[np.newaxis]
         self._rotations = [
@@ -121,7 +122,7 @@ class _EncoderGraph(Graph):
         self._rotated = 2 * len(frequencies)
 
     def neighbours(self, value: str, count: int, stride: int) -> str:
-        """Every `stride`th row of [1, length, size] and those behind it, `count` in all, side by side."""
+        """Concatenate every `stride`th row of [1, length, size] with the `count` - 1 rows after it."""
         axis, step = (
             self.constant(f"{value}.axis", np.array([1])),
             self.constant(f"{value}.step", np.array([stride])),
@@ -134,14 +135,14 @@ class _EncoderGraph(Graph):
         return self.add("Concat", rows, axis=-1)
 
     def product(self, value: str, places: list[str], bias: str | None = None) -> str:
-        """The products of a value with the matrices at some places, beside each other."""
+        """Multiply a value with the concatenated matrices at these places."""
         matrices = [self.file.codes_at(place) for place in places]
         codes, scales, zeros = (
             np.concatenate([np.atleast_1d(one) for one in part], axis=-1)
             for part in zip(*matrices, strict=True)
         )
         if signed_products_are_exact():
-            codes, zeros = ((each ^ 128).view(np.int8) for each in (codes, zeros))  # both less by 128
+            codes, zeros = ((each ^ 128).view(np.int8) for each in (codes, zeros))  # both minus 128
         widths = [one[0].shape[1] for one in matrices]
         name = places[0]
         inputs = [
@@ -155,13 +156,13 @@ class _EncoderGraph(Graph):
         return self.add("DynamicQuantizeMatMul", inputs, domain=MICROSOFT)
 
     def norm(self, value: str, place: str, name: str | None = None) -> str:
-        """A value on a scale of its own (Ba et al., "Layer Normalization", 2016), under a name."""
+        """Normalize a value (Ba et al., "Layer Normalization", 2016); name: of the output."""
         weight = self.constant(place, self.file.floats()[f"{place}.weight"])
         names = [name or f"{place}.normal"]
         return self.add_named("LayerNormalization", [value, weight], names, axis=-1, epsilon=_NORM_EPSILON)[0]
 
     def rotated(self, value: str) -> str:
-        """Keys or queries by their positions."""
+        """Rotate keys or queries by their positions."""
         return self.add(
             "RotaryEmbedding",
             [value, *self._rotations],
@@ -173,9 +174,9 @@ class _EncoderGraph(Graph):
 
 @cache
 def signed_products_are_exact() -> bool:
-    """Whether this processor multiplies 8 bits with 8 that have a sign as exactly as with 8 that have none.
+    """Return True if this processor multiplies signed 8-bit codes as exactly as unsigned ones.
 
-    Without VNNI the sum of two products has 16 bits, and what is above them is lost.
+    Without VNNI the sum of two products saturates at 16 bits.
     """
     codes = np.full((64, 16), 127, np.int8)
     with TemporaryDirectory() as folder:

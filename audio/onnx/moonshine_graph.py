@@ -1,16 +1,16 @@
-"""Moonshine's decoder as graphs of ours, with the weights of its file.
+"""Moonshine's decoder as new graphs, with the weights of its file.
 
-As it comes, it is a graph for the first tokens and one for each after them, in which most of the time goes to
-sums about shapes, and to filling up and copying what is known of the sound, for each text anew. Numbers are
-rounded on one scale for all texts that are read together, so that a word's probability depends on those
-beside it. Here the keys and values of the sound are made once for all texts, and one graph reads any number
-of tokens behind any number: attention, rotations and products are onnxruntime's own operators
-(github.com/microsoft/onnxruntime, docs/ContribOperators.md), the matrices keep their 8 bits. A token takes
-two thirds of the time then (`tests/bench/moonshine_cost.py`).
+The original has a graph for the first tokens and one for each later token. Most of their time goes to shape
+arithmetic, and to padding and copying the audio's keys and values for each text. Values are rounded on one
+scale for all texts of a batch, so that a word's probability depends on the other texts. Here the audio's keys
+and values are computed once for all texts, and one graph processes any number of tokens after any number:
+attention, rotations and products are onnxruntime's own operators (github.com/microsoft/onnxruntime,
+docs/ContribOperators.md), the matrices keep their 8 bits. A token takes two thirds of the time
+(`tests/bench/moonshine_cost.py`).
 
 The network (Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and Voice Commands",
 2024): in each layer attention to the text, with rotated positions (Su et al., "RoFormer", 2021), attention to
-the sound, and a gated feed-forward (Shazeer, "GLU Variants Improve Transformer", 2020).
+the audio, and a gated feed-forward (Shazeer, "GLU Variants Improve Transformer", 2020).
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from audio.onnx.graph import MICROSOFT, Graph
 from audio.onnx.runtime import OrtFile
 
 LIKELIEST = 8
-"""How many of the tokens that may follow are returned."""
+"""Number of candidate next tokens to return."""
 MAX_TOKENS = 1_024
-"""Longest text; positions beyond it are not known."""
+"""Maximum length of a text: the number of positions in the rotation tables."""
 
 BLOCK = 32
-"""Numbers that are rounded together."""
+"""Number of values that share a rounding scale."""
 
 _EIGHT_BIT_SUMS = 4  # MatMulNBits' accuracy level at which it multiplies 8 bits with 8
 _KINDS = ("key", "value")
-_MERGED = "_merged_0"  # how what both graphs of the file share is named
+_MERGED = "_merged_0"  # suffix of constants that both graphs of the file share
 _FREQUENCIES = "/model/decoder/rotary_emb/Expand"
 _NORM_EPSILON = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
 class DecoderShape:
-    """layers; heads of attention in each, and the size of one."""
+    """Number of layers, attention heads per layer, and size of a head."""
 
     layers: int
     heads: int
@@ -51,17 +51,18 @@ class DecoderShape:
 
     @property
     def hidden(self) -> int:
-        """Numbers in a state."""
+        """Size of a state."""
         return self.heads * self.size
 
     def names(self, prefix: str) -> list[str]:
-        """Names of the keys and values of all layers."""
+        """Return the names of the keys and values of all layers."""
         return [f"{prefix}_{kind}_{layer}" for layer in range(self.layers) for kind in _KINDS]
 
 
 def decoder_shape(file: OrtFile) -> DecoderShape:
-    """That of the decoder in a file. Raises KeyError where it is none of Moonshine's, ValueError where its
-    matrices have no 8 bits.
+    """Return the shape of the decoder in a file.
+
+    Raises KeyError if it is not a decoder of Moonshine, ValueError if its matrices do not have 8 bits.
     """
     _, heads, _, size = file.shape("past_key_values.0.decoder.key")
     layers = sum(place.endswith(".encoder_attn.q_proj") for place in file.places)
@@ -71,10 +72,10 @@ def decoder_shape(file: OrtFile) -> DecoderShape:
 
 
 def sound_graph(file: OrtFile, folder: Path) -> Path:
-    """`states` [1, length, hidden] of a sound to its keys and values in each layer, `sound_key_0` and so on,
-    [1, heads, length, size]. It is written to an empty folder; its path.
+    """Write the graph for the audio's keys and values to an empty folder and return its path.
 
-    Raises KeyError where the file is no decoder of Moonshine's, OSError where it cannot be written.
+    `states` [1, length, hidden] to `sound_key_0` and so on in each layer, [1, heads, length, size]. Raises
+    KeyError if the file is not a decoder of Moonshine, OSError if it cannot be written.
     """
     shape = decoder_shape(file)
     graph = _MoonshineGraph(file, folder)
@@ -91,14 +92,13 @@ def sound_graph(file: OrtFile, folder: Path) -> Path:
 
 
 def decoder_graph(file: OrtFile, folder: Path) -> Path:
-    """`tokens` [texts, count], the first of each at `position` [1], to the `likeliest` tokens behind each,
-    [texts, count, LIKELIEST], and the `logarithms` of their probabilities.
+    """Write the graph for tokens to an empty folder and return its path.
 
-    What is before them is `past_key_0` and so on, [texts, heads, position, size], and with them it becomes
-    `new_key_0` and so on; what is heard is `sound_key_0` and so on. It is written to an empty folder; its
-    path.
-
-    Raises KeyError where the file is no decoder of Moonshine's, OSError where it cannot be written.
+    Inputs: `tokens` [texts, count], the first of each at `position` [1]; keys and values of earlier tokens,
+    `past_key_0` and so on, [texts, heads, position, size], and of the audio, `sound_key_0` and so on.
+    Outputs: the `likeliest` next tokens after each, [texts, count, LIKELIEST], the `logarithms` of their
+    probabilities, and `new_key_0` and so on, the past with the new tokens. Raises KeyError if the file is not
+    a decoder of Moonshine, OSError if it cannot be written.
     """
     shape = decoder_shape(file)
     graph = _MoonshineGraph(file, folder)
@@ -130,7 +130,7 @@ def decoder_graph(file: OrtFile, folder: Path) -> Path:
 
 
 def _to_text(graph: _MoonshineGraph, text: _TextShape, layer: int, state: str) -> str:
-    """What a layer's attention to the text up to each token adds to its state."""
+    """Add a layer's causal self-attention with its residual connection."""
     near = graph.norm(state, _place(layer, "input_layernorm"))
     own = graph.product(near, [_place(layer, f"self_attn.{one}_proj") for one in "qkv"])
     query, key, value = graph.add_all("Split", [own], 3, axis=-1, num_outputs=3)
@@ -142,7 +142,7 @@ def _to_text(graph: _MoonshineGraph, text: _TextShape, layer: int, state: str) -
 
 
 def _to_sound(graph: _MoonshineGraph, text: _TextShape, layer: int, state: str) -> str:
-    """What its attention to the sound adds."""
+    """Add a layer's attention to the audio with its residual connection."""
     near = graph.norm(state, _place(layer, "post_attention_layernorm"))
     query = text.flat(graph.product(near, [_place(layer, "encoder_attn.q_proj")]))
     sound = [f"sound_{kind}_{layer}" for kind in _KINDS]
@@ -152,7 +152,7 @@ def _to_sound(graph: _MoonshineGraph, text: _TextShape, layer: int, state: str) 
 
 
 def _feed_forward(graph: _MoonshineGraph, layer: int, state: str) -> str:
-    """What its feed-forward adds."""
+    """Add a layer's feed-forward with its residual connection."""
     near = graph.norm(state, _place(layer, "final_layernorm"))
     wide = graph.product(near, [_place(layer, "mlp.fc1")], bias=_place(layer, "mlp.fc1.bias"))
     values, gates = graph.add_all("Split", [wide], 2, axis=-1, num_outputs=2)
@@ -163,24 +163,24 @@ def _feed_forward(graph: _MoonshineGraph, layer: int, state: str) -> str:
 
 
 def _likeliest(graph: _MoonshineGraph, logits: str) -> None:
-    """The likeliest tokens and the logarithms of their probabilities, of what the model makes of all."""
+    """Add the outputs: the most likely tokens and the logarithms of their probabilities."""
     logarithms = graph.add("LogSoftmax", [logits], axis=-1)  # ReduceLogSumExp takes a fifth of a token's time
     count = graph.constant("count_told", np.array([LIKELIEST]))
     graph.add_named("TopK", [logarithms, count], ["logarithms", "likeliest"], axis=-1)
 
 
 class _MoonshineGraph(Graph):
-    """One with a file's weights."""
+    """A graph with the weights of a file."""
 
     def __init__(self, file: OrtFile, folder: Path) -> None:
         super().__init__(folder)
         self._file = file
 
     def product(self, value: str, places: list[str], bias: str | None = None) -> str:
-        """The products of a value with the matrices at some places, beside each other.
+        """Multiply a value with the concatenated matrices at these places.
 
-        Every `BLOCK` numbers of a value are rounded to 8 bits on a scale of their own: what one text gives
-        does not depend on those beside it, nor on how many of its tokens are read at once.
+        Every `BLOCK` values are rounded to 8 bits on a scale of their own: a text's result depends neither on
+        the other texts nor on how many of its tokens are processed at once.
         """
         matrices = [self._file.codes_at(place) for place in places]
         codes = np.concatenate([codes.T for codes, _, _ in matrices])
@@ -212,23 +212,25 @@ class _MoonshineGraph(Graph):
         return self.add("Add", [product, self.constant(bias, self._file.floats()[bias + _MERGED])])
 
     def norm(self, value: str, place: str) -> str:
-        """A value on a scale of its own (Ba et al., "Layer Normalization", 2016)."""
+        """Normalize a value (Ba et al., "Layer Normalization", 2016)."""
         weight = self.constant(place, self._file.floats()[f"{place}.weight{_MERGED}"])
         return self.add("LayerNormalization", [value, weight], axis=-1, epsilon=_NORM_EPSILON)
 
     def frequencies(self) -> NDArray[np.float32]:
-        """How fast each pair of numbers turns, in radians a token."""
+        """Return the rotation of each pair of numbers, in radians per token."""
         return self._file.floats_of(_FREQUENCIES)[0].reshape(-1)
 
 
 class _TextShape:
-    """Changes of shape and position in a decoder's graph. For attention to the sound, which all texts share,
-    their tokens stand in one row."""
+    """Reshaping and rotation of a decoder's values.
+
+    For attention to the audio, which all texts share, the tokens of all texts form one row.
+    """
 
     def __init__(self, graph: _MoonshineGraph, shape: DecoderShape) -> None:
         self._graph = graph
         self.attention: dict[str, Any] = {"domain": MICROSOFT, "num_heads": shape.heads}
-        """What all operators of attention are told."""
+        """Attributes of all attention operators."""
         frequencies = graph.frequencies()
         angles = np.arange(MAX_TOKENS)[:, np.newaxis] * frequencies[np.newaxis]
         self._rotations = [
@@ -241,7 +243,7 @@ class _TextShape:
         self._rows = graph.add("Concat", [graph.add("Shape", ["tokens"]), hidden], axis=0)
 
     def rotated(self, value: str) -> str:
-        """Keys or queries by their positions."""
+        """Rotate keys or queries by their positions."""
         return self._graph.add(
             "RotaryEmbedding",
             [value, "position", *self._rotations],
@@ -251,11 +253,11 @@ class _TextShape:
         )
 
     def flat(self, value: str) -> str:
-        """[texts, count, hidden] as [1, texts * count, hidden]."""
+        """Reshape [texts, count, hidden] to [1, texts * count, hidden]."""
         return self._graph.add("Reshape", [value, self._one_row])
 
     def unflat(self, value: str) -> str:
-        """And back."""
+        """Reverse `flat`."""
         return self._graph.add("Reshape", [value, self._rows])
 
 

@@ -1,6 +1,6 @@
-"""onnxruntime: how models are run, and the numbers in one of its own format, .ort, read and changed.
+"""onnxruntime sessions, and access to the weights of a file in its own format, .ort.
 
-The format is a flatbuffer, for which onnxruntime brings the schema.
+The format is a flatbuffer; onnxruntime ships the schema.
 """
 
 from __future__ import annotations
@@ -20,20 +20,21 @@ from numpy.typing import NDArray
 
 from audio.recognizers.low_rank import Floats
 
-_TYPES = {1: np.float32, 2: np.uint8}  # of TensorDataType; no other holds weights
+_TYPES = {1: np.float32, 2: np.uint8}  # keys: TensorDataType; weights have no other types
 _EIGHT_BIT = "_quantized"
 _PRODUCT = re.compile(r"/(.+)/MatMul")
 
 
 Codes = tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.uint8]]
-"""A matrix of 8 bits, the scale of its numbers, and which of them is zero."""
+"""An 8-bit matrix, its scale, and its zero point."""
 
 
 class OrtFile:
-    """A model, `data`, whose matrices have 8 bits, one scale and one zero point each.
+    """A model in .ort format whose matrices have 8 bits, one scale and one zero point each. data: the mapped
+    file.
 
-    The file is mapped, not read: processes share what of it is in memory. What is added to it is added in
-    this one's memory alone. Raises OSError, ValueError where it is no such file.
+    The file is mapped copy-on-write: processes share its memory, and changes stay in this process. Raises
+    OSError, or ValueError if it is not such a file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,47 +68,47 @@ class OrtFile:
 
     @property
     def places(self) -> list[str]:
-        """Where matrices are multiplied with, such as "layers.0.mlp.fc1"."""
+        """Names of the matrix products, such as "layers.0.mlp.fc1"."""
         return list(self._matrix_at)
 
     def matrix(self, place: str) -> Floats:
-        """The matrix [in, out] at a place. Raises KeyError where there is none."""
+        """Return the dequantized matrix [in, out] at a place. Raises KeyError."""
         return self.eight_bit(self._matrix_at[place])
 
     def eight_bit(self, name: str) -> Floats:
-        """A constant of 8 bits, by its name without the ending. Raises KeyError."""
+        """Return a dequantized 8-bit constant, by its name without the suffix. Raises KeyError."""
         codes, scale, zero = self.codes(name)
         numbers: Floats = (codes.astype(np.float32) - float(zero.item())) * scale
         return numbers
 
     def codes(self, name: str) -> Codes:
-        """The same as it stands there. Raises KeyError."""
+        """Return an 8-bit constant as stored, by its name without the suffix. Raises KeyError."""
         codes, scale, zero = (self._constants[name + part] for part in (_EIGHT_BIT, "_scale", "_zero_point"))
         return codes, scale, zero
 
     def codes_at(self, place: str) -> Codes:
-        """The matrix [in, out] at a place as it stands there. Raises KeyError where there is none."""
+        """Return the matrix [in, out] at a place as stored. Raises KeyError."""
         return self.codes(self._matrix_at[place])
 
     def shape(self, name: str) -> list[int]:
-        """The dimensions of an input or an output, 0 for those that are not fixed. Raises KeyError."""
+        """Return the dimensions of an input or output, 0 for variable ones. Raises KeyError."""
         return self._shapes[name]
 
     def floats(self) -> dict[str, Floats]:
-        """The constants of 32 bits, by name."""
+        """Return the 32-bit constants by name."""
         return {name: value for name, value in self._constants.items() if value.dtype == np.float32}
 
     def floats_of(self, node: str) -> list[Floats]:
-        """The same, of one node. Raises KeyError where there is no such node."""
+        """Return the 32-bit constants of one node. Raises KeyError if there is no such node."""
         floats = self.floats()
         return [floats[name] for name in self._inputs[node] if name in floats]
 
     def add(self, place: str, change: Floats) -> None:
-        """Add to the matrix [in, out] at a place. Raises KeyError, ValueError where the shapes differ.
+        """Add `change` to the matrix [in, out] at a place.
 
-        What lies between two steps of 8 bits becomes one of them by chance, the nearer one oftener, every
-        time the same (stochastic rounding; Gupta et al., "Deep Learning with Limited Numerical Precision",
-        2015): the matrix is on such steps, and of a change by less than half of one nothing would be left.
+        Rounds stochastically with a fixed seed (Gupta et al., "Deep Learning with Limited Numerical
+        Precision", 2015): the matrix has 8-bit steps, and rounding to the nearest would lose changes below
+        half a step. Raises KeyError, or ValueError if the shapes differ.
         """
         name = self._matrix_at[place]
         numbers = self._constants[name + _EIGHT_BIT]
@@ -119,7 +120,9 @@ class OrtFile:
 
 
 def _session_type() -> Any:
-    """The schema's root, by its own path: `onnxruntime.tools` would import torch where there is one."""
+    """Return the schema's root type, imported by its own path: `onnxruntime.tools` would import
+    torch if present.
+    """
     path = str(Path(onnxruntime.__file__).parent / "tools" / "ort_format_model")
     if path not in sys.path:
         sys.path.append(path)
@@ -127,14 +130,14 @@ def _session_type() -> Any:
 
 
 def _array(tensor: Any) -> NDArray[Any]:
-    """The numbers of a tensor where they lie in the file."""
+    """Return a tensor's values as a view into the file."""
     shape = [tensor.Dims(axis) for axis in range(tensor.DimsLength())]
     numbers: NDArray[Any] = tensor.RawDataAsNumpy().view(_TYPES[tensor.DataType()]).reshape(shape)
     return numbers
 
 
 def _graphs(graph: Any) -> Iterator[Any]:
-    """The graph and those inside it (branches)."""
+    """Yield the graph and the graphs nested in it (branches)."""
     yield graph
     for node in _nodes(graph):
         inside = (node.Attributes(each).G() for each in range(node.AttributesLength()))
@@ -152,7 +155,7 @@ def _constants(graph: Any) -> Iterator[Any]:
 
 
 def _shapes(graph: Any) -> dict[str, list[int]]:
-    """The dimensions of the graph's inputs and outputs, 0 for those that are not fixed."""
+    """Return the dimensions of the graph's inputs and outputs, 0 for variable ones."""
     shapes = {}
     tensor_type = import_module("ort_flatbuffers_py.fbs.TensorTypeAndShape").TensorTypeAndShape
     for number in range(graph.NodeArgsLength()):
@@ -169,13 +172,12 @@ def _shapes(graph: Any) -> dict[str, list[int]]:
 
 
 def onnx_session(model: Path | bytes, threads: int = 1) -> Any:
-    """An onnxruntime.InferenceSession of a model, by its path or as the bytes of an ONNX file.
+    """Return an onnxruntime.InferenceSession of a model, given by path or as ONNX bytes.
 
-    On one thread or as many as said: calls share the processor, no model may take all of it.
-
-    Raises one of onnxruntime's dozen exception types, which have no common base but Exception.
+    Uses one thread by default: calls share the processor, so no model may take all of it. Raises one of
+    onnxruntime's dozen exception types, which have no common base but Exception.
     """
-    if isinstance(model, bytes):  # a session keeps these as long as it lives, beside what it makes of them
+    if isinstance(model, bytes):  # a session would keep a copy for its lifetime
         with TemporaryDirectory() as folder:
             path = Path(folder) / "model.onnx"
             path.write_bytes(model)

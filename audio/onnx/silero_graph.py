@@ -1,11 +1,12 @@
-"""Silero VAD's network for many windows at once: the weights of its file in another ONNX graph.
+"""Silero VAD's network for many windows at once: the weights of its file in a new ONNX graph.
 
-As it comes, its convolutions are run window by window, on matrices a few columns wide, and a window of a
-batch costs nearly as much as one alone. Here a batch is one tall matrix, and a convolution one product with
-it (`tests/bench/vad_cost.py`). The results are the file's, up to rounding, and each row's does not depend on
-the others.
+The original runs its convolutions window by window, on matrices a few columns wide, and a window of a batch
+costs nearly as much as one alone. Here a batch is one tall matrix, and a convolution one product with it
+(`tests/bench/vad_cost.py`). The results equal the original's up to rounding, and no row depends on the
+others.
 
-A network of our own for the end of a voice (`voice_end_graph`) is run with it, as it needs the same spectra.
+The graph includes the network that detects the end of a voice (`voice_end_graph`), which needs the same
+spectra.
 
 The network: a short-time Fourier transform of four frames, four convolutions, of which two have stride 2, an
 LSTM cell (Hochreiter and Schmidhuber, 1997), a linear layer.
@@ -29,11 +30,11 @@ Weights = dict[str, NDArray[np.float32]]
 WINDOWS, STATES = "windows", "states"
 RESULTS = ("judgements", "new_states")
 JUDGEMENTS = 3
-"""Numbers told of a window: the probability of speech, that a voice has ended, and how many seconds ago."""
+"""Outputs per window: probability of speech, probability that a voice has ended, seconds since its end."""
 INPUT_SAMPLES = 64 + 512
-"""The end of the window before, and the window."""
+"""The end of the previous window, and the window."""
 STATE = 2 * 128 + MEMORY
-"""Numbers that are remembered of a stream: by the LSTM, then by what tells a voice's end."""
+"""Size of a stream's state: the LSTM's, then that of the network for the end of a voice."""
 
 _GRAPH = """
 <ir_version: 8, opset_import: ["" : 18]>
@@ -117,14 +118,14 @@ VOICE_END
     new_states = Concat <axis = 1> (hidden, memory, after)
 }
 """.replace("VOICE_END", NODES)
-"""In ONNX's own language (github.com/onnx/onnx, docs/Syntax.md); the weights are added to it."""
+"""Graph without weights, in ONNX's own language (github.com/onnx/onnx, docs/Syntax.md)."""
 
 
 def silero_graph(path: Path) -> bytes:
-    """The model in `path` (ONNX, for 16 kHz) as another: `windows` [b, 64 + 512] and `states` [b, 320] to
-    `judgements` [b, 3] and `new_states`, all float32.
+    """Return the model in `path` (ONNX, for 16 kHz) as the new graph.
 
-    Raises OSError, KeyError or ValueError where the file is not what it should be.
+    `windows` [b, 64 + 512] and `states` [b, 320] to `judgements` [b, 3] and `new_states`, all float32. Raises
+    OSError, KeyError or ValueError if the file is not that model.
     """
     weights = _arranged(_read_weights(path)) | voice_end_weights()
     model = onnx.parser.parse_model(_GRAPH)
@@ -135,17 +136,17 @@ def silero_graph(path: Path) -> bytes:
 
 
 def _read_weights(path: Path) -> Weights:
-    """The tensors of an ONNX file by their names. Raises OSError, or ValueError where it is none."""
+    """Return the tensors of an ONNX file by name. Raises OSError, or ValueError if it is not one."""
     data = path.read_bytes()
     try:
         model = onnx.load_model_from_string(data)
-    except Exception as error:  # protobuf's own, which has no base that says so
+    except Exception as error:  # protobuf's own, which has no useful base
         raise ValueError(f"it is no ONNX file: {error}") from error
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
 
 
 def _arranged(file: Weights) -> Weights:
-    """The file's weights as the graph multiplies rows by them, by the graph's names."""
+    """Return the weights, transposed for row-vector matmul, keyed by the graph's initializer names."""
     weights = {
         "basis": file["model.stft.forward_basis_buffer"][:, 0].T,
         "cell_weights": np.concatenate([file[f"model.decoder.rnn.weight_{part}"].T for part in ("ih", "hh")]),
@@ -153,8 +154,7 @@ def _arranged(file: Weights) -> Weights:
         "judge_weights": file["model.decoder.decoder.2.weight"][0],
         "judge_bias": file["model.decoder.decoder.2.bias"],
     }
-    # Of a convolution's three taps those that are on something: behind the last column, and around the only
-    # one, there is nothing.
+    # The taps of each convolution that meet data: for the last two, the others fall on padding.
     taps: Sequence[tuple[int, ...]] = ((0, 1, 2), (0, 1, 2), (1, 2), (1,))
     for number, used in enumerate(taps):
         name = f"model.encoder.{number}.reparam_conv"

@@ -1,9 +1,8 @@
-"""Whether a voice has just ended, and how long ago: a network of our own in Silero's graph, whose spectra it
-shares.
+"""Detector of the end of a voice: a small network inside Silero's graph, whose spectra it shares.
 
-It is given how loud each of a window's four frames is in bands that telephones carry too, what Silero's
-convolutions have seen in the window, and its probability of speech; a layer and a GRU (Cho et al., 2014)
-follow. It is learned by `audio.detection.voice_end.train`; what from, and how well it does, its card says.
+Input: the loudness of a window's four frames in bands within a telephone's range, the output of Silero's
+convolutions, and the probability of speech. A layer and a GRU (Cho et al., 2014) follow. Trained by
+`audio.detection.voice_end.train`; its card has the data and the results.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from numpy.typing import NDArray
 
 WEIGHTS = Path(__file__).with_name("voice_end.npz")
 LOOKED_AT = "looked_at"
-"""What it is given of a window, [b, 128 + 4 x 20 + 1]."""
+"""Name of the network's input of a window, [b, 128 + 4 x 20 + 1]."""
 MEMORY = 64
-"""Numbers in its memory of a stream."""
+"""Size of a stream's state."""
 BANDS, LOW_HZ, HIGH_HZ = 20, 100.0, 3_800.0
 _SPECTRUM = 129
 _FREQUENCY_HZ = 62.5
 _FAINTEST = 1e-4
-"""Added to magnitudes before their logarithm is taken: what is fainter is silence."""
+"""Added to magnitudes before the logarithm: anything fainter is silence."""
 
 Weights = dict[str, NDArray[np.float32]]
 
@@ -52,20 +51,22 @@ NODES = """
     end_odds, ended_ago = Split <axis = 1, num_outputs = 2> (ending)
     ended = Sigmoid (end_odds)
 """
-"""To `ended` [b, 1], the probability, `ended_ago` [b, 1], in seconds, and `after` [b, 64], to be remembered,
-of Silero's `magnitude_rows`, `seen` and `probabilities`, and of `before`, what was remembered."""
+"""Graph nodes. Inputs: Silero's `magnitude_rows`, `seen` and `probabilities`, and the state `before`.
+Outputs: `ended` [b, 1], a probability, `ended_ago` [b, 1] in seconds, and the new state `after` [b, 64].
+"""
 
 
 def voice_end_weights() -> Weights:
-    """The weights by the graph's names. Raises OSError, ValueError where the file is no such file."""
+    """Return the weights by the graph's names. Raises OSError, or ValueError if the file is invalid."""
     with np.load(WEIGHTS) as file:
         learned = {name: file[name].astype(np.float32) for name in file.files}
     return learned | {"bands": bands(), "faintest": np.array([_FAINTEST], np.float32)}
 
 
 def bands() -> NDArray[np.float32]:
-    """How much of a spectrum's magnitudes counts in each band, [129, 20]: triangles that are evenly wide to
-    the ear (mel; Stevens, Volkmann and Newman, 1937).
+    """Return the weights of a spectrum's magnitudes in each band, [129, 20].
+
+    Triangles of equal width on the mel scale (Stevens, Volkmann and Newman, 1937).
     """
     hz = np.arange(_SPECTRUM)[:, np.newaxis] * _FREQUENCY_HZ
     lowest, highest = (2_595 * np.log10(1 + end_hz / 700) for end_hz in (LOW_HZ, HIGH_HZ))

@@ -1,7 +1,7 @@
-"""Speech recognition: what every recognizer does, and the data that moves through it.
+"""Speech recognition (STT): the interfaces of recognizers and the data they produce.
 
-A recognizer is matched by shape, not by inheritance. It listens to one utterance a call of
-`recognize` and tells, as the utterance grows, what it takes the words to be.
+A recognizer is matched by shape, not by inheritance. Each call of `recognize` transcribes one utterance and
+yields its transcript as it grows.
 """
 
 from __future__ import annotations
@@ -13,17 +13,21 @@ from typing import Protocol
 from audio.pcm import Samples
 
 SAMPLE_RATE_HZ = 16_000
-"""Every recognizer listens at this rate; transports resample on the way in."""
+"""Sample rate of every recognizer's input; transports resample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Asks for the best hypothesis of everything heard so far, now.
+    """Request for the best hypothesis of all audio so far, now.
 
-    Sent at the first pause and at the end of a turn. It is answered by exactly one `Hypothesis` with
-    `settled` true; more sound may follow it. number: somebody was asked for a number, so that of what sounds
-    alike numbers are likelier; a recognizer that can't make use of that hears as ever. silence_s: so long
-    the sound before it is silent at its end: words that were heard up to well within that are those of all.
+    Sent at the first pause and at the end of a turn. The answer is exactly one `Hypothesis` with `settled`
+    true; more audio may follow.
+
+    Attributes:
+        number: the caller was asked for a number, so numbers are likelier than other words that sound alike.
+            A recognizer may ignore this.
+        silence_s: length of the silence at the end of the audio. A transcript up to well within it is
+            complete.
     """
 
     number: bool = False
@@ -32,15 +36,16 @@ class Flush:
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """What the utterance is taken to say so far.
+    """Transcript of the utterance so far.
 
-    text: the whole utterance from its start, not the newest words; "" where no word was found.
-    stable: the leading part of `text` on which the newest hypotheses agree (may be ""); later ones rarely
-    begin otherwise. The last hypothesis has the words of the whole sound, whatever came before.
-    settled: true for the answer to a `Flush` and for the last hypothesis of the utterance.
-    confidence: the mean probability that the model gives its tokens, 0 to 1; None where it has none.
-    complete: how likely a turn that ends with this sound is complete, by its sound alone, 0 to 1; None where
-    that is not told. No hypothesis is yielded for a change of these alone.
+    Attributes:
+        text: the whole utterance from its start, not only new words; "" if no word was found.
+        stable: leading part of `text` on which the newest hypotheses agree (may be ""); later ones rarely
+            change it. The last hypothesis covers the whole audio, whatever came before.
+        settled: true for the answer to a `Flush` and for the last hypothesis of the utterance.
+        confidence: mean probability of the tokens, 0 to 1; None if the model has none.
+        complete: probability, from the audio alone, that a turn that ends here is complete, 0 to 1; None if
+            not judged. No hypothesis is yielded for a change of `confidence` or `complete` alone.
     """
 
     text: str
@@ -51,14 +56,18 @@ class Hypothesis:
 
 
 class RecognizerError(Exception):
-    """The recognizer could not start or failed in mid-utterance; the text says which and why."""
+    """Start-up or recognition failed. The message names the recognizer and the cause."""
 
 
 class Recognizer(Protocol):
     """Streaming speech recognition at 16 kHz mono."""
 
     async def start(self) -> None:
-        """Load what is needed and be ready to recognize. Raises RecognizerError."""
+        """Load the model and get ready to recognize.
+
+        Raises:
+            RecognizerError: the model cannot be loaded or the server cannot be reached.
+        """
 
     async def close(self) -> None:
         """Release everything; a second call does nothing."""
@@ -66,51 +75,81 @@ class Recognizer(Protocol):
     def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Recognize one utterance.
 
-        `sound` yields int16 mono at 16 kHz in chunks of any length, and `Flush` marks. Partial hypotheses
-        are yielded only when the text or its stable part changes; where the caller is slow, older partials
-        may be left out, settled ones never. When `sound` ends the last hypothesis is yielded, settled, and
-        the generator ends.
+        Closing the generator cancels the work without waiting for the engine.
 
-        Closing the generator stops the work and does not wait for the engine. Raises RecognizerError.
+        Args:
+            sound: int16 mono audio at 16 kHz in chunks of any length, and `Flush` marks.
+
+        Yields:
+            A partial hypothesis when the text or its stable part changes; if the consumer is slow, older
+                partials may be skipped, settled ones never. When `sound` ends, the last hypothesis, settled.
+
+        Raises:
+            RecognizerError: the recognition failed.
         """
         ...
 
 
 Emit = Callable[[Hypothesis], bool]
-"""Takes the next hypothesis; false once nobody wants it any more, and the work can stop."""
+"""Callback for the next hypothesis. Returns False once the utterance is cancelled: the engine should stop."""
 
 
 class BlockingUtterance(Protocol):
-    """One utterance of a recognizer that blocks. Once a method has raised only `close` is called.
+    """One utterance of a BlockingRecognizer. After a method has raised, only `close` is called.
 
-    The hypotheses that it emits are those of `Recognizer.recognize`.
+    The hypotheses it emits follow the rules of `Recognizer.recognize`.
     """
 
     def push(self, item: Samples | Flush, emit: Emit) -> None:
-        """Take more sound, or answer a flush. Raises RecognizerError."""
+        """Process more audio, or answer a flush.
+
+        Args:
+            item: int16 mono at 16 kHz, or a flush.
+            emit: receives the hypotheses.
+
+        Raises:
+            RecognizerError: the recognition failed.
+        """
 
     def finish(self, emit: Emit) -> None:
-        """The sound has ended: emit the last hypothesis, settled. Raises RecognizerError."""
+        """Emit the last hypothesis, settled. Called after the last audio.
+
+        Raises:
+            RecognizerError: the recognition failed.
+        """
 
     def close(self) -> None:
-        """Release everything; called once, last, whatever came before."""
+        """Release everything. Called exactly once, last."""
 
 
 class BlockingRecognizer(Protocol):
-    """A recognizer that blocks its thread while it works: to be run where that hurts nobody.
+    """A recognizer that blocks its thread; the server runs it in a process of its own.
 
-    Building one loads the model and raises RecognizerError; its module does not import the engine's library.
+    The constructor loads the model and raises RecognizerError. Importing its module must not import the
+    engine's library.
     """
 
     def open(self) -> BlockingUtterance:
-        """A new utterance; many may be open at once, each gets its turn. Raises RecognizerError."""
+        """Begin an utterance. Many may be open at once; their audio is interleaved.
+
+        Raises:
+            RecognizerError: the engine cannot begin one.
+        """
         ...
 
 
 async def in_pieces(
     sound: AsyncIterator[Samples | Flush], samples: int
 ) -> AsyncGenerator[Samples | Flush, None]:
-    """`sound` with its chunks cut to at most so many samples."""
+    """Yield `sound` with its chunks cut to at most `samples` samples.
+
+    Args:
+        sound: audio and flushes.
+        samples: maximum length of a chunk.
+
+    Yields:
+        The pieces and flushes, in order.
+    """
     async for item in sound:
         if isinstance(item, Flush):
             yield item

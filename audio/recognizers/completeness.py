@@ -1,9 +1,9 @@
-"""How complete a turn sounds, heard in the states of a recognizer's encoder, which cost nothing more.
+"""Probability that a turn is complete, from the states of the recognizer's encoder, which are computed
+anyway.
 
-A small network, taught to say of the states at the end of a sound what Smart Turn v3 says of the sound
-itself (Hinton et al., "Distilling the Knowledge in a Neural Network", 2015;
-`audio/adaptation/completeness.py`). It takes a third of a millisecond where that takes thirty. The states are
-those of one encoder: of another, or of a corrected one, it can say nothing.
+A small network trained to predict Smart Turn v3's rating of the audio from the last states (Hinton et al.,
+"Distilling the Knowledge in a Neural Network", 2015; `audio/adaptation/completeness.py`). It takes a third of
+a millisecond instead of thirty. It is valid for one encoder only: not for another, nor for a fine-tuned one.
 """
 
 from __future__ import annotations
@@ -20,21 +20,24 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float32]
 
 STATES = 60
-"""The last states that are looked at, 1.4 s of sound."""
+"""Number of last states used, 1.4 s of audio."""
 LAST = 6
-"""The mean of so many of the newest places counts beside the sum of all."""
+"""Number of newest positions whose mean is used in addition to the attention's sum."""
 WEIGHTS = "completeness.npz"
 
 
 class Completeness:
-    """The network for one encoder, with weights by the names of `audio.adaptation.completeness`."""
+    """The network for one encoder. weights: by the names of `audio.adaptation.completeness`."""
 
     def __init__(self, weights: dict[str, Floats]) -> None:
         self._weights = weights
 
     def probability(self, states: Floats) -> float:
-        """That a turn is complete whose sound, with 0.2 s of silence behind it, has these states, [length,
-        hidden]."""
+        """Return the probability that a turn is complete.
+
+        Args:
+            states: encoder states of its audio with 0.2 s of silence appended, [length, hidden].
+        """
         weights, newest = self._weights, states[-STATES:]
         known = np.zeros((STATES, 1), np.float32)
         known[STATES - len(newest) :] = 1
@@ -52,7 +55,7 @@ class Completeness:
 
 
 def completeness_of(encoder: Path) -> Completeness | None:
-    """The network for the encoder in a file; None where it was taught with another encoder."""
+    """Return the network for the encoder in a file; None if it was trained with another encoder."""
     with files("audio.recognizers").joinpath(WEIGHTS).open("rb") as file, np.load(file) as arrays:
         if str(arrays["encoder"]) != encoder_hash(encoder):
             return None
@@ -62,12 +65,12 @@ def completeness_of(encoder: Path) -> Completeness | None:
 
 
 def encoder_hash(encoder: Path) -> str:
-    """What tells the encoder in a file from others. Raises OSError."""
+    """Return the SHA-256 of the encoder's file. Raises OSError."""
     return hashlib.sha256(encoder.read_bytes()).hexdigest()
 
 
 def _neighbours(hidden: Floats) -> Floats:
-    """Each row with the two before and the two behind it, side by side."""
+    """Concatenate each row with the two before and the two after it."""
     padded = np.pad(hidden, ((2, 2), (0, 0)))
     beside: Floats = sliding_window_view(padded, 5, axis=0).transpose(0, 2, 1).reshape(len(hidden), -1)
     return beside

@@ -1,9 +1,8 @@
 """Deepgram's streaming recognition, `wss://api.deepgram.com/v1/listen`.
 
-Sound goes out as raw PCM, and results come back: interim ones, which change, and final ones, each of the
-sound from `start` on for `duration` seconds. `Finalize` asks for the rest; it is mostly answered by a result
-with `from_finalize`, which is not promised, so that the wait for it ends. Its own endpointing is off: where a
-turn ends is found here.
+Audio is sent as raw PCM. Results cover the audio from `start` for `duration` seconds; interim ones change,
+final ones do not. `Finalize` requests the rest; the answer is usually a result with `from_finalize`, but that
+is not guaranteed, so the wait has a timeout. Deepgram's endpointing is off: the server does its own.
 """
 
 from __future__ import annotations
@@ -21,22 +20,24 @@ from audio.recognizers.dialogue import DialogueError, Messages
 from audio.recognizers.streamed import StreamedRecognizer
 
 _KEEP_ALIVE = json.dumps({"type": "KeepAlive"})
-"""Without sound or this one a connection ends after 10 s."""
+"""A connection without audio or this message is closed after 10 s."""
 _FINALIZE = json.dumps({"type": "Finalize"})
 _CLOSE = json.dumps({"type": "CloseStream"})
 _ROUNDING_SAMPLES = SAMPLE_RATE_HZ // 100
-"""Deepgram's times are rounded to this."""
+"""Resolution of Deepgram's times."""
 _BEHIND_SAMPLES = 20 * SAMPLE_RATE_HZ
 
 
 @dataclass(eq=False)
 class DeepgramRecognizer(StreamedRecognizer):
-    """Deepgram, by its first streaming API.
+    """Deepgram's first streaming API. Arguments not listed: see HostedServer.
 
-    model: its name there. language: a code such as "en", or "multi". keyterms: words that callers say and
-    that are rare elsewhere, for models from nova-3 on. parameters: others of the API, such as { numerals =
-    "true" }. timeout_s: how long the rest of the words is waited for, before the interim ones count. The
-    others: see HostedServer.
+    Args:
+        model: Deepgram's model name.
+        language: a code such as "en", or "multi".
+        keyterms: words to favour, for models from nova-3 on.
+        parameters: further query parameters, such as { numerals = "true" }.
+        timeout_s: wait for the answer to `Finalize`; then the interim results count.
     """
 
     base_url: str = "wss://api.deepgram.com/v1"
@@ -51,7 +52,7 @@ class DeepgramRecognizer(StreamedRecognizer):
     farewell: ClassVar[tuple[str, ...]] = (_CLOSE,)
 
     def path(self) -> str:
-        """The path of the connection, with its query."""
+        """Return the path of the connection, with its query."""
         fixed = {
             "encoding": "linear16",
             "sample_rate": SAMPLE_RATE_HZ,
@@ -63,21 +64,21 @@ class DeepgramRecognizer(StreamedRecognizer):
         return f"listen?{urlencode([*(chosen | self.parameters | fixed).items(), *terms])}"
 
     def headers(self, key: str) -> dict[str, str]:
-        """The headers of the handshake."""
+        """Return the headers of the handshake."""
         return {"Authorization": f"Token {key}"}
 
     def dialogue(self) -> DeepgramDialogue:
-        """A new utterance."""
+        """Begin an utterance."""
         return DeepgramDialogue()
 
 
 class DeepgramDialogue:
-    """One utterance. Pure."""
+    """State of one utterance."""
 
     def __init__(self) -> None:
         self.pending = False
         self._sound = UnsettledSound()
-        self._begun_at = 0  # where the sound of this connection begins, samples of the utterance
+        self._begun_at = 0  # start of this connection's audio, in samples of the utterance
         self._heard = 0
         self._final: list[tuple[str, float]] = []
         self._interim = ""
@@ -85,18 +86,18 @@ class DeepgramDialogue:
 
     @property
     def text(self) -> str:
-        """The utterance so far."""
+        """Transcript of the utterance so far."""
         return " ".join(filter(None, [*(words for words, _ in self._final), self._interim]))
 
     @property
     def stable(self) -> str:
-        """What is final, or what interim results agree on."""
+        """The final part, or the part on which interim results agree if that is longer."""
         final = " ".join(words for words, _ in self._final)
         return max(final, self._agreed.stable, key=len)
 
     @property
     def confidence(self) -> float | None:
-        """The mean of a word of the final results."""
+        """Mean confidence per word of the final results."""
         counts = [len(words.split()) for words, _ in self._final]
         if not counts:
             return None
@@ -104,40 +105,44 @@ class DeepgramDialogue:
 
     @property
     def behind(self) -> bool:
-        """Whether no result covers much of the sound."""
+        """True if results lag the audio sent by more than 20 s."""
         return self._sound.taken - self._heard > _BEHIND_SAMPLES
 
     @property
     def settled_samples(self) -> int:
-        """Up to where results are final."""
+        """Samples covered by final results."""
         return self._sound.settled
 
     @property
     def resting(self) -> bool:
-        """Before the first sound; then the connection is kept, as the caller may go on."""
+        """True before the first audio. Later the connection is kept, as the caller may continue."""
         return self._sound.taken == 0
 
     def begin(self) -> Messages:
-        """The sound of which nothing is final, and the flush that is not answered."""
+        """Return the audio without a final result, and the unanswered flush."""
         self._begun_at = self._heard = self._sound.settled
         rest = self._sound.rest
         sound: Messages = [rest.tobytes()] if len(rest) else []
         return [*sound, _FINALIZE] if self.pending else sound
 
     def hear(self, sound: Samples) -> Messages:
-        """More sound; an empty message would end the stream."""
+        """Add audio and return its message; none if empty, as an empty message would end the stream."""
         self._sound.push(sound)
         return [sound.tobytes()] if len(sound) else []
 
     def flush(self) -> Messages:
-        """Ask for the rest, unless all is final."""
+        """Request the rest, unless everything is final."""
         if self._sound.settled == self._sound.taken:
             return []
         self.pending = True
         return [_FINALIZE]
 
     def receive(self, message: str) -> None:
-        """A result, or what else the server tells. Raises DialogueError."""
+        """Process a server message.
+
+        Raises:
+            DialogueError: the server reported an error, or the message is invalid.
+        """
         try:
             event = json.loads(message)
             if event["type"] == "Results":
@@ -148,7 +153,7 @@ class DeepgramDialogue:
             raise DialogueError(f"it answered {message[:200]!r}; allowed: events of v1/listen") from error
 
     def silent(self) -> Messages:
-        """The rest did not come: the interim words count. A caller who rests keeps the connection."""
+        """Accept the interim results if a flush timed out; else keep the connection alive."""
         if not self.pending:
             return [_KEEP_ALIVE]
         self._settle(self._sound.taken, self._interim, 0.0)

@@ -1,4 +1,4 @@
-"""What is said to a server that hears a stream, and what its answers mean: one utterance, no connection."""
+"""Interface of a streaming recognition protocol: messages to and from the server, without the connection."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Messages = list[str | bytes]
 
 
 class DialogueError(Exception):
-    """The server refused, or said what nobody understands; the text says what."""
+    """The server refused, or sent an invalid message, which is quoted."""
 
 
 class Dialogue(Protocol):
-    """One utterance as an API has it. Pure: it says what is to be sent, and takes what came.
+    """Protocol state of one utterance: decides what to send and interprets what arrives. No I/O.
 
     pending: a flush is not answered yet.
     """
@@ -23,52 +23,59 @@ class Dialogue(Protocol):
 
     @property
     def confidence(self) -> float | None:
-        """As of a `Hypothesis`, as are the next two."""
+        """Confidence of the transcript; see `Hypothesis`."""
         ...
 
     @property
     def text(self) -> str:
-        """All words so far."""
+        """Transcript of the utterance so far."""
         ...
 
     @property
     def stable(self) -> str:
-        """The part of it that stays."""
+        """Leading part of the transcript that will not change."""
         ...
 
     @property
     def behind(self) -> bool:
-        """Whether so much is still unheard that no more should be sent."""
+        """True if the server lags so far behind that no more audio should be sent."""
         ...
 
     @property
     def settled_samples(self) -> int:
-        """How much will not be sent again."""
+        """Samples that need not be sent again."""
         ...
 
     @property
     def resting(self) -> bool:
-        """Nothing is left to be heard, and the connection is of no more use."""
+        """True if nothing is left to transcribe and the connection is no longer useful."""
         ...
 
     def begin(self) -> Messages:
-        """What a new connection is sent: all that is not settled, and the flush that is not answered."""
+        """Return the messages for a new connection: all unsettled audio, and the unanswered flush."""
         ...
 
     def hear(self, sound: Samples) -> Messages:
-        """More sound."""
+        """Add audio and return its messages."""
         ...
 
     def flush(self) -> Messages:
-        """The words of all sound so far are wanted; `pending` tells whether they must be waited for."""
+        """Request the transcript of all audio so far. Sets `pending` if the answer must be awaited."""
         ...
 
     def receive(self, message: str) -> None:
-        """What the server sent. Raises DialogueError."""
+        """Process a server message.
+
+        Raises:
+            DialogueError: the server reported an error, or the message is invalid.
+        """
         ...
 
     def silent(self) -> Messages:
-        """Nothing came: no answer to a flush within the time limit or, without a flush, no sound for a while.
-        Returns what is sent to the server then. Raises DialogueError.
+        """Handle a timeout: no answer to a flush or, without a flush, no audio for a while. Return the
+        messages to send.
+
+        Raises:
+            DialogueError: the missing answer is an error.
         """
         ...

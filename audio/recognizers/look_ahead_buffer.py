@@ -1,4 +1,4 @@
-"""An async generator read by a task of its own, so far ahead and no further."""
+"""Look-ahead buffer of an async generator."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _T = TypeVar("_T")
 
 
 class LookAheadBuffer(Generic[_T]):
-    """Reads `source` ahead of its consumer by at most `limit` items, then waits for it.
+    """Reads `source` in a task of its own, at most `limit` items ahead of the consumer.
 
-    A context manager: leaving it ends the reading and closes the source.
+    A context manager: leaving it ends the task and closes the source.
     """
 
     def __init__(self, source: AsyncGenerator[_T, None], limit: int) -> None:
@@ -34,11 +34,11 @@ class LookAheadBuffer(Generic[_T]):
 
     @property
     def waiting(self) -> bool:
-        """Whether the next item is there already."""
+        """True if the next item is available without waiting."""
         return not self._items.empty()
 
     async def next(self) -> _T | None:
-        """The next item; None at the end. Raises what the source raised, after the items before it."""
+        """Return the next item; None at the end. Raises the source's exception after the items before it."""
         item = await self._items.get()
         if item is None and self._error is not None:
             raise self._error
@@ -49,6 +49,6 @@ class LookAheadBuffer(Generic[_T]):
             async with aclosing(self._source):
                 async for item in self._source:
                     await self._items.put(item)
-        except Exception as error:  # raised to the consumer, whatever it is
+        except Exception as error:  # any exception is passed to the consumer
             self._error = error
         await self._items.put(None)

@@ -1,4 +1,4 @@
-"""Small corrections to the large matrices of a network: products of two thin ones.
+"""Low-rank corrections of a network's matrices.
 
 Hu et al., "LoRA: Low-Rank Adaptation of Large Language Models" (2021). Added to the matrices when a model is
 loaded, they cost nothing afterwards.
@@ -21,27 +21,27 @@ _HALVES = ("down", "up")
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What is added to a matrix [in, out]: `down` [in, rank] times `up` [rank, out]."""
+    """A change of a matrix [in, out]: `down` [in, rank] times `up` [rank, out]."""
 
     down: Floats
     up: Floats
 
     @property
     def product(self) -> Floats:
-        """The whole of it, [in, out]."""
+        """The full matrix, [in, out]."""
         product: Floats = self.down @ self.up
         return product
 
 
 def write_corrections(path: Path, corrections: Mapping[str, Correction]) -> None:
-    """Write corrections by the places of their matrices, in 16 bits. Raises OSError."""
+    """Write corrections in 16 bits, keyed by the places of their matrices. Raises OSError."""
     halves = ((place, half, getattr(each, half)) for place, each in corrections.items() for half in _HALVES)
     with path.open("wb") as file:
         np.savez(file, **{f"{place}.{half}": numbers.astype(np.float16) for place, half, numbers in halves})
 
 
 def read_corrections(path: Path) -> dict[str, Correction]:
-    """What `write_corrections` wrote. Raises OSError, ValueError where the file holds something else."""
+    """Return what `write_corrections` wrote. Raises OSError, or ValueError if the file is something else."""
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError("it is no file of corrections")

@@ -1,7 +1,8 @@
-"""Moonshine through onnxruntime: English, on any CPU. The tiny model comes inside a wheel.
+"""Moonshine through onnxruntime: English, on any CPU. The tiny model comes in a wheel.
 
-Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and Voice Commands" (2024): an encoder
-whose cost follows the length of the sound, unlike Whisper's 30 s at every step. The English models are MIT.
+Jeffries et al., "Moonshine: Speech Recognition for Live Transcription and Voice Commands" (2024): the
+encoder's cost follows the length of the audio, unlike Whisper's 30 s at every step. The English models are
+MIT.
 """
 
 from __future__ import annotations
@@ -13,18 +14,22 @@ from audio.recognizers.moonshine_model import LoadedModel
 from audio.recognizers.redecoding import RedecodingRecognizer
 
 _MAX_S = 10.0
-"""Longest window: what decoding costs grows faster than that."""
+"""Maximum window; decoding cost grows faster than linearly."""
 
 
 class MoonshineRecognizer(RedecodingRecognizer):
     """Moonshine on a growing window of each utterance.
 
-    model: a folder with encoder_model.ort, decoder_model_merged.ort and tokenizer.bin; None finds the tiny
-    English one in the installed `moonshine-voice` wheel. adapter: what `voiceagent adapt` learned
-    from recordings. phrases: a text file of what callers are likely to say, as it should be written, one a
-    line: whole sentences with their full stop or question mark, and without one names, wherever they are
-    said; of what sounds alike the likelier is heard. phrase_weight: how much that counts. step_s: new
-    sound that makes a new decoding worthwhile. workers: decodings at once, each on one thread.
+    Args:
+        model: a folder with encoder_model.ort, decoder_model_merged.ort and tokenizer.bin; None for the tiny
+            English model of the installed `moonshine-voice` wheel.
+        adapter: result of `voiceagent adapt`.
+        phrases: a text file of phrases that callers are likely to say, as they should be written, one a line:
+            sentences with their full stop or question mark, and names without one. They win against words
+            that sound alike.
+        phrase_weight: their weight, 0 or more.
+        step_s: new audio that triggers another decoding.
+        workers: concurrent decodings, each on one thread.
     """
 
     def __init__(

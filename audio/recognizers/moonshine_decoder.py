@@ -1,4 +1,6 @@
-"""The two halves of a Moonshine model in onnxruntime: sound in, the likeliest next tokens out. It blocks."""
+"""The encoder and decoder of a Moonshine model in onnxruntime: audio in, candidate tokens out.
+All calls block.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,21 @@ from audio.recognizers.decoding.beam_search import Likeliest
 from audio.recognizers.low_rank import Floats, read_corrections
 
 KeysValues = list[Floats]
-"""What is known of a sound, or of texts, in each layer: keys, values, keys, ...; each [texts, heads,
-positions, size]."""
+"""Attention cache of audio or of texts, by layer: keys, values, keys, ...; each [texts, heads,
+positions, size].
+"""
 
 
 class EncoderDecoder:
-    """The sessions of a model's two files, each on one thread. Raises RecognizerError.
+    """Sessions of a model's two files, each on one thread.
 
-    adapter: corrections to the encoder, as `adaptation/` writes them; None for none.
+    Args:
+        encoder: encoder_model.ort.
+        decoder: decoder_model_merged.ort.
+        adapter: corrections of the encoder from `adaptation/`; None for none.
+
+    Raises:
+        RecognizerError: a file cannot be loaded.
     """
 
     def __init__(self, encoder: Path, decoder: Path, adapter: Path | None = None) -> None:
@@ -44,25 +53,31 @@ class EncoderDecoder:
         self._past, self._sound = shape.names("past"), shape.names("sound")
         nothing: Floats = np.zeros((1, shape.heads, 0, shape.size), np.float32)
         self.nothing: KeysValues = [nothing] * len(self._past)
-        """The keys and values of a text before its first token."""
+        """Attention cache of a text before its first token."""
 
     def hear(self, sound: Samples) -> Floats:
-        """The encoder's states of `sound`, [n] at 16 kHz: [1, length, hidden]."""
+        """Return the encoder's states of `sound`, [n] at 16 kHz: [1, length, hidden]."""
         wave = sound.astype(np.float32)[np.newaxis] / np.float32(32_768)
         states: Floats = self._encoder.run(None, {"wave": wave})[0]
         return states
 
     def know(self, states: Floats) -> KeysValues:
-        """What is known of a sound for all texts, by its states."""
+        """Return the audio's attention cache for all texts, from its states."""
         known: KeysValues = self._of_sound.run(None, {"states": states})
         return known
 
     def read(
         self, sound: KeysValues, past: KeysValues, tokens: Sequence[Sequence[int]]
     ) -> tuple[Likeliest, KeysValues]:
-        """Read the next tokens of some texts, as many of each, behind their past, all as long.
+        """Process the next tokens of several texts.
 
-        Returns what is likeliest to follow each token, [texts, count, n], and what is past behind them.
+        Args:
+            sound: the audio's attention cache.
+            past: attention cache of the texts so far, all of one length.
+            tokens: the next tokens of each text, equally many.
+
+        Returns:
+            Candidates after each token, [texts, count, n], and the extended cache.
         """
         position = np.array([past[0].shape[2]])
         inputs = {"tokens": np.array(tokens, np.int64), "position": position}
@@ -73,7 +88,7 @@ class EncoderDecoder:
 
 @contextmanager
 def _naming(path: Path, what: str) -> Iterator[None]:
-    """Errors that name a file which is not what it should be."""
+    """Convert errors about a file's content to a RecognizerError that names the file."""
     try:
         yield
     except (KeyError, IndexError, ValueError) as error:
@@ -81,7 +96,7 @@ def _naming(path: Path, what: str) -> Iterator[None]:
 
 
 def _session(path: Path, write: Callable[[Path], Path]) -> Any:
-    """That of a graph made of the file there, which is written to a folder. It needs that no longer."""
+    """Build a graph in a temporary folder and return its session, which does not need the folder any more."""
     with TemporaryDirectory() as folder:
         graph = write(Path(folder))
         try:
@@ -98,7 +113,7 @@ def _read(path: Path) -> OrtFile:
 
 
 def _correct(file: OrtFile, encoder: Path, adapter: Path) -> None:
-    """Add the corrections of an adapter to the matrices of an encoder's file."""
+    """Add an adapter's corrections to the matrices of an encoder's file."""
     try:
         corrections = read_corrections(adapter)
     except (OSError, ValueError) as error:

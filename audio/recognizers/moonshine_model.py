@@ -1,4 +1,4 @@
-"""A Moonshine model: loaded, and what it takes sound to say. All of it blocks."""
+"""A Moonshine model: loading, and transcription of audio. All calls block."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ from audio.recognizers.redecoding import Decode
 
 _FILES = ("encoder_model.ort", "decoder_model_merged.ort", "tokenizer.bin")
 _MIN_SAMPLES = SAMPLE_RATE_HZ // 10
-_TOKENS_A_SECOND = 6.5  # the paper's bound; more is a loop
+_TOKENS_A_SECOND = 6.5  # the paper's bound; more is a repetition loop
 _MIN_TOKENS = 8
 _SILENCE_AFTER = SAMPLE_RATE_HZ // 5
-"""Samples. What breaks off with its voice is heard worse, and a whole sentence often has a comma. With 0.2 s
-of silence behind it that has a full stop, and most that go on a comma still; with 0.4 s nearly all a stop.
+"""Samples of silence to append. Audio that breaks off with the voice is recognized worse, and a complete
+sentence often gets a comma. With 0.2 s of silence it gets a full stop, and most unfinished ones still a
+comma; with 0.4 s nearly all get a full stop.
 """
 _REMEMBERED = 32
 _JOINING = ("and", "or", "but", "so", "because", "if")
@@ -55,22 +56,25 @@ _NUMBERS = (
     *("thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"),
 )
 _ONE_WORD_S = 0.5
-"""So little loud sound is one word of a number. Where each word counts, a model that hears the end of one as
-another ("Three, three.", less likely by 2.2 to 2.7 nats) is believed.
+"""Loud audio up to this length is one word of a number. If several words counted, a model that takes the end
+of one for another ("Three, three.", less likely by 2.2 to 2.7 nats) would prevail.
 """
 _NEAR_LEAD, _NEW_TOKENS = -0.25, 2
-"""In a pause what a draft found is believed where nothing is likelier by more than a quarter, but for its
-last tokens. Settled words of 60 orders that pause take 5.6 steps, not 8.4 as elsewhere, and of 110 sentences
-232 words are wrong, not 231.
+"""In a pause a draft's tokens, except the last, are accepted unless another is likelier by more than a
+quarter. Final transcripts of 60 orders with pauses then take 5.6 steps instead of 8.4, and of 110 sentences
+232 words are wrong instead of 231.
 """
 _WORDLESS = ("you", "")
-"""What the model answers silence and steady noise with, as Whisper does. Nobody's turn is that one word."""
+"""Transcripts that the model, like Whisper, gives silence and steady noise. No turn consists of
+that word alone.
+"""
 
 
 def model_files(folder: Path | None) -> list[Path]:
-    """The encoder, the decoder and the vocabulary in a folder; None finds those of the installed wheel.
+    """Return the encoder, decoder and vocabulary files in a folder; None for those of the installed wheel.
 
-    Raises RecognizerError.
+    Raises:
+        RecognizerError: a file is missing.
     """
     folder = folder or _installed_model()
     if missing := [name for name in _FILES if not (folder / name).is_file()]:
@@ -80,8 +84,13 @@ def model_files(folder: Path | None) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Transcribed:
-    """What a sound says. confidence: the geometric mean of the probabilities of its tokens. complete: as
-    Hypothesis has it."""
+    """Transcript of audio.
+
+    Attributes:
+        tokens: without begin and end marks.
+        confidence: geometric mean of the tokens' probabilities.
+        complete: see Hypothesis.
+    """
 
     tokens: list[int]
     confidence: float
@@ -89,10 +98,16 @@ class Transcribed:
 
 
 class LoadedModel:
-    """A model; None finds the one in the installed wheel. Raises RecognizerError.
+    """A loaded model.
 
-    phrases: a text file of what people are likely to say, a sentence or a name a line. weight: how much it
-    counts. adapter: a file of corrections to the encoder.
+    Args:
+        folder: of its files; None for the installed wheel.
+        phrases: text file of likely phrases, a sentence or a name a line.
+        weight: weight of the phrases.
+        adapter: file of corrections of the encoder.
+
+    Raises:
+        RecognizerError: a file cannot be loaded.
     """
 
     def __init__(
@@ -108,23 +123,32 @@ class LoadedModel:
         self.expected_numbers, self.expected_number = (
             _expecting(self.expected, weight, self.vocabulary, most) for most in (math.inf, 1)
         )
-        self.network = EncoderDecoder(encoder, decoder, adapter)  # where the others were counted is room now
+        self.network = EncoderDecoder(
+            encoder, decoder, adapter
+        )  # last: reuses the memory freed by counting phrases
         self._completeness = completeness_of(encoder) if adapter is None else None
 
     def open(self) -> Decode:
-        """Decodings of one growing utterance, each with the words of the one before as its draft."""
+        """Begin an utterance. Each of its decodings uses the previous transcript as a draft."""
         return Utterance(self).decode
 
     def transcribe(
         self, sound: Samples, draft: list[int], abandoned: Event, flush: Flush | None = None
     ) -> Transcribed:
-        """The likeliest tokens of `sound`, 16 kHz.
+        """Return the most likely tokens of `sound`.
 
-        `draft` is read in one step, and what it tells is used wherever its beginning is the only one left:
-        speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. As far as each of
-        its tokens is clearly the likeliest still, nothing is searched for: of 60 orders that pause, settled
-        words take 8.7 steps behind the draft, not 13.2, and of 110 sentences 230 words are wrong, not 228.
-        flush: what asks for it; no draft knew of a number that it expects.
+        The draft is processed in one step, and its results are used while its tokens are the only hypothesis
+        left: speculative decoding (Leviathan et al., 2023) with the last hypothesis as the draft. While each
+        of its tokens is clearly the most likely, no search takes place: for 60 orders with pauses, final
+        transcripts take 8.7 steps after the draft instead of 13.2, and of 110 sentences 230 words are wrong
+        instead of 228.
+
+        Args:
+            sound: [n] at 16 kHz.
+            draft: tokens of the previous transcript.
+            abandoned: stops the search early once set.
+            flush: the flush to answer. If it expects a number the draft is ignored, as drafts are decoded
+                without that.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
         states = self.network.hear(sound)
@@ -145,21 +169,21 @@ class LoadedModel:
         return Transcribed([token for token in tokens if token != END], confidence, complete)
 
     def _likely_in(self, sound: Samples, number: bool) -> Expected | None:
-        """What is likely to be said in this sound. number: one is expected."""
+        """Return the likely phrases for this audio. number: a number is expected."""
         if not number:
             return self.expected
         return self.expected_number if loud_s(sound) <= _ONE_WORD_S else self.expected_numbers
 
     def text(self, tokens: list[int]) -> str:
-        """The words of `tokens`; none where they are what the model makes of sound without words."""
+        """Return the text of `tokens`; "" for the typical transcripts of wordless audio."""
         text = text_of(tokens, self.vocabulary)
         return "" if text.strip(".!?").lower() in _WORDLESS else text
 
 
 def _follow(search: BeamSearch, draft: list[int], likeliest: Likeliest, in_pause: bool) -> int:
-    """Begin the search with what is believed of a draft; returns how many tokens that are.
+    """Start the search with the accepted tokens of a draft; return how many there are.
 
-    In a pause somebody waits, and a draft was told of nearly all that was said.
+    In a pause the caller waits, and the draft covers nearly all of the audio.
     """
     if not in_pause:
         return search.follow([*draft, END], likeliest)
@@ -168,9 +192,9 @@ def _follow(search: BeamSearch, draft: list[int], likeliest: Likeliest, in_pause
 
 
 class _Reading:
-    """What the model makes of the beginnings of a text, of which `drafted` was read at once.
+    """Candidates after the beginnings of a text, of which `drafted` was processed in one step.
 
-    behind_draft: what is likeliest to follow each beginning of it.
+    behind_draft: candidates after each beginning of the draft.
     """
 
     def __init__(self, network: EncoderDecoder, sound: KeysValues, drafted: list[int]) -> None:
@@ -182,10 +206,10 @@ class _Reading:
         self._of_texts = self._of_draft
 
     def likeliest(self, texts: Sequence[tuple[int, ...]], before: list[int]) -> Likeliest:
-        """What is likeliest to follow each, [texts, likeliest].
+        """Return the candidates after each text, [texts, likeliest].
 
-        texts: of one length, a token longer than those of the call before. before: which of those each begins
-        with.
+        texts: of equal length, one token longer than those of the previous call. before: index of the
+        previous text that each continues.
         """
         length = len(texts[0])
         if texts[0] == self._drafted[:length] and len(texts) == 1:
@@ -197,18 +221,26 @@ class _Reading:
 
 
 class Utterance:
-    """One utterance; a long one in pieces that end where it is quiet."""
+    """One utterance; a long one is split where it is quiet."""
 
     def __init__(self, model: LoadedModel) -> None:
         self._model = model
-        self._draft: list[int] = []  # the words of the last piece, which goes on in the next window
-        self._said: deque[tuple[int, str]] = deque(maxlen=_REMEMBERED)  # lengths of that piece, and its words
+        self._draft: list[int] = []  # transcript of the last piece, which continues in the next window
+        self._said: deque[tuple[int, str]] = deque(
+            maxlen=_REMEMBERED
+        )  # earlier lengths and transcripts of that piece
 
     def decode(
         self, sound: Samples, before: str, abandoned: Event, flush: Flush | None = None
     ) -> list[Segment]:
-        """The pieces of `sound`, of which more sound changes only the last; what was said before it does not
-        matter to the model. flush: what asks for it."""
+        """Return the segments of `sound`. More audio changes only the last one.
+
+        Args:
+            sound: the window, [n] at 16 kHz.
+            before: earlier text; this model does not use it.
+            abandoned: stops early once set.
+            flush: the flush to answer, if any.
+        """
         segments = []
         begin = 0
         draft, self._draft = self._draft, []
@@ -238,8 +270,11 @@ class Utterance:
         return segments
 
     def _left_out(self, sound: Samples, text: str) -> tuple[str, int] | None:
-        """Where nothing is heard of what follows a long pause in the last piece: the words before it, and the
-        sample to go on from."""
+        """Return the transcript before a long pause, and the sample to continue from, if the model omitted
+        what follows.
+
+        It did if the transcript is no longer than the one that ended in the pause.
+        """
         pause = last_pause(sound)
         if pause is None:
             return None
@@ -261,7 +296,7 @@ def _installed_model() -> Path:
 
 
 def _expected(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected:
-    """What a file of phrases makes likely: its sentences, and its lines that are none, which are names."""
+    """Return the phrases in a file: sentences, and names, which have no final punctuation."""
     try:
         lines = [line.strip() for line in phrases.read_text(encoding="utf-8").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
@@ -285,7 +320,7 @@ def _expected(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected
 
 
 def _expecting(expected: Expected | None, weight: float, vocabulary: list[bytes], most: float) -> Expected:
-    """What is likely where a number was asked for: its words count as names, `most` of them in a text."""
+    """Return `expected` plus number words, which count as names; at most `most` of them in a text."""
     numbers = numbers_of(vocabulary)
     words = (word for number in _NUMBERS for word in (number, number.capitalize()))
     said = {tuple(tokens_of(word, numbers)) for word in words}
@@ -303,5 +338,5 @@ def _marks(vocabulary: list[bytes], numbers: dict[bytes, int]) -> Marks:
         stops=frozenset(
             token for token, text in enumerate(vocabulary) if text.decode(errors="replace") in _STOPS
         ),
-        joining=joining | {END},  # people pause in the middle, and are heard up to there
+        joining=joining | {END},  # callers pause within sentences, which are transcribed up to there
     )

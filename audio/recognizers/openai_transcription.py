@@ -1,6 +1,6 @@
-"""Any server that hears by OpenAI's `POST /v1/audio/transcriptions`: OpenAI itself, vLLM, Speaches.
+"""Remote recognizer behind OpenAI's `POST /v1/audio/transcriptions`: OpenAI, vLLM, Speaches.
 
-The API takes whole recordings: the growing utterance is sent again, as for a model that does not stream.
+The API takes whole recordings: the growing utterance is sent again and again.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ _MAX_S = 20.0
 
 @dataclass(eq=False)
 class OpenAITranscription(RedecodingRecognizer, OpenAIServer):
-    """A recognizer behind an HTTP endpoint, asked with the growing sound of each utterance.
+    """A recognizer of an OpenAI-compatible server. Arguments not listed: see OpenAIServer.
 
-    model: its name there. language: a code such as "en"; None lets the model find out. step_s: new sound that
-    is worth another request, which each costs. workers: requests at once. The others: see OpenAIServer.
+    Args:
+        model: the server's model name.
+        language: a code such as "en"; None lets the model detect it.
+        step_s: new audio that triggers another request; each costs money.
+        workers: concurrent requests.
     """
 
     failure: ClassVar[type[Exception]] = RecognizerError
     in_workers: ClassVar[bool] = False
-    """`workers` are the requests at once of a whole server."""
+    """False, as `workers` limits the concurrent requests of the whole server."""
 
     _: KW_ONLY
     model: str = "gpt-4o-mini-transcribe"
@@ -46,7 +49,7 @@ class OpenAITranscription(RedecodingRecognizer, OpenAIServer):
         self._client: httpx2.Client | None = None
 
     async def close(self) -> None:
-        """Close the connections once running requests are through; a second call does nothing."""
+        """Close the connections after running requests; a second call does nothing."""
         await super().close()
         client, self._client = self._client, None
         if client is not None:
@@ -60,7 +63,7 @@ class OpenAITranscription(RedecodingRecognizer, OpenAIServer):
 
 
 class _Endpoint:
-    """The endpoint, as a model that decodes. Its errors are RecognizerError."""
+    """The endpoint as a DecodingModel. Raises RecognizerError."""
 
     def __init__(self, server: OpenAIServer, client: httpx2.Client, fields: dict[str, str]) -> None:
         self._server = server
@@ -68,13 +71,13 @@ class _Endpoint:
         self._fields = fields
 
     def open(self) -> Decode:
-        """What transcribes one utterance."""
+        """Return the function that transcribes one utterance."""
         return self._transcribe
 
     def _transcribe(
         self, sound: Samples, prompt: str, abandoned: Event, flush: Flush | None
     ) -> list[Segment]:
-        """One request; once sent, it is not given up."""
+        """Send a request, with retries. A request in progress is not cancelled."""
         file = ("utterance.wav", wav_bytes(sound, SAMPLE_RATE_HZ), "audio/wav")
         fields = self._fields | ({"prompt": prompt} if prompt else {})
         failures = 0

@@ -1,6 +1,6 @@
-"""pocketsphinx: a bundled recognizer, blocking: decoders of one model, one utterance in each.
+"""pocketsphinx, a bundled recognizer: blocking; each open utterance has a decoder of its own.
 
-It holds the GIL while it decodes, so that a server has it in a process of its own.
+It holds the GIL while it decodes, so the server runs it in a separate process.
 """
 
 from __future__ import annotations
@@ -18,24 +18,31 @@ _STEP_SAMPLES = SAMPLE_RATE_HZ // 10
 _AGREEMENT_STEPS = 2
 _MEAN_STEPS = 5
 _HOLD_WORDS = 2
-"""Measured on recorded speech: what hypotheses 200 ms apart agree on stays, but for the last two words."""
+"""Measured on recorded speech: text on which hypotheses 200 ms apart agree stays, except its last
+two words.
+"""
 
 _OPTIONS = {
-    "fwdflat": False,  # the second and third pass would delay the final words by up to a second
+    "fwdflat": False,  # passes two and three would delay the final transcript by up to a second
     "bestpath": False,
-    "pl_window": 0,  # no phone lookahead: the words are 50 ms earlier, so a flush needs no silence fed in
-    "maxhmmpf": 5_000,  # what that costs is won back by a narrower beam, at the same word error rate
+    "pl_window": 0,  # no phone look-ahead: 50 ms earlier, and a flush needs no silence appended
+    "maxhmmpf": 5_000,  # a narrower beam makes up for the cost of the above, at the same word error rate
     "maxwpf": 20,
 }
 
 
 class PocketsphinxRecognizer:
-    """pocketsphinx with its English model, or a language model and a dictionary of one's own.
+    """pocketsphinx with its English model, or with a language model and a dictionary of your own.
 
-    language_model: an n-gram model, ARPA or binary. dictionary: the pronunciations of its words.
-    A process keeps up with about four utterances at once with the bundled model. One decoder is made at the
-    start, more when more speak at once (0.3 s, 90 MB each).
-    Raises RecognizerError for files that are not there or cannot be read as what they should be.
+    A process keeps up with about four concurrent utterances of the bundled model. One decoder is created at
+    the start, others on demand (0.3 s, 90 MB each).
+
+    Args:
+        language_model: an n-gram model, ARPA or binary.
+        dictionary: the pronunciations of its words.
+
+    Raises:
+        RecognizerError: a file is missing or invalid.
     """
 
     def __init__(self, language_model: Path | None = None, dictionary: Path | None = None) -> None:
@@ -53,14 +60,14 @@ class PocketsphinxRecognizer:
         self._initial_mean = self._idle[0].get_cmn(False)
 
     def open(self) -> Utterance:
-        """An utterance in a decoder of its own, which starts from the same state every time."""
+        """Begin an utterance in a decoder of its own, always from the same initial state."""
         decoder = self._idle.pop() if self._idle else self._decoder()
         decoder.set_cmn(self._initial_mean)
         decoder.start_utt()
         return Utterance(decoder, self._idle)
 
     def _decoder(self) -> Any:
-        """A new decoder. Its own exception says nothing, its log does."""
+        """Create a decoder. The library's exception has no details, its log does."""
         from pocketsphinx import Decoder  # type: ignore[import-untyped]  # noqa: PLC0415  not where it is hosted
 
         with tempfile.NamedTemporaryFile("r", prefix="pocketsphinx-") as log:
@@ -71,7 +78,7 @@ class PocketsphinxRecognizer:
 
 
 class Utterance:
-    """One utterance. The same sound gives the same words, however it is cut into chunks."""
+    """One utterance. The transcript does not depend on how the audio is split into chunks."""
 
     def __init__(self, decoder: Any, idle: list[Any]) -> None:
         self._decoder = decoder
@@ -82,7 +89,12 @@ class Utterance:
         self._reported = Hypothesis("")
 
     def push(self, item: Samples | Flush, emit: Emit) -> None:
-        """Decode more sound, or answer a flush."""
+        """Decode more audio, or answer a flush.
+
+        Args:
+            item: audio or a flush.
+            emit: receives the hypotheses.
+        """
         if isinstance(item, Flush):
             emit(self._hypothesis(settled=True))
             return
@@ -96,22 +108,22 @@ class Utterance:
             emit(hypothesis)
 
     def finish(self, emit: Emit) -> None:
-        """Decode what the decoder still holds; the words are final."""
+        """Decode the remaining audio and emit the final transcript."""
         self._decoding = False
         self._decoder.end_utt()
         emit(self._hypothesis(settled=True))
 
     def close(self) -> None:
-        """Hand the decoder to the next utterance."""
+        """Return the decoder to the pool."""
         if self._decoding:
             self._decoder.end_utt()
         self._idle.append(self._decoder)
 
     def _decode(self, sound: Samples) -> None:
-        """At most up to the next step, where the cepstral mean follows the voice and the text is compared.
+        """Decode audio, at most up to the next step, where the cepstral mean adapts and the text is compared.
 
-        Left alone the decoder keeps its first mean for 8 s, which a strange voice or microphone pays with
-        a fifth more wrong words.
+        By itself the decoder keeps its first mean for 8 s, which costs a fifth more wrong words with an
+        unusual voice or microphone.
         """
         self._decoder.process_raw(sound.tobytes())
         self._samples += len(sound)
@@ -131,6 +143,8 @@ class Utterance:
 
 
 def spoken_words(decoded: str) -> str:
-    """`decoded` without noises such as [NOISE] and <sil>, and without the marks of other pronunciations."""
+    """Return `decoded` without noises such as [NOISE] and <sil>, and without marks of alternative
+    pronunciations.
+    """
     words = (re.sub(r"\(\d+\)$", "", word) for word in decoded.split() if word[0] not in "<[+")
     return " ".join(words)

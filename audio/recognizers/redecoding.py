@@ -1,4 +1,4 @@
-"""Recognizers whose model does not stream: the growing utterance is decoded again and again, in threads.
+"""Recognizers whose model does not stream: the growing utterance is decoded repeatedly, in threads.
 
 For models that release the GIL while they compute, as CTranslate2's and onnxruntime's do.
 """
@@ -27,34 +27,42 @@ from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 _T = TypeVar("_T")
 
 _NICENESS = 10
-"""The niceness of a thread that decodes words on their way: beside one that is waited for it gets a tenth of
-the time."""
+"""Niceness of threads that decode partial hypotheses: a tenth of the time of one that decodes a
+settled one.
+"""
 
-_PIECE_SAMPLES = SAMPLE_RATE_HZ // 10  # so that the number of pieces says how much waits
+_PIECE_SAMPLES = SAMPLE_RATE_HZ // 10  # equal pieces, so that their number measures the backlog
 _WAITING_PIECES = 200
-"""20 s may wait to be decoded before the caller's iterator is held back."""
+"""Backlog of 20 s, after which the caller's iterator is not read."""
 
 Decode = Callable[[Samples, str, Event, Flush | None], list[Segment]]
-"""Decodes the window of one utterance, 16 kHz, that follows the words given, and stops early once the event
-is set. Given what asks for it; None for words on their way. Blocks."""
+"""Decodes the window of one utterance, 16 kHz. Blocks.
+
+Arguments: the window, the text before it, an event that stops the decoding early once set, and the flush to
+answer (None for a partial hypothesis).
+"""
 
 
 class DecodingModel(Protocol):
     """A loaded model."""
 
     def open(self) -> Decode:
-        """What decodes one utterance, again and again while it grows."""
+        """Return the function that decodes one utterance repeatedly while it grows."""
         ...
 
 
 class RedecodingRecognizer:
     """Decodes each utterance's growing window.
 
-    name: in errors. load: loads the model, in a thread; raises RecognizerError. step_s: new sound that makes
-    a new decoding worthwhile, more in proportion where there are more utterances than workers. longest_s: of
-    the window, past which it is cut where its words are stable. workers: decodings at once. Settled words are
-    waited for, and are decoded as they are asked for; others have time: they are decoded where a worker would
-    be idle, of two or more never in place of the last, in threads that yield to the rest of the process.
+    Settled hypotheses are awaited, so they are decoded at once. Partial ones have time: they are decoded if a
+    worker would be idle (of several workers, one is reserved), in low-priority threads.
+
+    Args:
+        name: of the recognizer, for errors.
+        load: loads the model, in a thread; raises RecognizerError.
+        step_s: new audio that triggers another decoding; more in proportion if utterances outnumber workers.
+        longest_s: maximum window; a longer one is cut where its text is stable.
+        workers: concurrent decodings.
     """
 
     def __init__(
@@ -71,12 +79,16 @@ class RedecodingRecognizer:
         self._workers = workers
         self._model: DecodingModel | None = None
         self._pool: ThreadPoolExecutor | None = None
-        self._patient_pool: ThreadPoolExecutor | None = None  # for words on their way
+        self._patient_pool: ThreadPoolExecutor | None = None  # for partial hypotheses
         self._utterances = 0
         self._running: set[asyncio.Future[Any]] = set()
 
     async def start(self) -> None:
-        """Load the model, downloading it first if need be, and decode once. Raises RecognizerError."""
+        """Load the model, downloading it if needed, and decode once to warm up.
+
+        Raises:
+            RecognizerError: the model cannot be loaded.
+        """
         if self._pool is not None:
             return
         self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix=self._name)
@@ -93,7 +105,7 @@ class RedecodingRecognizer:
         self._model = model
 
     async def close(self) -> None:
-        """Let the model go once running decodings are through; a second call does nothing."""
+        """Release the model after running decodings; a second call does nothing."""
         pools = self._pool, self._patient_pool
         self._pool = self._patient_pool = self._model = None
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -102,7 +114,17 @@ class RedecodingRecognizer:
                 pool.shutdown()
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        """Recognize one utterance. Raises RecognizerError."""
+        """Recognize one utterance.
+
+        Args:
+            sound: audio and flushes.
+
+        Yields:
+            Hypotheses; see `Recognizer`.
+
+        Raises:
+            RecognizerError: not started, closed, or the model failed.
+        """
         if self._model is None:
             raise RecognizerError(f"{self._name}: not started, or closed")
         async with self._begun(self._model, sound) as utterance:
@@ -118,7 +140,7 @@ class RedecodingRecognizer:
     async def _begun(
         self, model: DecodingModel, sound: AsyncIterator[Samples | Flush]
     ) -> AsyncGenerator[_Utterance, None]:
-        """An utterance, which counts among the others while it lasts."""
+        """Open an utterance and count it while it lasts."""
         hurry = _Hurry(lambda: self._crowd > 1)
         pieces = hurry.watch(in_pieces(sound, _PIECE_SAMPLES))
         self._utterances += 1
@@ -130,7 +152,7 @@ class RedecodingRecognizer:
             self._utterances -= 1
 
     async def _understand(self, utterance: _Utterance, piece: Samples | Flush | None) -> Hypothesis | None:
-        """What is to be told as this piece has come, None where that is nothing. piece: None at the end."""
+        """Process a piece (None at the end) and return the hypothesis to yield, if any."""
         window = utterance.window
         flush = None
         if isinstance(piece, np.ndarray):
@@ -150,12 +172,12 @@ class RedecodingRecognizer:
 
     @property
     def _crowd(self) -> float:
-        """Utterances for each worker."""
+        """Utterances per worker."""
         return self._utterances / self._workers
 
     @property
     def _busy(self) -> bool:
-        """Whether words on their way have to wait."""
+        """True if partial hypotheses must wait."""
         return len(self._running) >= self._max_patient
 
     @property
@@ -163,8 +185,8 @@ class RedecodingRecognizer:
         return max(1, self._workers - 1)
 
     async def _decode(self, utterance: _Utterance, flush: Flush | None) -> bool:
-        """Decode what the window holds; whether that came to its end, and was not abandoned for what is said
-        since, as words on their way may be.
+        """Decode the window. Return False if it was abandoned for newer audio, as partial
+        hypotheses may be.
         """
         window, decode = utterance.window, utterance.decode
         sound, prompt = window.take(), window.prompt
@@ -184,7 +206,7 @@ class RedecodingRecognizer:
             abandoned.set()
 
     async def _in_thread(self, work: Callable[[], _T], patient: bool = False) -> _T:
-        """What `work` returns, done by a thread. Raises RecognizerError for what it raises."""
+        """Run `work` in a thread and return its result. Its exceptions become RecognizerError."""
         pool = self._patient_pool if patient else self._pool
         if pool is None:
             raise RecognizerError(f"{self._name}: not started, or closed")
@@ -198,24 +220,25 @@ class RedecodingRecognizer:
         self._running.add(future)
         future.add_done_callback(self._running.discard)
         try:
-            return await asyncio.shield(future)  # whoever closes waits for it, even if nobody else does
+            return await asyncio.shield(future)  # `close` waits for it even if the caller is cancelled
         except RecognizerError:
             raise
-        except Exception as error:  # each library has its own
+        except Exception as error:  # each library has exceptions of its own
             raise RecognizerError(f"{self._name}: {type(error).__name__}: {error}") from error
 
 
 def _decodes(window: GrowingWindow, flush: Flush | None) -> bool:
-    """Whether what the window holds has to be decoded for what asks for its words."""
-    if flush is None or flush.number:  # words on their way were not heard as a number
+    """Return True if the window must be decoded to answer the flush."""
+    if flush is None or flush.number:  # partial hypotheses are decoded without expecting a number
         return True
     return window.is_changed(flush.silence_s)
 
 
 @dataclass(slots=True)
 class _Utterance:
-    """One utterance while it is recognized. hurry: of its words on their way. ahead: sound that has come and
-    is not decoded. reported: what was told last.
+    """State of one utterance.
+
+    hurry: cancels its partial decodings. ahead: audio not decoded yet. reported: the last hypothesis yielded.
     """
 
     decode: Decode
@@ -226,27 +249,29 @@ class _Utterance:
 
 
 class _Hurry:
-    """Abandons the decoding of words on their way as soon as settled ones are asked for of more than silence
-    behind them, or of a number: these would wait behind it. Else they are what it is about to tell; but where
-    callers share a worker that is slow, as its thread yields to others.
+    """Abandons the decoding of a partial hypothesis when a flush would have to wait for it.
 
-    shared: whether they do.
+    That is the case if the flush covers more than silence after the decoded audio, or expects a number.
+    Otherwise the decoding in progress yields the answer; but if callers share a worker it is slow, as its
+    thread has low priority, so it is abandoned for any new audio.
+
+    shared: returns True if callers share a worker.
     """
 
     def __init__(self, shared: Callable[[], bool]) -> None:
         self._shared = shared
         self._abandoned = Event()
-        self._whole = self._more = 0  # samples of the utterance; those that came since
+        self._whole = self._more = 0  # samples of the utterance; samples since the decoding began
 
     def begin(self) -> Event:
-        """What ends the next decoding."""
+        """Return the event that abandons the next decoding."""
         self._abandoned, self._more = Event(), 0
         return self._abandoned
 
     async def watch(
         self, sound: AsyncGenerator[Samples | Flush, None]
     ) -> AsyncGenerator[Samples | Flush, None]:
-        """The sound, as it comes."""
+        """Pass the audio through, watching for flushes."""
         async with aclosing(sound):
             async for item in sound:
                 if not isinstance(item, Flush):
@@ -260,8 +285,8 @@ class _Hurry:
 
 
 def _yield_to_others() -> None:
-    """This thread gives way to the others of the process."""
-    if sys.platform == "linux":  # elsewhere it is processes that are nice
+    """Lower this thread's priority within the process."""
+    if sys.platform == "linux":  # elsewhere niceness applies to processes
         os.setpriority(
             os.PRIO_PROCESS, threading.get_native_id(), os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS
         )

@@ -1,7 +1,7 @@
-"""Recognizers behind a server that hears a stream: sound goes out over a WebSocket, words come back.
+"""Recognizers behind a streaming server: audio is sent over a WebSocket, transcripts come back.
 
-What is said in which order is a `Dialogue`, pure, one for each API; here is the connection: it is opened with
-the first sound, and where it is lost another one is sent what the server has not settled yet.
+The protocol is a `Dialogue`, one for each API; this module handles the connection: it is opened with the
+first audio, and if it is lost, a new one is sent the unsettled audio.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
 _WAITING_PIECES = 200
-"""20 s may wait to be sent before the caller's iterator is held back."""
+"""Backlog of 20 s, after which the caller's iterator is not read."""
 _PINGED_MESSAGES = 40
-"""4 s of sound are asked about at once; as much again may be on its way meanwhile."""
+"""Ping after 4 s of audio; as much again may be in flight before the pong."""
 
 
 @dataclass(eq=False)
 class StreamedRecognizer(HostedServer):
     """A recognizer behind a WebSocket.
 
-    path: below the server's address, with its query. farewell: what the server wants to hear last.
-    silence_s: how long nothing is sent before `silent` is asked.
+    Attributes:
+        farewell: last messages of the protocol.
+        silence_s: idle time after which `Dialogue.silent` is called.
     """
 
     failure: ClassVar[type[Exception]] = RecognizerError
@@ -52,18 +53,22 @@ class StreamedRecognizer(HostedServer):
 
     @abstractmethod
     def path(self) -> str:
-        """The path of the connection, with its query."""
+        """Return the path of the connection below the server's address, with its query."""
 
     @abstractmethod
     def headers(self, key: str) -> dict[str, str]:
-        """The headers of the handshake."""
+        """Return the headers of the handshake."""
 
     @abstractmethod
     def dialogue(self) -> Dialogue:
-        """A new utterance."""
+        """Begin an utterance."""
 
     async def start(self) -> None:
-        """Find the key and try the server. Raises RecognizerError."""
+        """Read the API key and try to connect.
+
+        Raises:
+            RecognizerError: the key is not set, or the server refused or cannot be reached.
+        """
         if self._headers is not None:
             return
         headers = self.headers(self.key())
@@ -82,7 +87,17 @@ class StreamedRecognizer(HostedServer):
         await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
-        """Recognize one utterance. Raises RecognizerError."""
+        """Recognize one utterance.
+
+        Args:
+            sound: audio and flushes.
+
+        Yields:
+            Hypotheses; see `Recognizer`.
+
+        Raises:
+            RecognizerError: the server refused, or the connection was lost for good.
+        """
         if self._headers is None:
             raise self.failed("not started, or closed")
         async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
@@ -104,7 +119,7 @@ class StreamedRecognizer(HostedServer):
                     raise self.failed(str(error)) from error
 
     async def _converse(self, utterance: _Utterance) -> AsyncGenerator[Hypothesis, None]:
-        """The utterance over one connection, which is opened when there is sound, until it rests or is over.
+        """Run the utterance over one connection, opened when there is audio, until it rests or is over.
 
         Raises ConnectionLost, DialogueError, RecognizerError.
         """
@@ -131,16 +146,16 @@ class StreamedRecognizer(HostedServer):
             self._let_go(connection)
 
     def _let_go(self, connection: ClientConnection) -> None:
-        """Close it without waiting for that."""
+        """Close a connection in the background."""
         task = asyncio.get_running_loop().create_task(say_goodbye(connection, *self.farewell))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
 
 class _Utterance:
-    """One utterance, over as many connections as it takes.
+    """State of one utterance, over as many connections as it takes.
 
-    over: its sound has ended, and its last hypothesis was told.
+    over: its audio has ended, and its last hypothesis was yielded.
     """
 
     def __init__(self, dialogue: Dialogue, ahead: LookAheadBuffer[Samples | Flush]) -> None:
@@ -152,7 +167,7 @@ class _Utterance:
         self._reported = Hypothesis("")
 
     async def rest(self) -> Hypothesis | None:
-        """Wait for sound without a connection; the answer to a flush, where one comes first."""
+        """Wait for audio without a connection. Return the answer to a flush that comes first."""
         item = await self._ahead.next()
         if isinstance(item, np.ndarray):
             self.dialogue.hear(item)
@@ -163,7 +178,7 @@ class _Utterance:
     async def talk(
         self, connection: ClientConnection, silence_s: float, timeout_s: float
     ) -> AsyncGenerator[Hypothesis, None]:
-        """Send and receive until nothing is left to be heard. Raises ConnectionClosed, DialogueError."""
+        """Send and receive until nothing is left to transcribe. Raises ConnectionClosed, DialogueError."""
         exchange = _Exchange(connection, self._ahead)
         try:
             await exchange.send(self.dialogue.begin())
@@ -179,7 +194,7 @@ class _Utterance:
             exchange.stop()
 
     def _take(self, item: _Item) -> Messages:
-        """Take in what came; what is said to that."""
+        """Process an item and return the messages to send."""
         if isinstance(item, str):
             self.dialogue.receive(item)
             return []
@@ -191,7 +206,7 @@ class _Utterance:
         return self.dialogue.flush()
 
     def _hypothesis(self) -> Hypothesis | None:
-        """What there is to be told now."""
+        """Return the hypothesis to yield now, if any."""
         dialogue = self.dialogue
         settled = self._asked and not dialogue.pending
         hypothesis = Hypothesis(dialogue.text, dialogue.stable, settled, dialogue.confidence)
@@ -205,17 +220,17 @@ class _Utterance:
 
 
 class _Silence:
-    """Nothing came for a while."""
+    """Result of a wait that timed out."""
 
 
 _Item = Samples | Flush | str | _Silence | None
 
 
 class _Exchange:
-    """Waits for the caller's sound and the server's messages at once.
+    """Waits for the caller's audio and the server's messages at once.
 
-    Not more is sent than the server reads: its answer to a ping (RFC 6455, 5.5.3) says that all before it has
-    been read, where its own messages do not say how far it is.
+    Audio is limited to what the server reads: its pong (RFC 6455, 5.5.3) confirms that it has read everything
+    before the ping. Needed because the protocols do not report progress.
     """
 
     def __init__(self, connection: ClientConnection, ahead: LookAheadBuffer[Samples | Flush]) -> None:
@@ -227,14 +242,15 @@ class _Exchange:
         self._not_pinged = 0
 
     async def send(self, messages: Messages) -> None:
-        """Send them in order. Raises ConnectionClosed."""
+        """Send messages in order. Raises ConnectionClosed."""
         for message in messages:
             await self._connection.send(message)
         self._not_pinged += len(messages)
 
     async def next(self, sound_wanted: bool, limit_s: float) -> _Item:
-        """A message, else the next sound if it is wanted, else silence after `limit_s`. Raises
-        ConnectionClosed, and what the sound raises.
+        """Return a message, else the next audio if wanted, else `_Silence` after `limit_s`.
+
+        Raises ConnectionClosed, and exceptions of the audio's iterator.
         """
         if self._message is None:
             self._message = asyncio.create_task(self._connection.recv(decode=True))
@@ -253,7 +269,7 @@ class _Exchange:
         return _Silence()
 
     async def _next_sound(self) -> Samples | Flush | None:
-        """The next sound, once the server has read up to the ping before. Raises ConnectionClosed."""
+        """Return the next audio, once the server has answered the previous ping. Raises ConnectionClosed."""
         if self._not_pinged >= _PINGED_MESSAGES:
             if self._pong is not None:
                 await asyncio.shield(self._pong)
@@ -262,7 +278,7 @@ class _Exchange:
         return await self._ahead.next()
 
     def stop(self) -> None:
-        """Wait for nothing more."""
+        """Cancel the waits."""
         for task in (self._message, self._sound):
             if task is not None:
                 task.cancel()

@@ -1,8 +1,8 @@
-"""vLLM's streaming recognition, `/v1/realtime`, for models that hear a stream, such as Voxtral Realtime.
+"""vLLM's streaming recognition, `/v1/realtime`, for streaming models such as Voxtral Realtime.
 
-Not OpenAI's protocol of that path. `session.update` names the model, a commit begins a transcription, sound
-is appended, and a final commit asks for the rest, which ends it. What is appended before that end has been
-told is thrown away there, so what follows a flush begins on a connection of its own.
+This is not OpenAI's protocol of that path. `session.update` names the model, a commit begins a transcription,
+audio is appended, and a final commit requests the rest, which ends it. Audio appended before that end is
+reported is lost, so a new connection is used after each flush.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from audio.recognizers.streamed import StreamedRecognizer
 
 @dataclass(eq=False)
 class VllmRecognizer(StreamedRecognizer):
-    """A server of vLLM's, 0.24 to 0.32 by their source.
+    """A vLLM server, 0.24 to 0.32 by their source. Arguments not listed: see HostedServer.
 
-    model: its name there. The others: see HostedServer.
+    Args:
+        model: the server's model name.
     """
 
     base_url: str = "ws://127.0.0.1:8000/v1"
@@ -32,70 +33,74 @@ class VllmRecognizer(StreamedRecognizer):
     model: str = "mistralai/Voxtral-Mini-4B-Realtime-2602"
 
     def path(self) -> str:
-        """The path of the connection."""
+        """Return the path of the connection."""
         return "realtime"
 
     def headers(self, key: str) -> dict[str, str]:
-        """The headers of the handshake."""
+        """Return the headers of the handshake."""
         return bearer(key)
 
     def dialogue(self) -> VllmDialogue:
-        """A new utterance."""
+        """Begin an utterance."""
         return VllmDialogue(self.model)
 
 
 class VllmDialogue:
-    """One utterance. Pure."""
+    """State of one utterance."""
 
     confidence: float | None = None
-    behind = False  # the server does not say how far it is
+    behind = False  # the server does not report its progress
 
     def __init__(self, model: str) -> None:
         self.pending = False
         self._model = model
         self._sound = UnsettledSound()
-        self._said = ""  # by the transcriptions that ended
+        self._said = ""  # text of finished transcriptions
         self._saying = ""
 
     @property
     def text(self) -> str:
-        """The utterance so far."""
+        """Transcript of the utterance so far."""
         return " ".join(f"{self._said} {self._saying}".split())
 
     @property
     def stable(self) -> str:
-        """Nothing is taken back, but the newest word may be half of one."""
+        """The transcript without the newest word, which may be incomplete. Earlier words never change."""
         return self.text.rpartition(" ")[0] if self._saying else self.text
 
     @property
     def settled_samples(self) -> int:
-        """Up to where transcriptions have ended."""
+        """Samples covered by finished transcriptions."""
         return self._sound.settled
 
     @property
     def resting(self) -> bool:
-        """Whether a transcription has ended, or none begun."""
+        """True if no transcription is in progress."""
         return self._sound.settled == self._sound.taken
 
     def begin(self) -> Messages:
-        """A transcription of all that is not settled."""
+        """Begin a transcription of all unsettled audio."""
         self._saying = ""
         update = {"type": "session.update", "model": self._model}
         asked = [_commit(final=True)] if self.pending else []
         return [json.dumps(update), _commit(final=False), *_append(self._sound.rest), *asked]
 
     def hear(self, sound: Samples) -> Messages:
-        """More sound."""
+        """Add audio and return its message."""
         self._sound.push(sound)
         return _append(sound)
 
     def flush(self) -> Messages:
-        """End the transcription."""
+        """End the transcription, which yields the rest."""
         self.pending = True
         return [_commit(final=True)]
 
     def receive(self, message: str) -> None:
-        """Words, or the end. Raises DialogueError."""
+        """Process a server message.
+
+        Raises:
+            DialogueError: the server reported an error, or the message is invalid.
+        """
         try:
             event: dict[str, Any] = json.loads(message)
             if event["type"] == "transcription.delta":
@@ -111,14 +116,18 @@ class VllmDialogue:
             raise DialogueError(f"it answered {message[:200]!r}; {allowed}") from error
 
     def silent(self) -> Messages:
-        """The rest did not come. Raises DialogueError."""
+        """Handle a timeout.
+
+        Raises:
+            DialogueError: a flush was not answered.
+        """
         if self.pending:
             raise DialogueError("it did not end its transcription in time (timeout_s)")
         return []
 
 
 def _append(sound: Samples) -> Messages:
-    """Empty sound is an error there."""
+    """Return the message for `sound`; none if it is empty, which the server rejects."""
     audio = base64.b64encode(sound.tobytes()).decode()
     return [json.dumps({"type": "input_audio_buffer.append", "audio": audio})] if len(sound) else []
 

@@ -12,19 +12,23 @@ from audio.recognizers.redecoding import RedecodingRecognizer
 from audio.recognizers.whisper_model import LANGUAGES, ComputeType, LoadedModel, sizes
 
 _MAX_S = 10.0
-"""Longest window; pieces of 5 to 9 s are final."""
+"""Maximum window; pieces of 5 to 9 s are final."""
 
 
 @dataclass(eq=False)
 class WhisperRecognizer(RedecodingRecognizer):
     """Whisper on a growing window of each utterance.
 
-    model: a size ("base.en"), a name on the hub ("owner/name"), or the directory of a converted model.
-    device: "auto", "cpu" or "cuda". compute_type: of CTranslate2, such as "int8" or "float16".
-    language: a code such as "en"; None lets each decoding find out.
-    download_root, local_files_only: the hub's cache, and whether only that is used.
-    threads: of the processor a decoding uses; 0 takes four, or a core each.
-    step_s: new sound that makes a new decoding worthwhile. workers: decodings at once.
+    Args:
+        model: a size ("base.en"), a name on the hub ("owner/name"), or the folder of a converted model.
+        device: "auto", "cpu" or "cuda".
+        compute_type: of CTranslate2, such as "int8" or "float16".
+        language: a code such as "en"; None detects it in each decoding.
+        download_root: the hub's cache.
+        local_files_only: never download.
+        threads: CPU threads of a decoding; 0 for the smaller of four and the number of cores.
+        step_s: new audio that triggers another decoding.
+        workers: concurrent decodings.
     """
 
     model: str

@@ -1,4 +1,4 @@
-"""A Whisper model in CTranslate2: found or downloaded, loaded, and one decoding of it. All of it blocks."""
+"""A Whisper model in CTranslate2: download, loading, and decoding. All calls block."""
 
 from __future__ import annotations
 
@@ -34,36 +34,48 @@ ComputeType = Literal[
     "bfloat16",
     "float32",
 ]
-"""CTranslate2's names; one that the machine does not have is replaced by the nearest that it has."""
+"""CTranslate2's names; one that the machine does not support is replaced by the nearest."""
 LANGUAGES: tuple[str, ...] = _LANGUAGE_CODES
-"""The languages of a model that knows several."""
+"""Languages of a multilingual model."""
 _FILES = ("model.bin", "config.json", "tokenizer.json")
 _VOCABULARIES = ("vocabulary.json", "vocabulary.txt")
 _SHORTEST = SAMPLE_RATE_HZ // 10
 _TOKENS, _TOKENS_A_SECOND = 24, 12
-"""Fast speech has 6 tokens a second; more than twice that is a loop."""
+"""Token limit: fixed part, and per second. Fast speech has 6 tokens a second; more than twice
+that is a loop.
+"""
 _ALL_SAMPLES = 30 * SAMPLE_RATE_HZ
 _MIN_SAMPLES, _SILENT_SAMPLES = 8 * SAMPLE_RATE_HZ, 4 * SAMPLE_RATE_HZ
-"""Whisper was trained on 30 s and takes as long for them, whatever is in them. With 4 s of silence behind the
-sound, and 8 s in all, it hears people as well in a quarter of the time; with 1.5 s it says some of it twice.
+"""Whisper was trained on 30 s and takes as long for any 30 s. With 4 s of silence after the audio, and 8 s in
+all, it is as accurate in a quarter of the time; with 1.5 s it repeats some of it.
 """
 _STEP_SAMPLES = SAMPLE_RATE_HZ // 50
-"""The encoder makes a state of two frames."""
+"""Samples of an encoder state (two frames)."""
 _MAX_PROMPT_TOKENS = 200
 _NO_SPEECH, _UNLIKELY = 0.6, -1.0
-"""As in OpenAI's own program: it is silence where the model says so and finds its own words unlikely."""
+"""As in OpenAI's own program: silence if the model says so and finds its own words unlikely."""
 
 
 def sizes() -> list[str]:
-    """The names of models that need no owner on the hub."""
+    """Return the names of models that need no owner on the hub."""
     return list(available_models())
 
 
 class LoadedModel:
-    """A model that decodes windows of sound in one language.
+    """A model that decodes windows of audio in one language.
 
-    threads: of the processor a decoding uses; 0 takes four, or a core each. workers: decodings at once.
-    Raises RecognizerError, which names the model, where it was looked for, and the way out.
+    Args:
+        model: size, name on the hub, or folder.
+        device: "auto", "cpu" or "cuda".
+        compute_type: of CTranslate2.
+        language: a code; None detects it.
+        download_root: the hub's cache.
+        local_files_only: never download.
+        threads: CPU threads of a decoding; 0 for the smaller of four and the number of cores.
+        workers: concurrent decodings.
+
+    Raises:
+        RecognizerError: the model cannot be had; the message names the folder searched and the remedy.
     """
 
     def __init__(
@@ -90,7 +102,7 @@ class LoadedModel:
                 download_root=None if download_root is None else str(download_root),
                 local_files_only=local_files_only,
             )
-        except Exception as error:  # the hub, its HTTP client and CTranslate2: each has its own
+        except Exception as error:  # the hub, its HTTP client and CTranslate2 have exceptions of their own
             offline = local_files_only or HF_HUB_OFFLINE
             cache = str(download_root or HF_HUB_CACHE)
             raise RecognizerError(_not_loaded(model, cache, offline, error)) from error
@@ -107,15 +119,19 @@ class LoadedModel:
         )
 
     def open(self) -> Decode:
-        """Every decoding is by itself."""
+        """Begin an utterance. Decodings are independent of each other."""
         return self.decode
 
     def decode(
         self, sound: Samples, prompt: str, abandoned: Event, flush: Flush | None = None
     ) -> list[Segment]:
-        """The pieces of `sound`, 16 kHz, which follows what `prompt` says; more sound changes only the last.
+        """Return the segments of `sound`. More audio changes only the last one.
 
-        Stops early once `abandoned` is set. flush: makes no difference.
+        Args:
+            sound: the window, [n] at 16 kHz.
+            prompt: the text before it.
+            abandoned: stops early once set.
+            flush: ignored.
         """
         segments: list[Segment] = []
         begin = 0
@@ -124,15 +140,17 @@ class LoadedModel:
                 break
             before = " ".join([prompt, *(segment.text for segment in segments)])
             text, confidence = self._heard(sound[begin:end], before)
-            told = confidence if text else None  # who says nothing takes nothing from what is sure
+            told = confidence if text else None  # silence must not lower the confidence
             segments.append(Segment(text, end / SAMPLE_RATE_HZ, told, final=end < len(sound)))
             begin = end
         return segments
 
     def _heard(self, sound: Samples, prompt: str) -> tuple[str, float]:
-        """The words of one piece, and the geometric mean of the probabilities of its tokens. One try without
-        sampling, so that its time is bounded, and a second one on 30 s and without the words before it where
-        that went round in a loop or said these again, as it does where there is nothing to hear."""
+        """Return the transcript of one piece and the geometric mean of its tokens' probabilities.
+
+        One attempt without sampling, which bounds its time. If that loops or repeats the prompt, as it does
+        on wordless audio, a second attempt on 30 s without the prompt.
+        """
         max_tokens = _TOKENS + int(_TOKENS_A_SECOND * len(sound) / SAMPLE_RATE_HZ)
         result = self._searched(sound, max(_MIN_SAMPLES, len(sound) + _SILENT_SAMPLES), prompt, max_tokens)
         text = self._text(result)
@@ -149,7 +167,7 @@ class LoadedModel:
     def _searched(
         self, sound: Samples, samples: int, prompt: str, max_tokens: int
     ) -> WhisperGenerationResult:
-        """What the network makes of `sound` with silence behind it, `samples` in all."""
+        """Run the network on `sound` padded with silence to `samples`."""
         window = np.zeros(min(_ALL_SAMPLES, samples // _STEP_SAMPLES * _STEP_SAMPLES), np.float32)
         window[: len(sound)] = sound[: len(window)] / np.float32(32_768)
         features = self._features(window, padding=0)[np.newaxis]
@@ -165,7 +183,7 @@ class LoadedModel:
         )[0]
 
     def _prompt(self, states: StorageView, before: str) -> list[int]:
-        """The tokens that a text begins with: what was said before it, the language, and no times."""
+        """Return the initial tokens: earlier text, language, no timestamps."""
         vocabulary = self._vocabulary
         begin = list(vocabulary.sot_sequence)
         if self._language is None and self._network.is_multilingual:
@@ -176,7 +194,7 @@ class LoadedModel:
 
 
 def _check_directory(model: str) -> None:
-    """A path must be a converted model; a name is for the hub."""
+    """Check that a path is a converted model; names are left to the hub. Raises RecognizerError."""
     path = Path(model)
     if not path.is_dir():
         if path.is_absolute() or model.startswith((".", "~")):

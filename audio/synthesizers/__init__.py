@@ -1,4 +1,4 @@
-"""Speech synthesis: what every synthesizer does, and the data that moves through it."""
+"""Speech synthesis (TTS): the interfaces of synthesizers and the data they produce."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from audio.synthesizers.pieces import Piece
 
 @dataclass(frozen=True, slots=True)
 class WordTiming:
-    """Where a word of the text begins in the sound.
+    """Start of a word in the audio of a text.
 
-    character: index of the word's first character in the text passed to `speak`.
-    at_samples: sample at which it begins, counted from the start of that text's sound.
+    Attributes:
+        character: index of the word's first character in the text passed to `speak`.
+        at_samples: offset of the word from the start of that text's audio, in samples.
     """
 
     character: int
@@ -24,9 +25,11 @@ class WordTiming:
 
 @dataclass(frozen=True, slots=True)
 class Speech:
-    """The next piece of a text's sound, at the synthesizer's `rate_hz`.
+    """The next chunk of a text's audio, at the synthesizer's `rate_hz`.
 
-    words: timings of words that are known by now, in order, each once; () where the engine has none.
+    Attributes:
+        samples: PCM, [n] int16.
+        words: timings that became known with this chunk, in order, each once; () if the engine has none.
     """
 
     samples: Samples
@@ -34,59 +37,85 @@ class Speech:
 
 
 class SynthesizerError(Exception):
-    """The synthesizer could not start or failed in mid-text; the text says which and why."""
+    """Start-up or synthesis failed. The message names the synthesizer and the cause."""
 
 
 class Synthesizer(Protocol):
     """Streaming speech synthesis."""
 
     rate_hz: int
-    """Sample rate of all its sound; known once started."""
+    """Sample rate of the audio; valid once started."""
 
     async def start(self) -> None:
-        """Load what is needed and be ready to speak. Raises SynthesizerError."""
+        """Load the voice and get ready to speak.
+
+        Raises:
+            SynthesizerError: the voice cannot be loaded or the server cannot be reached.
+        """
 
     async def close(self) -> None:
         """Release everything; a second call does nothing."""
 
     def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment of text, streaming its sound as it is made.
+        """Speak one fragment of text, streaming its audio as it is synthesized.
 
-        Closing the generator stops the work and does not wait for the engine. Raises SynthesizerError.
+        Closing the generator cancels the synthesis without waiting for the engine.
+
+        Args:
+            text: one sentence or part of one.
+
+        Yields:
+            The chunks in order.
+
+        Raises:
+            SynthesizerError: the synthesis failed.
         """
         ...
 
 
 Emit = Callable[[Speech], bool]
-"""Takes the next sound of a text; false once nobody wants it any more, and the work can stop."""
+"""Callback for the next audio of a text. Returns False once the text is cancelled: the engine should stop."""
 
 
 class BlockingText(Protocol):
-    """One text that a blocking synthesizer speaks. Once a method has raised only `close` is called."""
+    """Synthesis of one text by a BlockingSynthesizer. After a method has raised, only `close` is called."""
 
     def push(self, piece: Piece, emit: Emit) -> None:
-        """Speak the next piece, timed from the start of the text. Raises SynthesizerError."""
+        """Speak the next piece.
+
+        Args:
+            piece: follows the previous one without a gap.
+            emit: receives the audio. Word timings count from the start of the whole text.
+
+        Raises:
+            SynthesizerError: the synthesis failed.
+        """
 
     def finish(self, emit: Emit) -> None:
-        """All pieces came; emit what is left. Raises SynthesizerError."""
+        """Emit the remaining audio. Called after the last piece.
+
+        Raises:
+            SynthesizerError: the synthesis failed.
+        """
 
     def close(self) -> None:
-        """Release everything; called once, last, whatever came before."""
+        """Release everything. Called exactly once, last."""
 
 
 class BlockingSynthesizer(Protocol):
-    """A synthesizer that blocks its thread while it works: to be run where that hurts nobody.
+    """A synthesizer that blocks its thread; the server runs it in a process of its own.
 
-    Building one loads the voice and raises SynthesizerError; its module does not import the engine's library.
+    The constructor loads the voice and raises SynthesizerError. Importing its module must not import the
+    engine's library.
     """
 
     turn_characters: ClassVar[int]
-    """The most that is spoken of one text before another gets its turn."""
+    """Maximum length of a piece, in characters. Texts take turns between pieces."""
 
     @property
     def rate_hz(self) -> int:
-        """Sample rate of all its sound."""
+        """Sample rate of the audio."""
 
     def open(self) -> BlockingText:
-        """A new text; many may be open at once, each gets its turn."""
+        """Begin a text. Many may be open at once; their pieces are interleaved."""
         ...

@@ -1,6 +1,7 @@
-"""Cartesia's streaming speech, `wss://api.cartesia.ai/tts/websocket`: a context a text on one connection.
+"""Cartesia's streaming TTS, `wss://api.cartesia.ai/tts/websocket`.
 
-A text that nobody wants any more is cancelled. The times of words come beside the sound.
+All texts share one connection, each with a context of its own. Contexts of abandoned texts are cancelled.
+Word timestamps arrive in messages of their own.
 """
 
 from __future__ import annotations
@@ -24,14 +25,18 @@ from audio.synthesizers.hosted_voice import HostedVoice, PcmBytes
 from audio.synthesizers.pieces import WordPlaces
 
 API_VERSION = "2026-03-01"
-"""The one that this file speaks."""
+"""Value of the `Cartesia-Version` header."""
 
 
 @dataclass(eq=False)
 class CartesiaSynthesizer(HostedVoice):
-    """Cartesia.
+    """Cartesia's voices. Arguments not listed: see HostedServer.
 
-    voice: its id. model, language: their names there. rate_hz: of the sound. The others: see HostedServer.
+    Args:
+        voice: the voice's id.
+        model: Cartesia's model name.
+        language: code of the voice's language.
+        rate_hz: sample rate to request.
     """
 
     base_url: str = "wss://api.cartesia.ai"
@@ -47,7 +52,11 @@ class CartesiaSynthesizer(HostedVoice):
         self._line: asyncio.Task[_Line] | None = None
 
     async def start(self) -> None:
-        """Find the key and connect. Raises SynthesizerError."""
+        """Read the API key and connect.
+
+        Raises:
+            SynthesizerError: the key is not set, or the server refused or cannot be reached.
+        """
         self._key = self.key()
         try:
             await self._connected()
@@ -55,7 +64,7 @@ class CartesiaSynthesizer(HostedVoice):
             raise self.failed(str(lost)) from lost
 
     async def close(self) -> None:
-        """End all texts and the connection; a second call does nothing."""
+        """Close the connection, which ends all texts; a second call does nothing."""
         self._key = ""
         opening, self._line = self._line, None
         if opening is not None:
@@ -91,13 +100,18 @@ class CartesiaSynthesizer(HostedVoice):
             "context_id": context,
             "output_format": {"container": "raw", "encoding": "pcm_s16le", "sample_rate": self.rate_hz},
             "add_timestamps": True,
+            # Timestamps name the words of the text as sent: normalized ones ("forty two") would not match it.
             "use_normalized_timestamps": False,
+            # The transcript is complete: Cartesia must not wait for more text before it speaks.
             "max_buffer_delay_ms": 0,
             "continue": False,
         }
 
     def _speech(self, message: dict[str, Any], pcm: PcmBytes, places: WordPlaces) -> Speech:
-        """What a message brings. Raises ConnectionLost, SynthesizerError."""
+        """Return the audio and word timings of a message.
+
+        Raises ConnectionLost for errors worth a retry, SynthesizerError for others.
+        """
         if message.get("type") == "error":
             status = message.get("status_code", 0)
             reason = (
@@ -123,7 +137,10 @@ class CartesiaSynthesizer(HostedVoice):
         return Speech(samples, tuple(timings))
 
     async def _connected(self) -> _Line:
-        """The connection, opened if there is none; many may wait. Raises ConnectionLost, SynthesizerError."""
+        """Return the shared connection, opening one if there is none.
+
+        Concurrent callers wait for the same attempt. Raises ConnectionLost, SynthesizerError.
+        """
         if not self._key:
             raise self.failed("not started, or closed")
         opening = self._line
@@ -137,7 +154,7 @@ class CartesiaSynthesizer(HostedVoice):
 
 
 class _Line:
-    """One connection, whose messages go to the texts that they are for."""
+    """A connection that dispatches messages to the texts (contexts) they belong to."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self.alive = True
@@ -147,13 +164,16 @@ class _Line:
         self._reading = asyncio.create_task(self._read())
 
     def subscribe(self, context: str) -> asyncio.Queue[dict[str, Any] | None]:
-        """What comes for a context; None when nothing more can. A text is short, so it is not held back."""
+        """Return the queue of a context's messages; None in it marks the end of the connection.
+
+        The queue is unbounded: a text is short.
+        """
         messages: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._contexts[context] = messages
         return messages
 
     def unsubscribe(self, context: str, cancel: bool) -> None:
-        """Nothing more is wanted; cancel: and the server is to make no more of it."""
+        """Drop a context's messages. cancel: also ask the server to stop synthesizing it."""
         self._contexts.pop(context, None)
         if cancel and self.alive:
             task = asyncio.create_task(self._cancel(context))
@@ -161,14 +181,12 @@ class _Line:
             task.add_done_callback(self._cancels.discard)
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Raises ConnectionLost."""
         try:
             await self._connection.send(json.dumps(message))
         except ConnectionClosed as closed:
             raise ConnectionLost(reason_of(closed)) from closed
 
     async def close(self) -> None:
-        """Close the connection; all texts end."""
         await say_goodbye(self._connection)
         await self._reading
 
@@ -184,7 +202,7 @@ class _Line:
                 if messages is not None:
                     messages.put_nowait(message)
         except (ConnectionClosed, ValueError, AttributeError):
-            pass  # told below, and the next text has a connection of its own
+            pass  # subscribers are notified below; the next text opens a new connection
         finally:
             self.alive = False
             for messages in self._contexts.values():

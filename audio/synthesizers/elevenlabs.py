@@ -1,7 +1,7 @@
-"""ElevenLabs' streamed speech, `POST /v1/text-to-speech/VOICE/stream/with-timestamps`.
+"""ElevenLabs' streaming TTS, `POST /v1/text-to-speech/VOICE/stream/with-timestamps`.
 
-A line of JSON a piece, over HTTP, as a fragment is all there when it is spoken, and the client keeps its
-connections open; with the times of the text's characters, so that an interruption knows its word.
+The response is one line of JSON a chunk, with the start time of each character, so that an interruption knows
+its word. HTTP suffices, as a fragment's text is complete and the client keeps its connections open.
 """
 
 from __future__ import annotations
@@ -20,16 +20,19 @@ from audio.synthesizers.hosted_voice import HttpVoice, PcmBytes
 from audio.synthesizers.pieces import text_word_starts
 
 _NEAR = 8
-"""Characters within which the next one of the text is looked for."""
+"""Characters of the text to search ahead for the next aligned one."""
 
 
 @dataclass(eq=False)
 class ElevenLabsSynthesizer(HttpVoice):
-    """ElevenLabs.
+    """ElevenLabs' voices. Arguments not listed: see HostedServer.
 
-    voice, model: their names there, the voice's id. language: an ISO 639 code for models that take one; ""
-    leaves it to the text. settings: of the voice, such as { stability = 0.5, speed = 1.1 }. rate_hz: 16,000,
-    22,050, 24,000 or, with some plans, 44,100. The others: see HostedServer.
+    Args:
+        voice: the voice's id.
+        model: ElevenLabs' model name.
+        language: ISO 639 code, for models that take one; "" lets the model detect it.
+        settings: voice settings, such as { stability = 0.5, speed = 1.1 }.
+        rate_hz: 16,000, 22,050, 24,000 or, with some plans, 44,100.
     """
 
     base_url: str = "https://api.elevenlabs.io/v1"
@@ -66,7 +69,7 @@ class ElevenLabsSynthesizer(HttpVoice):
 
 
 class SpelledWords:
-    """Where words begin, out of the times of a text's characters, as they come. Pure."""
+    """Converts the start times of a text's characters into word timings."""
 
     def __init__(self, text: str, rate_hz: int) -> None:
         self._text = text
@@ -75,14 +78,16 @@ class SpelledWords:
         self._next = 0
 
     def push(self, alignment: dict[str, Any]) -> tuple[WordTiming, ...]:
-        """The words that begin with one of these characters."""
+        """Return the timings of the words that begin in this alignment. Raises ValueError if its lists differ
+        in length.
+        """
         timings = []
         characters = alignment.get("characters", ())
         times = alignment.get("character_start_times_seconds", ())
         for character, at_s in zip(characters, times, strict=True):
             place = self._text.find(character, self._next, self._next + _NEAR)
             if place < 0:
-                continue  # a blank of its own, or a letter that is written otherwise
+                continue  # a blank that the text does not have, or a normalized letter
             self._next = place + 1
             if place in self._starts:
                 timings.append(WordTiming(place, round(at_s * self._rate_hz)))

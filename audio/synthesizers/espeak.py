@@ -1,6 +1,6 @@
 """espeak-ng, the bundled synthesizer: blocking, one text at a time.
 
-Only building one loads it (GPL-3), so that a server can have it in a process of its own.
+The library (GPL-3) is loaded only by the constructor, so that a server can keep it in a separate process.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PAUSED_AFTER = tuple('.,;:!?…)"”')
 
 
 class _Event(ctypes.Structure):
-    """espeak_EVENT."""
+    """`espeak_EVENT` of speak_lib.h."""
 
     _fields_ = (
         ("type", ctypes.c_int),
@@ -49,22 +49,26 @@ _Callback = ctypes.CFUNCTYPE(
 
 
 Hear = Callable[[Any, int, Any], int]
-"""Takes int16 samples, their count and a list of `_Event`; 1 stops the synthesis."""
+"""Synthesis callback: receives int16 samples, their count and an array of `_Event`; returns 1 to stop."""
 
 
 _VOICE, _WORDS_PER_MINUTE, _MIDDLE_PITCH = "en-us+f5", 165, 50
 
 
 class EspeakSynthesizer:
-    """espeak-ng through its shared library, with word timings; there can be one in a process.
+    """espeak-ng's shared library, with word timings. At most one instance a process.
 
-    voice: a voice of espeak-ng, with or without a variant: "en-us+f5", "en-gb", "de+m3".
-    words_per_minute: 80-450. pitch: 0-100.
-    Raises SynthesizerError for a voice it does not have and for numbers out of range.
+    Args:
+        voice: a voice of espeak-ng, with or without a variant: "en-us+f5", "en-gb", "de+m3".
+        words_per_minute: 80-450.
+        pitch: 0-100.
+
+    Raises:
+        SynthesizerError: the voice is unknown or a number is out of range.
     """
 
     turn_characters: ClassVar[int] = 200
-    """About 12 s of sound."""
+    """About 12 s of audio."""
 
     def __init__(
         self, voice: str = _VOICE, words_per_minute: int = _WORDS_PER_MINUTE, pitch: int = _MIDDLE_PITCH
@@ -80,21 +84,28 @@ class EspeakSynthesizer:
             raise SynthesizerError(
                 f"espeak-ng does not start with the data in {data!r} (error {self.rate_hz})"
             )
-        self._library.espeak_ng_SetRandSeed(ctypes.c_long(1))  # else its breath is new every start
+        self._library.espeak_ng_SetRandSeed(ctypes.c_long(1))  # else breath noise differs at every start
         if self._library.espeak_SetVoiceByName(voice_file(voice, Path(data)).encode()) != 0:
             raise SynthesizerError(f"espeak-ng does not load its voice {voice!r}")
         self._library.espeak_SetParameter(_RATE, words_per_minute, 0)
         self._library.espeak_SetParameter(_PITCH, pitch, 0)
-        self._callback = _Callback()  # kept here for as long as the library may call it
+        self._callback = _Callback()  # a reference keeps it alive while the library may call it
 
     def open(self) -> SpokenText:
-        """A text to speak."""
+        """Begin a text."""
         return SpokenText(self)
 
     def synthesize(self, text: str, hear: Hear) -> None:
         """Speak `text`, calling `hear(wave, count, events)` for every chunk until it returns 1.
 
-        A sentence gets its pause; a fragment cut within one goes straight on.
+        A pause follows only if the text ends a sentence: a fragment cut within one runs on.
+
+        Args:
+            text: the text; NUL characters become blanks.
+            hear: the callback.
+
+        Raises:
+            SynthesizerError: espeak-ng returned an error.
         """
         self._callback = _Callback(hear)
         self._library.espeak_SetSynthCallback(self._callback)
@@ -108,7 +119,7 @@ class EspeakSynthesizer:
 
 
 class SpokenText:
-    """One text: its pieces spoken one after the other."""
+    """Synthesis of one text, piece by piece."""
 
     def __init__(self, engine: EspeakSynthesizer) -> None:
         self._engine = engine
@@ -117,7 +128,15 @@ class SpokenText:
         self._words: list[WordTiming] = []
 
     def push(self, piece: Piece, emit: Emit) -> None:
-        """Speak the next piece."""
+        """Speak the next piece.
+
+        Args:
+            piece: follows the previous one.
+            emit: receives the audio.
+
+        Raises:
+            SynthesizerError: espeak-ng returned an error.
+        """
         quiet_end = QuietEnd(round(_PAUSE_S * self._engine.rate_hz))
         begin = self._spoken
 
@@ -132,10 +151,10 @@ class SpokenText:
         self._send(quiet_end.finish(), emit)
 
     def finish(self, emit: Emit) -> None:
-        """All was spoken when it was pushed."""
+        """Do nothing: `push` emitted all audio."""
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there are no resources to release."""
 
     def _send(self, samples: Samples, emit: Emit) -> bool:
         if not len(samples):
@@ -145,7 +164,11 @@ class SpokenText:
         return emit(Speech(samples, words))
 
     def _note_words(self, piece: Piece, begin: int, events: Any) -> None:
-        """The library names some words twice and some signs as words; the first naming of a word counts."""
+        """Record the word events of a piece.
+
+        The library reports some words twice and some punctuation as words; only the first report of a word
+        counts.
+        """
         index = 0
         while (event := events[index]).type != _LIST_END:
             character = piece.character + event.text_position - 1
@@ -159,8 +182,8 @@ class SpokenText:
 def misfits(
     voice: str = _VOICE, words_per_minute: int = _WORDS_PER_MINUTE, pitch: int = _MIDDLE_PITCH
 ) -> Iterator[tuple[str, str]]:
-    """The keyword arguments with which it does not start, each with what is allowed. Nothing is loaded."""
-    import espeakng_loader  # noqa: PLC0415  it only tells where the data is
+    """Yield each invalid argument with what is allowed, without loading the library."""
+    import espeakng_loader  # noqa: PLC0415  it only locates the data
 
     try:
         voice_file(voice, Path(espeakng_loader.get_data_path()))

@@ -1,4 +1,4 @@
-"""The voices of espeak-ng, as its folder of data has them; the library (GPL-3) is not loaded for that."""
+"""espeak-ng's voices, read from its data folder without loading the library (GPL-3)."""
 
 from __future__ import annotations
 
@@ -7,21 +7,27 @@ from pathlib import Path
 
 
 class NoSuchVoice(ValueError):
-    """Says which are allowed."""
+    """Unknown voice. The message lists the allowed ones."""
 
 
 def voice_file(voice: str, data: Path) -> str:
-    """What the library is told for a voice: its file below `data`, and the variant. The library does not find
-    every language by name (en-gb is in "gmw/en"), and takes an unknown variant without a word.
+    """Return the name to load a voice by: its file below `data`, with the variant.
 
-    voice: a language or a file, with or without a variant. Raises NoSuchVoice.
+    The library does not find every language by name (en-gb is in "gmw/en") and ignores unknown variants.
+
+    Args:
+        voice: a language or a file, with or without a variant.
+        data: espeak-ng's data folder.
+
+    Raises:
+        NoSuchVoice: the language or the variant is unknown.
     """
     language, plus, variant = voice.partition("+")
     variants = sorted(path.name for path in (data / "voices" / "!v").iterdir())
     if plus and variant not in variants:
         raise NoSuchVoice(f"voice {voice!r} has no variant {variant!r}; allowed: {', '.join(variants)}")
     files = list(_files(data))
-    # the first language of a file is what it was made for; the others come in the library's own order
+    # A file's first language is its own; further languages are tried in the library's order of priority.
     own = [(lines[0][1], file) for file, lines in files if lines]
     others = [(words, file) for file, lines in files for words in lines[1:]]
     others.sort(key=lambda other: _priority(other[0]))
@@ -39,7 +45,7 @@ def voice_file(voice: str, data: Path) -> str:
 
 
 def _files(data: Path) -> Iterator[tuple[str, list[list[str]]]]:
-    """Each file, and its lines that name a language."""
+    """Yield each language file and the fields of its "language" lines."""
     folder = data / "lang"
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -50,5 +56,5 @@ def _files(data: Path) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def _priority(words: list[str]) -> int:
-    """Of a line "language en 3": the lower comes first; 5 where none is given."""
+    """Return the priority in a line "language en 3": lower wins; the default is 5."""
     return int(words[2]) if len(words) > 2 and words[2].isdigit() else 5

@@ -1,4 +1,4 @@
-"""Voices behind a server: a text is tried again while nothing of it was said, and ends in a short pause."""
+"""Base classes of remote voices: retries before the first audio, and a short pause after each text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NO_SOUND: Samples = np.zeros(0, np.int16)
 
 @dataclass(eq=False)
 class HostedVoice(HostedServer):
-    """A voice behind a server. rate_hz: of the PCM that the server sends."""
+    """A remote voice. rate_hz: sample rate of the PCM that the server sends."""
 
     failure: ClassVar[type[Exception]] = SynthesizerError
 
@@ -33,7 +33,19 @@ class HostedVoice(HostedServer):
     rate_hz: int = 24_000
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment. Raises SynthesizerError."""
+        """Speak one fragment of text.
+
+        A lost connection is retried up to `retries` times while no audio has arrived.
+
+        Args:
+            text: one sentence or part of one; nothing is synthesized if it has no letter or digit.
+
+        Yields:
+            The chunks in order.
+
+        Raises:
+            SynthesizerError: the server refused, or the connection was lost for good.
+        """
         if not any(character.isalnum() for character in text):
             return
         for failures in range(1, self.retries + 2):
@@ -53,7 +65,10 @@ class HostedVoice(HostedServer):
 
     @abstractmethod
     def _attempt(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Ask once. Raises ConnectionLost, or SynthesizerError where another try would do no better."""
+        """Request the audio once.
+
+        Raises ConnectionLost, or SynthesizerError if a retry would not help.
+        """
 
     async def _quiet_in_the_end(self, text: str) -> AsyncGenerator[Speech, None]:
         quiet_end = QuietEnd(round(_PAUSE_S * self.rate_hz))
@@ -72,33 +87,37 @@ class HostedVoice(HostedServer):
 
 @dataclass(eq=False)
 class HttpVoice(HostedVoice):
-    """A voice that answers a POST with a stream."""
+    """A remote voice that answers a POST with a stream."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._client: httpx2.AsyncClient | None = None
 
     async def start(self) -> None:
-        """Find the key. Raises SynthesizerError."""
+        """Read the API key and create the HTTP client.
+
+        Raises:
+            SynthesizerError: the key is not set.
+        """
         self._client = httpx2.AsyncClient(**self.client_options(self._headers(self.key())))
 
     async def close(self) -> None:
-        """Close the connections; a second call does nothing."""
+        """Close the HTTP client; a second call does nothing."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
 
     @abstractmethod
     def _headers(self, key: str) -> dict[str, str]:
-        """The headers of every request."""
+        """Return the headers of every request."""
 
     @abstractmethod
     def _request(self, text: str) -> tuple[str, dict[str, Any]]:
-        """The path, with its query, and the body that ask for a text."""
+        """Return the path, with its query, and the JSON body of the request for a text."""
 
     @abstractmethod
     def _speeches(self, text: str, response: httpx2.Response) -> AsyncGenerator[Speech, None]:
-        """What comes, as it comes."""
+        """Yield the audio chunks of the HTTP response."""
 
     def _refused(self, response: httpx2.Response) -> bool:
         return response.status_code != 200
@@ -122,13 +141,13 @@ class HttpVoice(HostedVoice):
 
 
 class PcmBytes:
-    """Raw PCM that comes in chunks which may end within a sample."""
+    """Decoder of raw 16-bit little-endian PCM whose chunks may end within a sample."""
 
     def __init__(self) -> None:
         self._half = b""
 
     def push(self, chunk: bytes) -> Samples:
-        """The whole samples so far, [n] int16."""
+        """Return the samples that are complete, [n] int16."""
         data = self._half + chunk
         whole = len(data) - len(data) % 2
         self._half = data[whole:]

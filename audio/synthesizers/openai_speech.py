@@ -1,6 +1,6 @@
-"""Any server that speaks by OpenAI's `POST /v1/audio/speech`: OpenAI itself, vLLM-Omni, Kokoro-FastAPI.
+"""Remote voice behind OpenAI's `POST /v1/audio/speech`: OpenAI, vLLM-Omni, Kokoro-FastAPI.
 
-The sound is asked for as raw PCM and passed on as it comes. The API tells no times of words.
+Raw PCM is requested and streamed on. The API has no word timings.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ from audio.synthesizers.hosted_voice import HttpVoice, PcmBytes
 
 @dataclass(eq=False)
 class OpenAISpeech(OpenAIServer, HttpVoice):
-    """A voice behind an HTTP endpoint.
+    """A voice of an OpenAI-compatible server. Arguments not listed: see HostedServer.
 
-    model, voice: their names there. instructions: how to speak, for models that take it. speed: 1.0 is the
-    voice's own. rate_hz: of the PCM that the server sends. The others: see HostedServer.
+    Args:
+        model: the server's model name.
+        voice: the server's voice name.
+        instructions: how to speak, for models that take it.
+        speed: 1.0 is the voice's normal speed.
+        rate_hz: sample rate of the PCM that the server sends.
     """
 
     _: KW_ONLY

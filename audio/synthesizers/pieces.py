@@ -1,6 +1,7 @@
-"""A text cut into pieces that an engine speaks one at a time, so that other texts get their turn between;
-where words begin, in a text, in the phonemes it became and in what a server tells of it; and sound with a
-short pause at its end at most.
+"""Text pieces, word starts and trailing silence.
+
+Texts are cut into pieces so that several texts can take turns on one engine. Word starts are found in the
+text, in its phonemes, and in a server's word timestamps.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from audio.pcm import Samples
 
 _SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]]*\s+|\n+")
 _SKIPPED = 3
-"""Words of the text that a server may leave out, or tell otherwise, in a row."""
+"""Maximum number of consecutive words of the text that a server may omit or spell differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Part of a text. character: index in the text of its first character."""
+    """Part of a text. character: index of its first character in the text."""
 
     text: str
     character: int
 
 
 def pieces(text: str, longest: int) -> Iterator[Piece]:
-    """`text` in pieces of at most `longest` characters, whole where it fits.
+    """Yield `text` in pieces of at most `longest` characters, or whole if it fits.
 
-    Each is as long as can be and ends with a sentence, or with a word where no sentence ends within it, or
-    in the middle of a word longer than `longest`.
+    Each piece is as long as possible and ends after a sentence; without a sentence end, after a word; within
+    a word only if that is longer than `longest`.
     """
     begin = 0
     while len(text) - begin > longest:
@@ -46,12 +47,14 @@ def pieces(text: str, longest: int) -> Iterator[Piece]:
 
 
 def text_word_starts(text: str) -> list[int]:
-    """The index of the first letter or digit of every word; signs alone are none."""
+    """Return the index of the first letter or digit of each word; punctuation alone is not a word."""
     return [match.start(1) for match in re.finditer(r"(?<!\S)[^\s\w]*(\w)", text)]
 
 
 def phoneme_word_starts(phonemes: Sequence[str]) -> list[int]:
-    """The index of the first phoneme of every word: words stand between blanks, signs alone are none."""
+    """Return the index of the first phoneme of each word. Blanks separate words; punctuation alone is not a
+    word.
+    """
     starts: list[int] = []
     begin = 0
     for index, phoneme in enumerate([*phonemes, " "]):
@@ -63,15 +66,18 @@ def phoneme_word_starts(phonemes: Sequence[str]) -> list[int]:
 
 
 _MARKS = "ˈˌːˑ"
-"""Marks of stress, which stand before a sound, and of length."""
+"""Marks of stress, which precede a phoneme, and of length."""
 
 
 def aligned_word_starts(words: Sequence[str], phonemes: Sequence[str]) -> list[int | None]:
-    """The index in `phonemes` at which each of `words` begins, whose own phonemes are given; None of those
-    that are not found there.
+    """Return the index in `phonemes` at which each word begins; None for words that are not found.
 
     For phonemes that run words together ("on the" is "ɔnðə") or make several of one ("42"): the longest runs
-    that both share are matched, marks left out.
+    shared by the text's phonemes and the words' own are matched, without marks.
+
+    Args:
+        words: the phonemes of each word when spoken alone.
+        phonemes: the phonemes of the text.
     """
     said = [index for index, phoneme in enumerate(phonemes) if _is_sound(phoneme)]
     own = [(phoneme, word) for word, sounds in enumerate(words) for phoneme in sounds if _is_sound(phoneme)]
@@ -98,13 +104,13 @@ def _with_marks_before(phonemes: Sequence[str], index: int) -> int:
 
 
 _QUIET = 100
-"""Samples below this, of 32,768, are not heard."""
+"""Amplitude below which samples are inaudible, of 32,768."""
 
 
 class QuietEnd:
-    """Passes sound on, holding back what is quiet at its end until it is known whether more follows.
+    """Shortens the silence at the end of a text: quiet audio is held back until louder audio follows.
 
-    longest: samples of quiet that stay at the end.
+    longest: maximum silence at the end, in samples.
     """
 
     def __init__(self, longest: int) -> None:
@@ -112,7 +118,7 @@ class QuietEnd:
         self._held: list[Samples] = []
 
     def push(self, samples: Samples) -> Samples:
-        """What can be passed on now; [0] where all of it is quiet."""
+        """Return the samples up to the last loud one, preceded by those held back; [0] if all are quiet."""
         voiced = np.flatnonzero(np.abs(samples.astype(np.int32)) >= _QUIET)
         if not len(voiced):
             self._held.append(samples)
@@ -123,14 +129,14 @@ class QuietEnd:
         return passed
 
     def finish(self) -> Samples:
-        """The pause at the end."""
+        """Return the silence at the end, at most `longest` samples."""
         held, self._held = self._held, []
         quiet: Samples = np.concatenate([*held, np.zeros(0, np.int16)])
         return quiet[: self._longest]
 
 
 class WordPlaces:
-    """The words of one text in order, for a server that tells the time of each. Pure."""
+    """Maps a server's word timestamps to the words of the text, in order."""
 
     def __init__(self, text: str) -> None:
         self._words = [
@@ -138,7 +144,9 @@ class WordPlaces:
         ]
 
     def next(self, word: str) -> int | None:
-        """The index in the text of the first letter of the next such word; None where there is none near."""
+        """Return the index in the text of the next occurrence of `word`; None if the next few words do not
+        match.
+        """
         key = word_key(word)
         if not any(map(str.isalnum, key)):
             return None

@@ -1,6 +1,6 @@
-"""Piper: neural voices, blocking.
+"""Piper, neural voices: blocking.
 
-Only building one loads it (GPL-3), so that a server can have it in a process of its own.
+The library (GPL-3) is loaded only by the constructor, so that a server can keep it in a separate process.
 """
 
 from __future__ import annotations
@@ -37,21 +37,28 @@ _CHUNK_S = 0.2
 _PAUSE_S = 0.12
 _DOWNLOAD_TIMEOUT_S = 30
 _NAME = re.compile(r"[^-]+_[^-]+-[^-]+-.+")
-"""As voices are published: language, region, speaker, quality; see VOICE_PATTERN of piper.download_voices."""
+"""Names of published voices: language, region, speaker, quality; see VOICE_PATTERN of piper.download_voices.
+"""
 
 
 class PiperSynthesizer:
-    """A Piper voice, with word timings where the voice tells how long its phonemes are.
+    """A Piper voice, with word timings if the voice reports the length of its phonemes.
 
-    voice: a name such as "en_US-lessac-medium", or the path of an .onnx file with its .onnx.json beside it.
-    data_dir: where named voices lie and are downloaded to; default `~/.local/share/piper-voices`.
-    speaker: number of one of the voice's speakers. length_scale: over 1 is slower. threads: of the processor.
-    local_files_only: never download; so it is too where HF_HUB_OFFLINE is set, the hub being their source.
-    Raises SynthesizerError where it cannot be had.
+    Args:
+        voice: a name such as "en_US-lessac-medium", or the path of an .onnx file that has its .onnx.json next
+            to it.
+        data_dir: folder of named voices, also for downloads; default `~/.local/share/piper-voices`.
+        speaker: index of one of the voice's speakers.
+        length_scale: over 1 is slower.
+        local_files_only: never download. Implied by HF_HUB_OFFLINE, as voices come from that hub.
+        threads: CPU threads of the model.
+
+    Raises:
+        SynthesizerError: the voice cannot be found, downloaded or loaded, or an argument is out of range.
     """
 
     turn_characters: ClassVar[int] = 120
-    """About 8 s of sound."""
+    """About 8 s of audio."""
 
     def __init__(
         self,
@@ -76,24 +83,24 @@ class PiperSynthesizer:
             raise SynthesizerError(f"length_scale is {length_scale}; allowed: over 0")
         self.settings = SynthesisConfig(speaker_id=speaker, length_scale=length_scale)
         for _ in self.sentences("Hello."):
-            pass  # the first run of a voice is several times slower than the others
+            pass  # warm up: a voice's first run is several times slower than later ones
 
     @property
     def rate_hz(self) -> int:
-        """Sample rate of all its sound."""
+        """Sample rate of the audio."""
         return int(self.voice.config.sample_rate)
 
     def open(self) -> SpokenText:
-        """A text to speak."""
+        """Begin a text."""
         return SpokenText(self)
 
     def sentences(self, text: str) -> Iterator[AudioChunk]:
-        """The sound of each sentence of `text`, made as it is asked for."""
+        """Yield the audio of each sentence of `text`, synthesized on demand."""
         yield from self.voice.synthesize(text, self.settings, include_alignments=True)
 
 
 class SpokenText:
-    """One text: its pieces spoken one after the other."""
+    """Synthesis of one text, piece by piece."""
 
     def __init__(self, engine: PiperSynthesizer) -> None:
         self._engine = engine
@@ -101,7 +108,12 @@ class SpokenText:
         self._spoken = 0
 
     def push(self, piece: Piece, emit: Emit) -> None:
-        """Speak the next piece, sentence by sentence."""
+        """Speak the next piece, sentence by sentence.
+
+        Args:
+            piece: follows the previous one.
+            emit: receives the audio.
+        """
         sentences = [phonemes for phonemes in self._engine.voice.phonemize(piece.text) if phonemes]
         begin = 0
         starts = self._word_starts(piece.text, sentences)
@@ -113,13 +125,13 @@ class SpokenText:
                 return
 
     def finish(self, emit: Emit) -> None:
-        """All was spoken when it was pushed."""
+        """Do nothing: `push` emitted all audio."""
 
     def close(self) -> None:
-        """Nothing is kept."""
+        """Do nothing: there are no resources to release."""
 
     def _word_starts(self, text: str, sentences: list[list[str]]) -> list[tuple[int, int]]:
-        """Pairs (index in `text`, index in all phonemes of its sentences) of the beginnings of its words."""
+        """Return pairs (index in `text`, index in the phonemes of all sentences) of the starts of words."""
         starts = text_word_starts(text)
         phonemes = [phoneme for sentence in sentences for phoneme in sentence]
         ends = list(accumulate(map(len, sentences), initial=0))
@@ -135,20 +147,22 @@ class SpokenText:
         return [(start, index) for start, index in found if index is not None]
 
     def _alone(self, word: str) -> str:
-        """The phonemes of a word by itself."""
+        """Return the phonemes of a word when spoken alone."""
         sentences = self._engine.voice.phonemize(word)
         return "".join(phoneme for sentence in sentences for phoneme in sentence)
 
     def _timed(self, starts: list[tuple[int, int]], chunk: AudioChunk) -> list[WordTiming]:
-        """The words of a sentence. starts: pairs (index in the text, index in the sentence's phonemes)."""
+        """Return the word timings of a sentence. starts: pairs (index in the text, index in the sentence's
+        phonemes).
+        """
         alignments = chunk.phoneme_alignments
         if not alignments:
             return []
-        ends = np.cumsum([alignment.num_samples for alignment in alignments])  # the first is the begin mark's
+        ends = np.cumsum([alignment.num_samples for alignment in alignments])  # entry 0 is the begin mark
         return [WordTiming(character, self._spoken + int(ends[index])) for character, index in starts]
 
     def _send(self, sound: Samples, words: list[WordTiming], emit: Emit) -> bool:
-        """One sentence in chunks, each with the words that begin in it; false once nobody listens."""
+        """Emit one sentence in chunks, each with the words that begin in it. Return False once cancelled."""
         quiet_end = QuietEnd(round(_PAUSE_S * self._rate_hz))
         sound = np.concatenate([quiet_end.push(sound), quiet_end.finish()])
         length = round(_CHUNK_S * self._rate_hz)
@@ -164,12 +178,12 @@ class SpokenText:
 
 
 def _load(path: Path, threads: int) -> PiperVoice:
-    """The voice, as `PiperVoice.load` has it, but for the threads: that takes one a core."""
+    """Load a voice as `PiperVoice.load` does, but with a given number of threads: that uses one a core."""
     from piper import PiperConfig, PiperVoice  # noqa: PLC0415  GPL-3
     from piper.patch_voice_with_alignment import add_alignment_output  # noqa: PLC0415
 
     graph = onnx.load(path)
-    with suppress(ValueError):  # it has them already, or this voice cannot have them
+    with suppress(ValueError):  # the graph has alignments already, or cannot have them
         add_alignment_output(graph)
     config = PiperConfig.from_dict(json.loads(Path(f"{path}.json").read_text("utf-8")))
     model = graph.SerializeToString()
@@ -184,8 +198,9 @@ def misfits(
     length_scale: float | None = None,
     **_: object,
 ) -> Iterator[tuple[str, str]]:
-    """The keyword arguments with which it does not start, each with what is allowed. Nothing is loaded; what
-    depends on a voice that is not here yet is not known.
+    """Yield each invalid argument with what is allowed, without loading the voice.
+
+    `speaker` is checked only if the voice's settings are on disk.
     """
     if not voice.endswith(".onnx") and not _NAME.match(voice):
         yield "voice", _no_name(voice)
@@ -206,14 +221,20 @@ def _no_name(voice: str) -> str:
 
 
 def _folder(data_dir: Path | None) -> Path:
-    """Where named voices lie."""
+    """Return the folder of named voices."""
     return data_dir or Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share") / "piper-voices"
 
 
 def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:
-    """The .onnx file of a voice given by path or by name, downloaded where it has to be.
+    """Return the .onnx file of a voice given by path or by name, downloading it if needed.
 
-    Raises SynthesizerError, which names the voice, where it was looked for, and the way out.
+    Args:
+        voice: a path that ends in .onnx, or a published name.
+        data_dir: folder of named voices.
+        local_files_only: never download.
+
+    Raises:
+        SynthesizerError: the voice cannot be had; the message names the folder searched and the remedy.
     """
     if voice.endswith(".onnx"):
         for path in (Path(voice), Path(f"{voice}.json")):
@@ -235,7 +256,9 @@ def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:
 
 
 def _download(voice: str, data_dir: Path) -> None:
-    """Piper's own loader, into a folder beside, so that half a file is never taken for a voice."""
+    """Download a voice with Piper's own loader into a temporary folder, so that a partial file never counts
+    as a voice.
+    """
     from piper.download_voices import download_voice  # noqa: PLC0415  GPL-3
 
     data_dir.mkdir(parents=True, exist_ok=True)
@@ -243,7 +266,7 @@ def _download(voice: str, data_dir: Path) -> None:
     try:
         with tempfile.TemporaryDirectory(dir=data_dir) as beside:
             download_voice(voice, Path(beside))
-            for path in sorted(Path(beside).iterdir(), reverse=True):  # the settings first, then the model
+            for path in sorted(Path(beside).iterdir(), reverse=True):  # the settings before the model
                 path.replace(data_dir / path.name)
     finally:
         socket.setdefaulttimeout(None)

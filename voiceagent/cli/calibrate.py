@@ -1,7 +1,7 @@
-"""`voiceagent calibrate [CONFIG]`: whether the configured LLM tells the end of turns, and what that is worth.
+"""`voiceagent calibrate [CONFIG]`: measures how well the configured LLM detects the end of turns.
 
-It is asked what it is asked in calls: after the words of turns, whole and cut at pauses, whether the message
-ends there. The turns are those of `end_of_turn/turns.jsonl`, in the agent's language, or the user's own.
+It is asked as in calls: after the transcript of turns, whole and cut at pauses, whether the message ends
+there. The turns are those of `end_of_turn/turns.jsonl`, in the agent's language, or the user's own.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ TURNS = Path(probability.__file__).parent / "turns.jsonl"
 
 
 class SpokenTurn(JsonLine):
-    """A line of the file: a caller's turn in parts, after each of which but the last it goes on.
+    """A line of the file: a caller's turn in parts. After each part but the last the caller continues.
 
-    language: ISO 639; the agent's where it is left out. agent: its words before the turn.
+    language: ISO 639; defaults to the agent's. agent: the agent's words before the turn.
     """
 
     parts: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)]
@@ -46,7 +46,7 @@ class SpokenTurn(JsonLine):
 
 @dataclass(frozen=True, slots=True)
 class _Pause:
-    """turn: which one of the file it is in. text: what was said by then."""
+    """A pause in a turn. turn: its index in the file. text: the transcript up to the pause."""
 
     turn: int
     text: str
@@ -55,9 +55,10 @@ class _Pause:
 
 
 def calibrate_llm(config: Config, turns: Path | None) -> None:
-    """Ask, and print what was found with the lines for the configuration. turns: instead of the shipped ones.
+    """Ask the LLM, and print the results with the lines for the configuration. turns: replaces the shipped
+    ones.
 
-    Raises CommandFailed where the model's word is of no use, or cannot be had; ConfigError.
+    Raises CommandFailed if the LLM fails or its answers do not help; ConfigError.
     """
     language = config.agent.language
     lines = read_lines(turns or TURNS, SpokenTurn)
@@ -91,7 +92,7 @@ def _pauses(turns: Iterator[SpokenTurn]) -> Iterator[_Pause]:
 
 
 def _others(pause: _Pause, language: str) -> float:
-    """What the other witnesses make of the words alone: the recognizer's marks and pauses are not known."""
+    """Return the log-odds of the other text features; a recognizer's punctuation and pauses are not known."""
     evidence = TurnEvidence(bare(pause.text).lower(), pause.agent)
     return sum(nats for _, nats in probability.weighed(observe(evidence, language_of(language))))
 

@@ -1,4 +1,4 @@
-"""`voiceagent calls`: what is kept of calls, listed, shown, played, exported and deleted."""
+"""`voiceagent calls`: lists, shows, plays, exports and deletes kept calls."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from voiceagent.validation.errors import CommandFailed, problem
 T = TypeVar("T")
 
 MAX_RESULT = 200
-"""Characters of a tool's arguments and of its result that are printed."""
+"""Maximum characters of a tool's arguments and of its result to print."""
 PLAYERS = (("ffplay", "-autoexit", "-nodisp", "-loglevel", "error"), ("mpv", "--no-video"), ("play", "-q"))
-"""Programs that play a recording, the first that is there."""
+"""Programs that can play a recording, in order of preference."""
 
 
 def list_calls(config: Config, wanted: CallFilter, limit: int, as_json: bool) -> None:
-    """Print the newest calls of these. Raises CommandFailed, ConfigError."""
+    """Print the newest matching calls. Raises CommandFailed, ConfigError."""
     with opened(config) as store:
         calls = store.found(wanted, limit)
     if as_json:
@@ -53,7 +53,7 @@ def list_calls(config: Config, wanted: CallFilter, limit: int, as_json: bool) ->
     rows = [
         (
             _when(call.started_at),
-            call.call_id,  # the other commands ask for it
+            call.call_id,  # the other commands need it
             call.state,
             "" if call.seconds is None else f"{call.seconds:.1f}",
             *(str(n) for n in (call.turns, call.interruptions, call.failures + call.tool_failures)),
@@ -116,7 +116,7 @@ def play_call(config: Config, call_id: str) -> None:
 
 
 def export_call(config: Config, call_id: str, out: Path | None) -> None:
-    """Put all that is kept of a call into a zip. Raises CommandFailed, ConfigError."""
+    """Write everything kept of a call to a zip file. Raises CommandFailed, ConfigError."""
     with opened(config) as store:
         call = found(store, call_id)
         out = out or Path(f"{call_id}.zip")
@@ -131,7 +131,7 @@ def export_call(config: Config, call_id: str, out: Path | None) -> None:
 
 
 def delete_kept_call(config: Config, call_id: str) -> None:
-    """Delete every trace of a call that is over. Raises CommandFailed, ConfigError."""
+    """Delete every trace of a finished call. Raises CommandFailed, ConfigError."""
     with opened(config) as store:
         call = found(store, call_id)
         log = Path(call.place) / LOG_NAME
@@ -145,7 +145,7 @@ def delete_kept_call(config: Config, call_id: str) -> None:
 
 @contextmanager
 def opened(config: Config) -> Iterator[CallStore]:
-    """The store that the configuration names. Raises ConfigError, CommandFailed."""
+    """Open the store of the configuration. Raises ConfigError, CommandFailed."""
     if not config.calls.folder:
         raise problem(config.source, "calls.folder", "", "no calls are kept; allowed: a folder")
     folder = config.calls_folder
@@ -161,7 +161,7 @@ def opened(config: Config) -> Iterator[CallStore]:
 
 
 def found(store: CallStore, call_id: str) -> CallRow:
-    """The call of that id. Raises CommandFailed, StoreError."""
+    """Return the call with that id. Raises CommandFailed, StoreError."""
     call = store.get(call_id)
     if call is None:
         raise CommandFailed(f"no call {call_id!r} is kept; voiceagent calls list names those that are")
@@ -169,7 +169,7 @@ def found(store: CallStore, call_id: str) -> CallRow:
 
 
 def _reading(read: Callable[..., T], *what: str) -> T:
-    """What a place has. Raises CommandFailed."""
+    """Read from a place of kept calls. Raises CommandFailed."""
     try:
         return read(*what)
     except (LogError, PlaceError) as error:
@@ -189,7 +189,7 @@ def _when(at: float) -> str:
 
 
 def _timeline(call: CallRow) -> dict[str, Any] | None:
-    """The call as it is drawn; None where its log cannot be read."""
+    """Return the call's timeline; None if its log cannot be read."""
     try:
         return dict(json.loads(document(call)))
     except (LogError, PlaceError):
@@ -197,7 +197,7 @@ def _timeline(call: CallRow) -> dict[str, Any] | None:
 
 
 def _tools_of_wordless(told: dict[str, Any] | None) -> list[str]:
-    """The tools that each response without a word called, in order."""
+    """Return the tools called by each response without text, in order."""
     if told is None:
         return []
     called: dict[str, list[str]] = {}
@@ -213,9 +213,11 @@ def _tools_of_wordless(told: dict[str, Any] | None) -> list[str]:
 def _beside_the_turns(
     call: CallRow, told: dict[str, Any] | None, told_turns: Set[str], tools: Sequence[ToolUse]
 ) -> list[str]:
-    """What was typed, why turns ended when they did, which tools ran with what result, what failed (hooks
-    too), and in what the call broke off, in order; of a call whose log cannot be read the tools alone. told:
-    the call as it is drawn. told_turns: with a response that is over.
+    """Return lines for typed input, ends of turns, tools, failures (hooks too) and the state at a crash, in
+    order.
+
+    Tools alone if the log cannot be read. told: the call's timeline. told_turns: turns with a finished
+    response.
     """
     if told is None:
         return [f"{tool.at_s:.1f} s: tool {tool.name}" for tool in tools]
@@ -246,7 +248,7 @@ def _beside_the_turns(
 
 
 def _why(turn: dict[str, Any]) -> str:
-    """Why a turn of the caller ended when it did, by its timeline."""
+    """Return why a turn of the caller ended when it did."""
     decision = turn["end_of_turn"]
     ended_s: float = turn["ended_s"]
 
@@ -265,7 +267,7 @@ def _why(turn: dict[str, Any]) -> str:
 
 
 def _in_which_it_broke_off(told: dict[str, Any], told_turns: Set[str]) -> list[tuple[float, str]]:
-    """What was being said when the process of a call was lost, by its timeline: each with its second."""
+    """Return what was being said when the call's process was lost, each with its second."""
     lines = [
         (turn["began_s"], f"broken off in this turn of the caller: {turn['said']}")
         for turn in told["turns"]
@@ -280,12 +282,14 @@ def _in_which_it_broke_off(told: dict[str, Any], told_turns: Set[str]) -> list[t
 
 
 def as_said(text: str) -> Text:
-    """Somebody's words for the terminal: nothing in them moves its cursor or changes its colours."""
+    """Return callers' words for the terminal, without control characters that move its cursor or
+    change colours.
+    """
     return Text(printable(text))
 
 
 def _response(turn: Turn) -> Text:
-    """The response, what was not heard of it struck through."""
+    """Return the response, the part that was not heard struck through."""
     heard = turn.heard if turn.written.startswith(turn.heard) else ""
     shown = as_said(heard)
     shown.append(printable(turn.written[len(heard) :]), style="strike")

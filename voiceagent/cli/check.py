@@ -1,4 +1,4 @@
-"""`voiceagent check [CONFIG]`: what a start would miss, and with --start how long loading takes."""
+"""`voiceagent check [CONFIG]`: what is missing for a start; with --start, how long loading takes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from voiceagent.validation.errors import CommandFailed
 
 
 def check(config: Config, *, start: bool) -> None:
-    """Print what is there and what is missing; start: load the engines too, and say how long each took.
+    """Print the findings; start: also load the engines, and print how long each took.
 
-    Raises CommandFailed where something is missing, or does not start.
+    Raises CommandFailed if something is missing or does not start.
     """
     findings = find(config, this_machine(), os.environ)
     _print(findings)
@@ -58,7 +58,7 @@ async def _start(config: Config) -> None:
 
 def _print(findings: list[Finding]) -> None:
     table = Table("", "", "", show_header=False)
-    table.columns[-1].overflow = "fold"  # a path that is cut short cannot be looked at
+    table.columns[-1].overflow = "fold"  # a truncated path is useless
     for finding in findings:
         table.add_row(finding.table, finding.state, escape(finding.text))
     Console().print(table)

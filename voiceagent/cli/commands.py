@@ -1,5 +1,5 @@
-"""The commands: what each is asked with, and what it runs. It imports what it needs when it runs, so that
-`--help` answers at once.
+"""The commands: their arguments, and their functions, which import what they need, so that
+`--help` is fast.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ def _engines(options: argparse.Namespace) -> None:
         installed = "yes" if known.installed() else "no"
         table.add_row(known.stage, known.name, installed, known.needs, known.licence)
     Console().print(table)
-    for known in KNOWN_ENGINES:  # not in the table, which would cut what is to be copied
+    for known in KNOWN_ENGINES:  # outside the table, which would truncate what users copy
         if not known.installed():
             print(f"{known.stage} {known.name}: {known.install}")
     print("Any other engine is named as package.module:Class, with its keyword arguments as keys beside it.")

@@ -1,4 +1,4 @@
-"""`voiceagent replay ID --set KEY=VALUE`: what would have been under other settings, from some event on."""
+"""`voiceagent replay ID --set KEY=VALUE`: replays a call with other settings, from an event on."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from voiceagent.validation.errors import CommandFailed
 
 T = TypeVar("T")
 TOLERANCE_S = 0.05
-"""A window of voice activity and the jitter of a line."""
+"""Duration of a VAD window plus network jitter."""
 
 
 def fork_call(config: Config, changed: Config, what: str, since: int, as_json: bool, recorded: bool) -> None:
-    """Run a call on under what differs in `changed` from `config`, and print what becomes different.
+    """Replay a call with the differences between `config` and `changed`, and print what becomes different.
 
-    recorded: without engines, by the answers in the log alone. Raises CommandFailed, ConfigError.
+    recorded: without engines, using only the answers in the log. Raises CommandFailed, ConfigError.
     """
     log = find_log(config, what)
     settings, policy = partial(_changed_settings, config, changed), _changed_policy(log, config, changed)
@@ -71,7 +71,7 @@ def fork_call(config: Config, changed: Config, what: str, since: int, as_json: b
 
 
 def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEngines:
-    """The engines of a configuration, but for MCP servers: no tool is run. Raises CommandFailed."""
+    """Return the engines of a configuration, without MCP servers: no tools run. Raises CommandFailed."""
     alone = config.model_copy(update={"agent": config.agent.model_copy(update={"mcp": ()})})
     try:
         sound = (
@@ -91,7 +91,7 @@ def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEn
 
 
 def _other_engines(config: Config, changed: Config) -> frozenset[ev.Stage]:
-    """The stages that another engine has, or the same by other keys."""
+    """Return the stages whose engine or its keys differ."""
     tables: dict[ev.Stage, Sequence[str]] = {
         "recognizer": ["recognizer"],
         "llm": list(LlmTables.model_fields),
@@ -105,13 +105,13 @@ def _other_engines(config: Config, changed: Config) -> frozenset[ev.Stage]:
 
 
 def _changed_settings(config: Config, changed: Config, base: CallSettings) -> CallSettings:
-    """The call's own settings, with what the two configurations have differently."""
+    """Return the call's own settings with the differences between the configurations."""
     one, other = config.call_settings(), changed.call_settings()
     settings = with_changes(base, one, other)
     detection = base.turn_detection
     if detection is not None and one.turn_detection is not None and other.turn_detection is not None:
         turned = with_changes(detection, one.turn_detection, other.turn_detection)
-        # What is heard as speech the log has as it was.
+        # Speech detection cannot change: the log has its events.
         detection = replace(
             turned, threshold=detection.threshold, prefix_padding_s=detection.prefix_padding_s
         )
@@ -124,7 +124,7 @@ def _changed_policy(log: CallLog, config: Config, changed: Config) -> TurnPolicy
 
 
 def with_changes(base: T, one: T, other: T) -> T:
-    """`base` with the fields in which `other` is not as `one`."""
+    """Return `base` with the fields in which `other` differs from `one`."""
     names = [field.name for field in fields(base)]  # type: ignore[arg-type]  # a dataclass, as all here
     changed: dict[str, Any] = {
         name: getattr(other, name) for name in names if getattr(other, name) != getattr(one, name)
@@ -157,7 +157,7 @@ def _print(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], counts
 
 
 def _answered(counts: Counts) -> str:
-    """Who answered."""
+    """Return which responses came from the log and which from engines."""
     told = [f"{counts.same} responses were asked for as in the call"]
     if counts.live:
         told.append(f"{counts.live} otherwise, which the engines made now")
@@ -169,7 +169,7 @@ def _answered(counts: Counts) -> str:
 
 
 def _alike(one: OutlinedTurn, other: OutlinedTurn) -> bool:
-    """Whether nothing differs by more than a virtual clock can tell."""
+    """Return True if the turns differ by no more than the resolution of the virtual clock."""
     words = (one.said, one.answered, one.outcome) == (other.said, other.answered, other.outcome)
     times = [
         (one.spoke_until_s, other.spoke_until_s),

@@ -1,6 +1,6 @@
-"""The installation that a command runs from: whether its packages are ours, and how its programs are called.
+"""The installation that a command runs from: checks its packages, and returns how its programs are called.
 
-A stranger's package may have the name of one of ours, and an installation need not be on the PATH.
+Another distribution may have a package with one of our names, and an installation need not be on the PATH.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from shutil import which
 
 
 def stranger_found() -> str:
-    """What to say where a stranger's package is found in the place of one of ours; "" where none is."""
+    """Return an error if one of our packages is shadowed by another distribution's; "" if none is."""
     with suppress(PackageNotFoundError):
         found = f"voiceagent {version('voiceagent')}"
         return (
             f"{found} is another distribution, whose package has the name of ours: pip uninstall voiceagent"
         )
     ours = Path(__file__).parents[2]
-    # in a wheel they have names of ours alone: .ci/wheel_build.py
+    # A wheel has private names for them: .ci/wheel_build.py
     in_wheel = (ours / "voiceagent/_audio").is_dir()
     for name in () if in_wheel else ("audio", "llmcore"):
         spec = find_spec(name)
@@ -33,9 +33,7 @@ def stranger_found() -> str:
 
 
 def command_of(program: str) -> str:
-    """How a program of this installation is called: by its name where that finds it, else by its path, from
-    the working directory where it lies below.
-    """
+    """Return the command for a program of this installation: its name if the PATH finds it, else its path."""
     path = Path(sys.executable).with_name(program)
     if which(program) == str(path):
         return program

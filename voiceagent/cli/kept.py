@@ -1,4 +1,4 @@
-"""The commands about kept calls, as the command line shows them."""
+"""Command line arguments of the commands for kept calls."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _replay(options: argparse.Namespace) -> None:
 
 
 def _key_and_value(given: str) -> tuple[str, str]:
-    """Raises CommandFailed."""
+    """Split `TABLE.KEY=VALUE`. Raises CommandFailed."""
     from voiceagent.validation.errors import CommandFailed
 
     key, equals, value = given.partition("=")
@@ -109,7 +109,7 @@ def _key_and_value(given: str) -> tuple[str, str]:
 
 
 def _needs_the_extra() -> None:
-    """Raises CommandFailed."""
+    """Raise CommandFailed unless the extra `calls` is installed."""
     from importlib.util import find_spec
 
     from voiceagent.validation.errors import CommandFailed

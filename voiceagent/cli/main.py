@@ -1,4 +1,4 @@
-"""The command line: what it is asked is run, and what goes wrong becomes its exit status."""
+"""Entry point of the command line: runs a command and returns its exit status."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from voiceagent.processes.threads import hold_threads
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; 0 when it went well, 1 when it failed, 2 when it was asked or configured wrongly."""
+    """Run a command. Return 0 on success, 1 on failure, 2 for wrong arguments or configuration."""
     hold_threads()  # before a command imports numpy
     if stranger := stranger_found():
         print(f"voiceagent: {stranger}", file=sys.stderr)
@@ -43,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         command(options)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads the output has enough of it, as `head` has
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest, at the end of the process
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
         return 1
     except ConfigError as error:
         print(f"voiceagent: {error}", file=sys.stderr)

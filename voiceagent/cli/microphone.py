@@ -20,17 +20,17 @@ from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
 
 BLOCK = round(FORMAT.rate_hz * 0.02)
-"""Samples that the device moves at once: 20 ms."""
+"""Samples per callback of the device: 20 ms."""
 
 Exchange = Callable[[Samples], Samples]
-"""Given [BLOCK] samples of the microphone, from the device's thread, returns as many for the loudspeaker."""
+"""Called on the device's thread with [BLOCK] captured samples; returns as many to play."""
 Device = Callable[[Exchange], AbstractContextManager[None]]
-"""Microphone and loudspeaker, int16 mono at 24 kHz, which exchange sound while the context lasts."""
+"""Microphone and loudspeaker, int16 mono at 24 kHz, active while the context lasts."""
 
 
 @contextmanager
 def sound_card(exchange: Exchange) -> Iterator[None]:
-    """The default microphone and loudspeaker of this machine. Raises CommandFailed."""
+    """Open the default microphone and loudspeaker. Raises CommandFailed."""
     try:
         import sounddevice  # type: ignore[import-untyped]  # noqa: PLC0415  only this needs it
     except ImportError as error:
@@ -55,10 +55,9 @@ def sound_card(exchange: Exchange) -> Iterator[None]:
 
 
 async def speak_by(device: Device, connection: ClientConnection, show: Callable[[str], None]) -> None:
-    """Have the call, until the server ends it or this is cancelled. show: given that it has begun, each turn
-    as it is said, and why it ended.
+    """Run the call until the server ends it or this is cancelled.
 
-    Raises CommandFailed.
+    show: receives the start, each turn as it is said, and the reason of the end. Raises CommandFailed.
     """
     sound, captured, loop = SoundLoop(FORMAT.rate_hz, BLOCK), asyncio.Event(), asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""`voiceagent new my_agent`: an agent in Python to begin with, its configuration, and its test."""
+"""`voiceagent new my_agent`: writes a starter agent in Python, its configuration and its test."""
 
 from __future__ import annotations
 
@@ -100,11 +100,11 @@ def test_the_call_is_ended():
 
 
 _MODULES, _NAMES = frozenset({"audio", "llmcore", "pytest"}), frozenset({"ToolFailed", "Calls", "TestCall"})
-"""Modules that a test needs, or a clone has, and classes that the files import."""
+"""Modules that a test needs or a clone has, and classes that the files import."""
 
 
 def new_agent(module: str, folder: Path) -> list[Path]:
-    """Write `<module>.py`, `<module>.toml` and `test_<module>.py`; none that is there is overwritten.
+    """Write `<module>.py`, `<module>.toml` and `test_<module>.py`; existing files are not overwritten.
 
     Raises CommandFailed.
     """
@@ -113,7 +113,7 @@ def new_agent(module: str, folder: Path) -> list[Path]:
         raise CommandFailed(f"{module!r}: allowed: a name of a Python module, such as my_agent")
     texts = {f"{module}.py": _AGENT, f"{module}.toml": _CONFIG, f"test_{module}.py": _TEST}
     paths = [folder / path for path in texts]
-    package = folder / module / "__init__.py"  # Python would import that in place of the file
+    package = folder / module / "__init__.py"  # Python would import that instead of the file
     if there := [str(path) for path in (*paths, package) if path.exists()]:
         raise CommandFailed(f"{', '.join(there)}: there already; nothing was written")
     if keyword.iskeyword(module) or module in _MODULES or name in _NAMES or _importable(module):
@@ -125,13 +125,13 @@ def new_agent(module: str, folder: Path) -> list[Path]:
 
 
 def _importable(module: str) -> bool:
-    """Whether there is a module of that name; a mere folder is none."""
+    """Return True if a module of that name exists; a folder without `__init__.py` does not count."""
     spec = find_spec(module)
     return spec is not None and spec.origin is not None
 
 
 def init(kind: str, to: Path) -> None:
-    """Write one of the configurations that come with the installation; none that is there is overwritten.
+    """Write a shipped configuration; an existing file is not overwritten.
 
     Raises CommandFailed.
     """

@@ -1,4 +1,4 @@
-"""A call to a running server over its phone line, as Twilio makes one: `voiceagent talk --over twilio`."""
+"""A call to a running server over Twilio's protocol: `voiceagent talk --over twilio`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from voiceagent.transports.local_call import FORMAT, Exchange
 from voiceagent.validation.errors import CommandFailed
 
 QUIET_S = 2.0
-"""An agent that is silent for this long has finished, or its tool takes longer than is waited for."""
+"""Silence after which the agent counts as finished; a slower tool is not awaited."""
 _ROUND_S = 0.005
-"""How late frames may be sent."""
+"""Maximum delay of a frame."""
 
 
 class PhoneCaller:
-    """The caller at the other end of the line; each member is as a `Talker` of the benches has it.
+    """The caller's end of the line; see `Talker` of the benches for its members.
 
-    heard: the agent's sound, as pieces at the rate of the wire.
+    heard: the agent's audio in chunks, at the rate of the wire.
     """
 
     waits = True
@@ -44,33 +44,33 @@ class PhoneCaller:
 
     @property
     def due_s(self) -> float:
-        """When the next frame is to be sent: when its last sample has been spoken."""
+        """Time at which the next frame is due: when its last sample has been spoken."""
         return self._began_s + (self.sent + 1) * FRAME_S
 
     def frame(self, now_s: float) -> bytes:
-        """The next 20 ms."""
+        """Return the next 20 ms."""
         self.sent += 1
         return self.to_say.popleft() if self.to_say else self._silence
 
     def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
-        """The agent's sound goes on for so many seconds."""
+        """Add `seconds` of the agent's audio."""
         self.played_out_s = max(now_s, self.played_out_s) + seconds
         if sound is not None:
             self.heard.append(sound)
 
     def cleared(self, now_s: float) -> None:
-        """The agent stopped in mid-response: what is not played yet never will be."""
+        """Drop unplayed audio: the agent was interrupted."""
         self.played_out_s = min(self.played_out_s, now_s)
 
     def speech_stopped(self, at_s: float) -> None:
-        """A phone line does not tell."""
+        """Do nothing: telephony does not report this."""
 
     def understood(self, text: str) -> None:
-        """Nor this."""
+        """Do nothing: telephony does not report this."""
 
 
 class PhoneCall:
-    """One call. Made by `phone_call`."""
+    """One call, opened by `phone_call`."""
 
     def __init__(self, wire: Wire, connection: WebSocketConnection, caller: PhoneCaller) -> None:
         self._wire = wire
@@ -78,8 +78,9 @@ class PhoneCall:
         self._caller = caller
 
     async def say(self, sound: Samples) -> Exchange:
-        """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered, or has hung up. Raises
-        CommandFailed.
+        """Speak `sound` [n] at 24 kHz, then stay silent until the agent has answered or hung up.
+
+        Raises CommandFailed.
         """
         caller, connection = self._caller, self._connection
         if connection.failure:
@@ -118,9 +119,9 @@ class PhoneCall:
 
 @asynccontextmanager
 async def phone_call(url: str, agent: str) -> AsyncIterator[PhoneCall]:
-    """A call to the server at `url`, as "http://127.0.0.1:8080", whose greeting was heard out.
+    """Open a call to the server at `url`, such as "http://127.0.0.1:8080", and listen to the greeting.
 
-    agent: at the end of the line's URL, "" for the server's own. Raises CommandFailed.
+    agent: appended to the URL, "" for the server's default. Raises CommandFailed.
     """
     parts = urlsplit(url)
     if parts.scheme != "http" or not parts.hostname:

@@ -1,4 +1,6 @@
-"""`voiceagent plan`: what so many calls at once need, from figures that are told with their source."""
+"""`voiceagent plan`: estimates the hardware for a number of concurrent calls, from figures with
+their sources.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ GB = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model by its card: weights, and what a token's keys and values are made of."""
+    """A model by its card: parameters, and the shape of its KV cache."""
 
     parameters: float
     layers: int
@@ -20,13 +22,13 @@ class Model:
     head_size: int
 
     def kv_bytes(self, bytes_each: int) -> int:
-        """A token's keys and values, with so many bytes a number."""
+        """Return the size of a token's keys and values, with `bytes_each` bytes a number."""
         return 2 * self.layers * self.kv_heads * self.head_size * bytes_each
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """By its data sheet: memory, bytes of it that it reads a second, dense operations a second in BF16."""
+    """A GPU by its data sheet: memory, bandwidth in bytes a second, dense BF16 operations a second."""
 
     memory_bytes: float
     bandwidth: float
@@ -44,32 +46,35 @@ GPUS = {
     "h200": Gpu(141 * GB, 4.8e12, 989e12),
 }
 TURN_S = 12.0
-"""From one request of a call to its next."""
+"""Time between two LLM requests of a call."""
 REPLY_TOKENS, NEW_TOKENS, CONTEXT_TOKENS = 40, 150, 3_000
-"""Tokens of an answer; of a prompt, beside what is cached; and of all that a call keeps in the cache."""
+"""Tokens of an answer; uncached tokens of a prompt; tokens that a call keeps in the cache."""
 MAX_TOKEN_S = 0.02
-"""Speech takes 3 tokens a second; this is so that a first sentence is there in half a second."""
+"""Maximum time per token. Speech needs 3 tokens a second; this yields a first sentence in half a second."""
 USED = 0.9
-"""Part of the memory that is used, as vLLM does; 2 GB of it go to what is computed."""
+"""Usable share of the memory, vLLM's default; 2 GB of that are for activations."""
 BUSY = 0.5
-"""Part of the time in which a replica reads prompts: more, and turns wait for each other."""
+"""Maximum share of time a replica spends on prompts; beyond it turns wait for each other."""
 READING, WRITING = 0.17, 0.56
-"""Parts of a GPU's operations and bandwidth that are reached: an H100, 8 B in FP8, vLLM 0.24 (2026-11-26):
-100 prompts of 500 tokens were read in 2.3 s while answers were written; one answer alone took 4.3 ms a token.
+"""Shares of a GPU's operations and bandwidth that are reached: an H100, 8 B in FP8, vLLM 0.24 (2026-11-26):
+100 prompts of 500 tokens took 2.3 s while answers were generated; a single answer took 4.3 ms a token.
 """
 CALLS_A_CORE = 140
-"""One core carried 200 at p95 482 ms (engines of fixed cost, 2026-11-24); seven tenths of that."""
+"""Seven tenths of the 200 calls that one core carried at p95 482 ms (engines of fixed cost, 2026-11-24)."""
 CPU_S_A_MINUTE = 0.14
-"""Seconds of the processor that a minute of a call takes, as measured there."""
+"""CPU seconds a call-minute, from the same measurement."""
 WIRE_KBPS = {"webrtc": 54, "twilio": 128, "realtime": 540}
-"""Kilobits a second each way, by the protocols' arithmetic: Opus at 32 kb/s in RTP, UDP and IP; mu-law in
-base64 and JSON; PCM at 24 kHz in the same."""
+"""Kilobits a second in each direction, by the protocols' arithmetic: Opus at 32 kb/s in RTP, UDP and IP;
+mu-law in base64 and JSON; PCM at 24 kHz in the same.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """weights_bytes, kv_bytes: of a replica, of a call. by: replicas that memory, reading and writing want.
-    step_s: seconds a token of an answer with as many calls a replica.
+    """Estimate.
+
+    weights_bytes: of a replica. kv_bytes: of a call. by: replicas needed for memory, reading and writing.
+    step_s: seconds a token of an answer at full load.
     """
 
     weights_bytes: float
@@ -80,14 +85,15 @@ class Plan:
 
     @property
     def replicas(self) -> int:
-        """One GPU each, and one in reserve: a lost replica's calls go on at the others."""
+        """Number of replicas, one GPU each, with one in reserve that takes over a lost replica's calls."""
         return max(self.by.values()) + 1
 
 
 def plan(calls: int, model: Model, gpu: Gpu, bytes_each: int) -> Plan:
-    """What `calls` at once need. bytes_each: of a weight and of a number of the cache, 1 or 2.
+    """Return the estimate for `calls` concurrent calls. bytes_each: of a weight and of a cached number, 1 or
+    2.
 
-    Raises CommandFailed where the model does not fit a GPU, or is too slow on it for one call.
+    Raises CommandFailed if the model does not fit the GPU, or is too slow on it for one call.
     """
     weights = model.parameters * bytes_each
     kv = CONTEXT_TOKENS * model.kv_bytes(bytes_each)
@@ -113,7 +119,9 @@ def plan(calls: int, model: Model, gpu: Gpu, bytes_each: int) -> Plan:
 def print_plan(
     calls: int, model: str, gpu: str, fp8: bool, gpu_hour: float | None, core_hour: float | None
 ) -> None:
-    """Print it. gpu_hour, core_hour: prices, without which no cost is told. Raises CommandFailed."""
+    """Print the estimate. gpu_hour, core_hour: prices; without both no cost is printed. Raises
+    CommandFailed.
+    """
     if calls < 1:
         raise CommandFailed(f"--calls {calls}: allowed: 1 or more")
     made = plan(calls, MODELS[model], GPUS[gpu], 1 if fp8 else 2)

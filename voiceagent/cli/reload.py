@@ -1,4 +1,4 @@
-"""`voiceagent serve --reload`: the server starts again when a file beside its configuration changes."""
+"""`voiceagent serve --reload`: restarts the server when a file next to its configuration changes."""
 
 from __future__ import annotations
 
@@ -11,21 +11,23 @@ from contextlib import suppress
 from pathlib import Path
 
 LOOK_S = 0.3
-"""How often files are looked at."""
+"""Polling interval of files."""
 SUFFIXES = (".py", ".toml", ".md", ".txt")
 PASSED_OVER = ("__pycache__", "node_modules", "site-packages")
 STOP_S = 10.0
-"""How long a server may take to end its calls."""
+"""Maximum time for a server to end its calls."""
 
 
 def serve_again(config: Path) -> None:
-    """Serve with the arguments of this command, in a process that is replaced at every change, until SIGINT
-    or SIGTERM. A server that ends by itself, for a mistake in a file, is started again at the next change.
-    SIGHUP has the server end as it does alone, once its calls are over, unless it is ignored, as by nohup.
+    """Serve with this command's arguments in a child process, replaced at every change, until SIGINT or
+    SIGTERM.
+
+    A server that exits, because of a mistake in a file, is restarted at the next change. SIGHUP is passed on
+    to the server, which exits once its calls are over; it stays ignored if it was, as with nohup.
     """
     program = "import sys; from voiceagent.cli.main import main; sys.exit(main())"
     command = [sys.executable, "-c", program, *(word for word in sys.argv[1:] if word != "--reload")]
-    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background process is born ignoring the first
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background process ignores the first
         signal.signal(number, signal.default_int_handler)
     hung_up: list[int] = []
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
@@ -39,14 +41,14 @@ def serve_again(config: Path) -> None:
                 print("voiceagent: a file changed; starting again", file=sys.stderr)
                 _stop(server)
                 server = subprocess.Popen(command)
-        server.send_signal(signal.SIGHUP)  # a terminal that closes sends it one too: the second does nothing
+        server.send_signal(signal.SIGHUP)  # a closing terminal sends it one too, which does no harm
         server.wait()
     except KeyboardInterrupt:
         _stop(server)
 
 
 def changed_at(folder: Path) -> dict[Path, float]:
-    """When each file in a folder and the folders in it was changed, but for hidden ones and `PASSED_OVER`."""
+    """Return the modification times of files below a folder, except hidden ones and `PASSED_OVER`."""
     found = {}
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".") and name not in PASSED_OVER]
@@ -57,7 +59,7 @@ def changed_at(folder: Path) -> dict[Path, float]:
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
-    """End a server and its calls: the second signal waits for none."""
+    """End a server and its calls: the second signal does not wait for calls."""
     for number in (signal.SIGTERM, signal.SIGTERM):
         if server.poll() is None:
             server.send_signal(number)

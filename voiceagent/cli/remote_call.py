@@ -1,4 +1,4 @@
-"""A call to a running server over the Realtime API, spoken or in writing: `voiceagent talk --url`."""
+"""A call to a running server over the Realtime API, spoken or typed: `voiceagent talk --url`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from voiceagent.validation.errors import CommandFailed
 
 SILENCE = np.zeros(round(FORMAT.rate_hz * 0.02), np.int16)
 GREETING_S = 0.5
-"""An agent that speaks first has begun by then."""
+"""Time within which an agent that speaks first has begun."""
 PATIENCE_S = 60.0
-"""How long an answer may take."""
+"""Timeout of an answer."""
 OWED_S = 3.0
-"""The words about what a tool gave, if there are any, have begun by then."""
+"""Time within which speech about a tool's result, if any, has begun."""
 OVERFLOW = "input_audio_buffer_overflow"
-"""The code of sound that was not taken, after a pause of this machine, say: the call goes on."""
+"""Error code of dropped audio, after a stall of this machine for example; the call continues."""
 REPORT_S = 0.3
-"""How long after a response's end its latencies may come."""
+"""Time after a response's end within which its latencies arrive."""
 
 
 class RemoteCall:
-    """One call. Raises CommandFailed where it breaks off."""
+    """One call. Methods raise CommandFailed if it breaks off."""
 
     def __init__(self, connection: ClientConnection) -> None:
         self._connection = connection
@@ -44,23 +44,23 @@ class RemoteCall:
         self._open_responses = 0
         self._open_tools: set[str] = set()
         self._ended = ""
-        self._owed = False  # words about what a tool gave
+        self._owed = False  # speech about a tool's result is due
         self._over = asyncio.Event()
         self._line = PacedSound(lambda _: None, time.monotonic)
 
     async def read(self) -> None:
-        """Take what the server sends, until the connection ends; nothing is waited for then."""
+        """Process messages until the connection ends, then release all waits."""
         with suppress(ConnectionClosed):
             async for message in self._connection:
                 self._take(json.loads(message))
         self._ended = f"the server ended the call: {self._connection.close_reason or 'it broke off'}"
-        if self._connection.close_code != CloseCode.NORMAL_CLOSURE:  # as where an agent hangs up
+        if self._connection.close_code != CloseCode.NORMAL_CLOSURE:  # NORMAL_CLOSURE: the agent hung up
             self._exchange.failures.append(self._ended)
         self._open_turns = self._open_responses = 0
         self._over.set()
 
     async def greeted(self) -> None:
-        """Ask for the latencies, and listen to the greeting, if there is one."""
+        """Enable latency events, and listen to the greeting, if there is one."""
         await self._request("session.update", session={"type": "realtime", "voiceagent": {"latency": True}})
         await asyncio.sleep(GREETING_S)
         while self._open_responses:
@@ -69,7 +69,7 @@ class RemoteCall:
         await asyncio.sleep(REPORT_S)
 
     async def say(self, sound: Samples) -> Exchange:
-        """Speak `sound` [n] at 24 kHz, as fast as people do, then be silent until the agent has answered."""
+        """Speak `sound` [n] at 24 kHz in real time, then stay silent until the agent has answered."""
         if not self._begin():
             return self._exchange
         await self._send(sound)
@@ -85,7 +85,7 @@ class RemoteCall:
         return self._exchange
 
     async def type(self, text: str) -> Exchange:
-        """Write to the agent, and read its answer."""
+        """Send a text message and return the answer."""
         if not self._begin():
             return self._exchange
         content = [{"type": "input_text", "text": text}]
@@ -102,7 +102,7 @@ class RemoteCall:
         return self._exchange
 
     def _begin(self) -> bool:
-        """Whether anything can be said; where not, the exchange says why."""
+        """Begin an exchange; return False, with the reason in the exchange, if the call is over."""
         self._exchange = Exchange()
         if self._ended:
             self._exchange.failures.append(f"not said: {self._ended}")
@@ -125,7 +125,7 @@ class RemoteCall:
         try:
             await self._connection.send(json.dumps({"type": kind, **fields}))
         except ConnectionClosed:
-            await asyncio.sleep(0)  # whoever reads says why
+            await asyncio.sleep(0)  # `read` reports the reason
 
     def _take(self, event: Mapping[str, Any]) -> None:
         exchange = self._exchange
@@ -166,10 +166,9 @@ class RemoteCall:
                 self._over.set()
 
     def _excuse(self, exchange: Exchange, told: int) -> None:
-        """Do not wait for words about a tool after which nothing has to be said, as where it has handed the
-        caller over.
+        """Stop waiting for speech about a tool's result, which some tools, such as a transfer, do not need.
 
-        told: lines of tools until then; where there are more, words about a later one may be owed.
+        told: number of tool lines at the time; if there are more, speech about a later tool may be due.
         """
         latest = exchange is self._exchange and len(exchange.tools) == told
         if latest and not (self._open_tools or self._open_responses):
@@ -182,7 +181,7 @@ class RemoteCall:
         failed = response["status"] == "failed"
         if failed:
             self._exchange.failures.append(str(response.get("status_details")))
-        # A response that calls tools is followed by another, whatever is said meanwhile.
+        # A response that calls tools is followed by another, even if it has text.
         spoken = "".join(self._exchange.answered).strip() and not (self._open_tools or self._owed)
         if failed or spoken:
             self._over.set()
@@ -190,7 +189,7 @@ class RemoteCall:
 
 @asynccontextmanager
 async def remote_call(url: str, model: str, key: str) -> AsyncIterator[RemoteCall]:
-    """A call to the server at `url`, whose greeting was heard out; arguments as of `connected`.
+    """Open a call to the server at `url` and listen to the greeting; arguments as for `connected`.
 
     Raises CommandFailed.
     """
@@ -207,7 +206,7 @@ async def remote_call(url: str, model: str, key: str) -> AsyncIterator[RemoteCal
 
 @asynccontextmanager
 async def connected(url: str, model: str, key: str) -> AsyncIterator[ClientConnection]:
-    """A connection to the server at `url`, as "http://127.0.0.1:8080". Raises CommandFailed.
+    """Connect to the server at `url`, such as "http://127.0.0.1:8080". Raises CommandFailed.
 
     model: names the agent. key: "" for none.
     """
@@ -228,7 +227,7 @@ async def connected(url: str, model: str, key: str) -> AsyncIterator[ClientConne
 
 
 def _report(event: Mapping[str, Any]) -> TurnReport:
-    """What `voiceagent.latency` tells, as the server had it."""
+    """Return the report in a `voiceagent.latency` event."""
     stages = tuple(
         StageTime(
             stage["name"],

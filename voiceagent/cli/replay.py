@@ -1,4 +1,4 @@
-"""`voiceagent replay`: a call run again from its log, or a folder of them: the same must come out."""
+"""`voiceagent replay`: replays a call, or a folder of calls, from logs and compares the results."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ LOG_FILES = ("**/*.jsonl", "**/*.jsonl.zst", "**/*.zip")
 
 
 def replay_call(config: Config, what: str) -> None:
-    """Run one call again: the id of a kept one, or a file with a log, or an export. Raises CommandFailed with
-    the first event that departs, ConfigError.
+    """Replay one call: the id of a kept one, a log file, or an export.
+
+    Raises CommandFailed with the first event whose commands differ; ConfigError.
     """
     log = find_log(config, what)
     try:
@@ -38,7 +39,7 @@ def replay_call(config: Config, what: str) -> None:
 
 
 def replay_all(folder: Path, as_json: bool) -> None:
-    """Run all logs in a folder again. Raises CommandFailed where one departs or cannot be replayed."""
+    """Replay all logs in a folder. Raises CommandFailed if one differs or cannot be replayed."""
     began_s = time.monotonic()
     failures: dict[str, str] = {}
     calls, events, call_s = 0, 0, 0.0
@@ -69,7 +70,7 @@ def replay_all(folder: Path, as_json: bool) -> None:
 
 
 def find_log(config: Config, what: str) -> CallLog:
-    """The log of a call by its id or its file. Raises CommandFailed, ConfigError."""
+    """Return the log of a call by its id or file. Raises CommandFailed, ConfigError."""
     path = Path(what)
     try:
         if path.is_file():
@@ -82,8 +83,9 @@ def find_log(config: Config, what: str) -> CallLog:
 
 
 def find_recording(config: Config, what: str) -> bytes | None:
-    """The file of its recording; None where it has none, or only a log was given. Raises CommandFailed,
-    ConfigError.
+    """Return the recording of a call; None if it has none, or only a log was given.
+
+    Raises CommandFailed, ConfigError.
     """
     path = Path(what)
     try:
@@ -108,7 +110,7 @@ def _logs_in(folder: Path) -> Iterator[Path]:
 
 
 def _log_bytes(path: Path) -> bytes:
-    """The lines in a log, packed or not, or in an export. Raises LogError, OSError."""
+    """Return the lines of a log, compressed or not, or of an export. Raises LogError, OSError."""
     try:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive:

@@ -1,4 +1,4 @@
-"""The sound between a microphone, a call and a loudspeaker, 20 ms at a time. Pure."""
+"""Buffers between a microphone, a call and a loudspeaker, 20 ms at a time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 from audio.pcm import Samples
 
 MAX_WAITING_S = 10.0
-"""How much of the microphone's sound waits for a slow network; what is older is dropped."""
+"""Maximum microphone audio to buffer for a slow network; the oldest is dropped."""
 
 
 class SoundLoop:
-    """Microphone to call, call to loudspeaker. rate_hz: of both. block: samples that a device moves at once.
+    """Microphone to call, and call to loudspeaker.
 
-    `exchange` is the device's, from its own thread; the rest is the call's. Each side appends at one end of a
-    deque and takes from the other, which needs no lock; a cut may leave the piece that is being played.
+    rate_hz: of both. block: samples per callback of the device. `exchange` runs on the device's thread, the
+    rest on the call's. Each side appends at one end of a deque and pops from the other, which needs no lock;
+    a cut may leave the chunk that is being played.
     """
 
     def __init__(self, rate_hz: int, block: int) -> None:
@@ -24,8 +25,8 @@ class SoundLoop:
         self._playing: deque[Samples] = deque()
 
     def exchange(self, captured: Samples) -> Samples:
-        """Take [n] samples of the microphone; the [n] to play now, silence where there are none."""
-        self._captured.append(captured.copy())  # the device uses its buffer again
+        """Add [n] captured samples; return [n] to play, silence if there are none."""
+        self._captured.append(captured.copy())  # the device reuses its buffer
         played = np.zeros(len(captured), np.int16)
         at = 0
         while at < len(played):
@@ -41,13 +42,13 @@ class SoundLoop:
         return played
 
     def take(self) -> Samples | None:
-        """The oldest sound of the microphone that was not taken yet; None where there is none."""
+        """Remove and return the oldest captured chunk; None if there is none."""
         return self._captured.popleft() if self._captured else None
 
     def play(self, sound: Samples) -> None:
-        """Have [n] samples of the agent played behind what waits."""
+        """Queue [n] samples of the agent."""
         self._playing.append(sound)
 
     def cut(self) -> None:
-        """The agent was interrupted: what waits is not played."""
+        """Drop queued audio: the agent was interrupted."""
         self._playing.clear()

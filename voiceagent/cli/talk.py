@@ -1,4 +1,4 @@
-"""`voiceagent talk`: a call from recordings, one turn a file, and where the time of each turn went."""
+"""`voiceagent talk`: a call from recordings, one turn a file, with the latency of each turn."""
 
 from __future__ import annotations
 
@@ -44,19 +44,20 @@ from voiceagent.transports.local_call import (
 from voiceagent.validation.errors import CommandFailed
 
 QUESTION = "When is breakfast?"
-"""What the caller says where nothing else is given."""
+"""Default turn of the caller."""
 USUAL_MODEL = "voiceagent"
-"""The model by which a server with a single agent is called."""
+"""Model name of a server's only agent."""
 TOOL_CHARACTERS = 300
-"""How much of what a tool was given, and of what it gave, is printed for people; `--json` has all."""
+"""Maximum characters of a tool's arguments and result to print; `--json` prints all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a caller is to say, in this order. recordings: WAV files. say: spoken by the configured
-    synthesizer. text: typed, which a running server alone takes. url: of that server, "" for the configured
-    engines, in this process. model: names the agent there. key: for it, "" for none. over: how it is called,
-    the Realtime API or a phone line as Twilio's.
+    """The caller's turns, in this order, and the server.
+
+    recordings: WAV files. say: spoken by the configured synthesizer. text: typed; requires a running server.
+    url: of that server, "" for the configured engines in this process. model: names the agent there. key: API
+    key, "" for none. over: protocol, the Realtime API or Twilio's.
     """
 
     recordings: Sequence[Path] = ()
@@ -69,7 +70,7 @@ class Asked:
 
 
 def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
-    """Speak to the agent in one call and print what came of it. Raises CommandFailed, ConfigError."""
+    """Call the agent and print the results. Raises CommandFailed, ConfigError."""
     configure_log(config.log.format, "warning")
     if asked.text and not asked.url:
         raise CommandFailed("--text needs --url: a running server reads, the engines here listen")
@@ -104,7 +105,7 @@ def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
 
 
 def talk_aloud(asked: Asked) -> None:
-    """Speak to a running server by microphone, until Ctrl-C or its end of the call. Raises CommandFailed."""
+    """Call a running server by microphone, until Ctrl-C or its end of the call. Raises CommandFailed."""
     if not asked.url:
         raise CommandFailed("--mic needs --url: it is a running server that is called")
 
@@ -117,7 +118,7 @@ def talk_aloud(asked: Asked) -> None:
 
 
 async def _spoken(config: Config, texts: Sequence[str]) -> list[Recording]:
-    """The texts in the voice of the configured synthesizer. Raises CommandFailed, ConfigError."""
+    """Synthesize the texts. Raises CommandFailed, ConfigError."""
     try:
         async with running_synthesizer(config) as synthesizer:
             return [Recording(text, await speak(synthesizer, text)) for text in texts]
@@ -132,7 +133,7 @@ async def _talk_to(asked: Asked, questions: Sequence[Recording]) -> list[Exchang
 
 
 async def _phone(config: Config, asked: Asked, questions: Sequence[Recording]) -> list[Exchange]:
-    """A phone line carries sound alone: what is answered is what the configured recognizer hears of it."""
+    """Call by phone. Only audio is available, so the configured recognizer transcribes the answers."""
     recognizer = build_engine("recognizer", config.recognizer, config.source, language=config.agent.language)
     async with phone_call(asked.url, "" if asked.model == USUAL_MODEL else asked.model) as call:
         exchanges = [await call.say(question.sound) for question in questions]
@@ -162,7 +163,7 @@ def _write(out: Path, sound: Samples) -> None:
 
 
 def _print(console: Console, question: Recording, exchange: Exchange, tells: bool) -> None:
-    """tells: what was said was understood, and the line tells as what."""
+    """Print an exchange. tells: the server reports what it understood."""
     console.print(f"\n{question.name}", style="bold", markup=False)
     if tells:
         console.print("understood:", _joined(exchange.understood), markup=False)
@@ -182,12 +183,12 @@ def _print(console: Console, question: Recording, exchange: Exchange, tells: boo
 
 
 def _joined(texts: Sequence[str]) -> str:
-    """Words of one side; a response that called a tool need not have any."""
+    """Join the texts of one side; a response with tool calls may have none."""
     return printable(" | ".join(filter(None, (text.strip() for text in texts)))) or "(nothing)"
 
 
 def _stages(report: TurnReport) -> Table:
-    """The stages of one turn against their budget; the last row is the whole."""
+    """Return a table of a turn's stages and their budgets; the last row is the total."""
     table = Table("stage", "ms", "budget")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -223,7 +224,7 @@ def _as_json(question: Recording, exchange: Exchange) -> dict[str, Any]:
 
 
 def report_as_json(report: TurnReport) -> dict[str, Any]:
-    """The stages of a turn in milliseconds."""
+    """Return the stages of a turn in milliseconds."""
     return {
         "outcome": report.outcome,
         "stages_ms": {stage.name: stage.duration_us / 1000 for stage in report.stages},

@@ -1,4 +1,4 @@
-"""`voiceagent transcribe`: what the recognizer makes of recordings, without a call around it."""
+"""`voiceagent transcribe`: transcribes recordings without a call."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from voiceagent.transports.local_call import Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
 _AT_ONCE = 8
-"""Recordings under way; the recognizer's own `workers` tell how many are decoded at once."""
+"""Recordings in progress; the recognizer's `workers` limit concurrent decodings."""
 _PAUSE_S = 2.0
-"""A longer silence parts utterances: what is said before it does not help to understand what follows."""
+"""A longer silence separates utterances: earlier speech does not help to recognize what follows."""
 _PADDING_S = 0.3
-"""Sound around a voice that is recognized with it, as in calls."""
+"""Audio to keep around a voice, as in calls."""
 
 
 def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
-    """Recognize what is said in each recording and print its words.
+    """Print the transcript of each recording.
 
-    A model that is given silence, noise or music invents words: only where there is a voice it is asked.
-    Raises CommandFailed where a recording cannot be read or the recognizer fails, ConfigError.
+    Only spans with a voice are recognized: given silence, noise or music, models invent words. Raises
+    CommandFailed if a recording cannot be read or the recognizer fails; ConfigError.
     """
     recognizer = build_engine("recognizer", config.recognizer, config.source, language=config.agent.language)
     recordings = read_recordings(paths, SAMPLE_RATE_HZ)
@@ -46,7 +46,7 @@ def transcribe(config: Config, paths: Sequence[Path], *, as_json: bool) -> None:
 
 
 async def transcripts(recognizer: Recognizer, recordings: Sequence[Recording]) -> list[str]:
-    """The words of each recording at 16 kHz, in their order; the recognizer is started and closed.
+    """Return the transcript of each recording at 16 kHz, in order. Starts and closes the recognizer.
 
     Raises CommandFailed.
     """
@@ -71,7 +71,7 @@ async def transcripts(recognizer: Recognizer, recordings: Sequence[Recording]) -
 
 
 async def _words(recognizer: Recognizer, recording: Recording, vad: SileroVad) -> str:
-    """The last hypotheses of the utterances of one recording. Raises CommandFailed."""
+    """Return the joined transcripts of a recording's utterances. Raises CommandFailed."""
     texts = []
     try:
         for utterance in utterances(recording.sound, vad, _PAUSE_S, _PADDING_S):

@@ -1,1 +1,1 @@
-"""Gateways: servers that take calls behind one load balancer, and what they share in a Redis."""
+"""Gateways: servers behind one load balancer, and the state they share in Redis."""

@@ -1,4 +1,4 @@
-"""`[cluster]`: what servers behind one load balancer share."""
+"""`[cluster]`: state shared by servers behind one load balancer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ClusterConfig(Section):
     """
 
     def redis_password(self, environment: Mapping[str, str], source: Path) -> str | None:
-        """The password. Raises ConfigError."""
+        """Return the password. Raises ConfigError."""
         name = self.redis_password_env
         if name is None:
             return None
@@ -46,7 +46,7 @@ class ClusterConfig(Section):
         return password
 
     def gateway_url(self, environment: Mapping[str, str], source: Path) -> str | None:
-        """The URL of this gateway. Raises ConfigError."""
+        """Return the URL of this gateway. Raises ConfigError."""
         name = self.gateway_url_env
         if name is None:
             return None

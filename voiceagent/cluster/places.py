@@ -1,4 +1,4 @@
-"""Where things stand in the Redis that gateways share, and scripts that do several things there at once."""
+"""Redis keys that gateways share, and Lua scripts for atomic updates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voiceagent.cluster.placing import GatewayReport, from_json
 PREFIX = "voiceagent:cluster:"
 GATEWAYS = f"{PREFIX}gateways"
 TO_ALL = f"{PREFIX}all"
-"""The channel that all gateways hear."""
+"""Channel to which all gateways subscribe."""
 
 TAKE = """
 local time = redis.call('TIME')
@@ -30,8 +30,10 @@ for _, key in ipairs(KEYS) do
 end
 return 0
 """
-"""KEYS: the caller's names. ARGV: the call, its lease in ms, the most calls of each name. Gives 0, or the
-number of the name that has as many.
+"""Adds a call to each of the caller's names, unless one is at its limit.
+
+KEYS: the caller's names. ARGV: the call, its lease in ms, the maximum calls of each name. Returns 0, or the
+number (from 1) of the first name at its limit.
 """
 COUNT_WRONG_KEY = """
 local count = redis.call('INCR', KEYS[1])
@@ -41,8 +43,10 @@ if count >= tonumber(ARGV[2]) then
   redis.call('PUBLISH', ARGV[3], cjson.encode({blocked = ARGV[4], seconds = left / 1000}))
 end
 """
-"""KEYS: the address. ARGV: how long it is counted in ms, how many shut it out, where that is told, its name
-there.
+"""Counts a failed authentication, and publishes a block at the limit.
+
+KEYS: the address's counter. ARGV: window in ms, failures that block, channel to publish to, the address's
+name there.
 """
 
 
@@ -56,36 +60,36 @@ class CallControl(NamedTuple):
 
 
 def to_one(name: str) -> str:
-    """The channel that one gateway hears."""
+    """Return the channel of one gateway."""
     return f"{PREFIX}to:{name}"
 
 
 def caller_place(name: str) -> str:
-    """Where the calls of a caller stand, by one of his names."""
+    """Return the key of the calls of a caller, by one of the caller's names."""
     return f"{PREFIX}caller:{digest(name):x}"
 
 
 def wrong_keys_place(address: str) -> str:
-    """Where the wrong keys of an address are counted; by its digest."""
+    """Return the key of the counter of failed authentications of an address, given by its digest."""
     return f"{PREFIX}wrong_keys:{address}"
 
 
 def secret_place(key: str) -> str:
-    """From it nobody finds the key."""
+    """Return the key of a client secret: its digest, which does not reveal it."""
     return f"{PREFIX}secret:{key_digest(key).hex()}"
 
 
 def read_reports(told: Iterable[bytes | None]) -> tuple[GatewayReport, ...]:
-    """The reports that stand in Redis."""
+    """Parse the gateways' reports, skipping incomplete ones."""
     reports = []
     for text in filter(None, told):
-        with suppress(ValueError, TypeError):  # of a version that tells less
+        with suppress(ValueError, TypeError):  # from a version with fewer fields
             reports.append(from_json(json.loads(text)))
     return tuple(reports)
 
 
 def report_place(name: str) -> str:
-    """Where a gateway's report stands in Redis."""
+    """Return the key of a gateway's report."""
     return f"{PREFIX}gateway:{name}"
 
 
@@ -95,5 +99,5 @@ def control_place(call_id: str) -> str:
 
 
 def call_place(call_id: str) -> str:
-    """Where the gateway stands that has a call."""
+    """Return the key of the name of a call's gateway."""
     return f"{PREFIX}call:{call_id}"

@@ -1,4 +1,4 @@
-"""A Redis that nobody depends on: asked with little patience, and left alone for a while when it is lost."""
+"""Connection to an optional Redis: short timeouts, and a pause after it is lost."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 log = structlog.get_logger()
 
 PATIENCE_S = 0.25
-"""How long an answer may take: a caller's first word waits for it, and a Redis that is well takes a
-millisecond."""
+"""Timeout of a request. New calls wait for it; a healthy Redis takes a millisecond."""
 AGAIN_S = 1.0
-"""How long a lost Redis is not asked: calls that begin meanwhile need not each wait for it."""
+"""Pause after a failure, so that new calls do not each wait for the timeout."""
 QUIET_S = 5.0
-"""After how long without a message the listener asks whether its connection still stands."""
+"""Time without a message after which the listener pings its connection."""
 
 Answer = TypeVar("Answer")
 
 
 class RedisLink:
-    """The connections. Raises ValueError for a `url` that is none."""
+    """Connections to Redis. Raises ValueError for an invalid `url`."""
 
     def __init__(
         self,
@@ -47,10 +46,10 @@ class RedisLink:
             registry=registry,
         )
         self.trouble = ""
-        """Why nothing is shared now; "" where it is."""
+        """Reason why nothing is shared now; "" if Redis works."""
 
     async def ask(self, request: Callable[[Redis], Awaitable[Answer]], otherwise: Answer) -> Answer:
-        """What Redis answers; `otherwise` where it does not, or has not a moment ago."""
+        """Return Redis' answer to `request`; `otherwise` if it fails, or failed a moment ago."""
         if self.trouble and time.monotonic() < self._asked_from_s:
             return otherwise
         try:
@@ -65,8 +64,8 @@ class RedisLink:
         return answer
 
     async def listen(self, channels: tuple[str, ...], take: Callable[[bytes], None]) -> None:
-        """Hand over all that is published in these channels, until cancelled; what comes while Redis is lost
-        never comes.
+        """Pass on all messages of these channels until cancelled. Messages published while Redis
+        is lost are missed.
         """
         while True:
             heard = self._redis.pubsub()
@@ -74,14 +73,13 @@ class RedisLink:
                 await heard.subscribe(*channels)
                 await _hand_over(heard, take)
             except (RedisError, OSError, TimeoutError):
-                pass  # the next request tells of it
+                pass  # the next request reports it
             finally:
                 with suppress(RedisError, OSError):
-                    await heard.aclose()  # type: ignore[no-untyped-call]  # Redis' client does not say
+                    await heard.aclose()  # type: ignore[no-untyped-call]  # untyped in the client
             await asyncio.sleep(AGAIN_S)
 
     async def close(self) -> None:
-        """Close the connections."""
         with suppress(RedisError, OSError):
             await self._redis.aclose()
 
@@ -95,9 +93,9 @@ class RedisLink:
 
 
 async def _hand_over(heard: PubSub, take: Callable[[bytes], None]) -> None:
-    """Until the connection is none any more. Raises RedisError, OSError."""
+    """Pass on messages until the connection is dead. Raises RedisError, OSError."""
     quiet = 0
-    while quiet < 2:  # the answer to a ping is a message, too
+    while quiet < 2:  # a pong is a message, too
         message = await heard.get_message(timeout=QUIET_S)
         quiet = quiet + 1 if message is None else 0
         if message is None:
@@ -107,8 +105,9 @@ async def _hand_over(heard: PubSub, take: Callable[[bytes], None]) -> None:
 
 
 async def ended(*tasks: asyncio.Task[None]) -> None:
-    """End tasks that talk to Redis. Its client may swallow a cancellation that meets a time-out: then they
-    are cancelled again.
+    """Cancel tasks that talk to Redis, and wait for them.
+
+    Redis' client may swallow a cancellation that coincides with a timeout, so they are cancelled repeatedly.
     """
     while running := [task for task in tasks if not task.done()]:
         for task in running:

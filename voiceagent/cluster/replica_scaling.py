@@ -1,7 +1,8 @@
-"""How many replicas of the LLM Ray Serve runs: by the calls that go on, not by the requests of a moment.
+"""Autoscaling of the LLM's replicas in Ray Serve, by calls instead of requests.
 
-A call asks for a few tenths of a second in ten, so that open requests swing where calls do not, and a call
-that has begun will ask again: replicas follow calls, with those in reserve that may begin while one starts.
+A call is in a request for a few tenths of a second in ten, so requests in flight fluctuate where calls do
+not, and every call will make more. Replicas follow calls, plus a reserve for those that begin while a replica
+starts.
 """
 
 from __future__ import annotations
@@ -19,23 +20,23 @@ from voiceagent.cluster.placing import needed
 from voiceagent.cluster.shared_state import READ_S
 
 PATIENCE_S = 0.25
-"""How long Redis may take: Ray Serve's controller waits for it."""
+"""Timeout of a Redis request, for which Ray Serve's controller waits."""
 AGAIN_S = 5.0
-"""How long a lost Redis is not asked."""
+"""Pause after Redis failed."""
 
 
 class Scaled(Protocol):
-    """Ray Serve's `AutoscalingContext`, as far as it is looked at."""
+    """The part of Ray Serve's `AutoscalingContext` that is used."""
 
     target_num_replicas: int
 
 
 class ReplicasForCalls:
-    """An autoscaling policy of Ray Serve: replicas = ceil((calls + reserve) / calls_a_replica).
+    """An autoscaling policy for Ray Serve: replicas = ceil((calls + reserve) / calls_a_replica).
 
-    redis_url: `[cluster] redis_url` of the gateways, where each tells its calls twice a second. password_env:
-    the variable with its password, "" where there is none. While Redis is lost the number stays as it is;
-    Ray's own limits and delays hold as always. clock: monotonic seconds.
+    redis_url: `[cluster] redis_url` of the gateways, which report their calls there twice a second.
+    password_env: environment variable with its password, "" for none. While Redis is lost the number of
+    replicas does not change; Ray's own limits and delays apply as always. clock: monotonic seconds.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class ReplicasForCalls:
         self._ask_from_s = clock()
 
     def __call__(self, context: Scaled) -> tuple[int, dict[str, Any]]:
-        """The replicas that are wanted now, and nothing to keep in mind."""
+        """Return the number of replicas, and an empty policy state."""
         if self._clock() >= self._ask_from_s:
             self._ask()
         if self._calls is None:

@@ -1,7 +1,8 @@
-"""What gateways share in a Redis: client secrets, the calls and wrong keys of callers, who has which call.
+"""State that gateways share in Redis: client secrets, callers' calls and failed authentications, locations of
+calls.
 
-Everything that is written ends by itself, and is written again by whoever it is true of: a gateway that was
-killed is forgotten in `LEASE_S`, and an empty Redis is as it was after one beat.
+Every entry expires, and is renewed by the gateway that it belongs to: a killed gateway is forgotten within
+`LEASE_S`, and an emptied Redis is filled again by the next beat.
 """
 
 from __future__ import annotations
@@ -43,24 +44,24 @@ from voiceagent.cluster.redis_link import RedisLink, ended
 log = structlog.get_logger()
 
 BEAT_S = 0.5
-"""How often a gateway writes what has changed, and its report."""
+"""Interval at which a gateway writes changes and its report."""
 LEASE_S = 30.0
-"""How long what a gateway wrote is kept once that is gone."""
+"""Lifetime of a gateway's entries after it is gone: three renewals."""
 RENEW_S = 10.0
 REPORT_LASTS_S = 3.0
-"""A gateway that has reported nothing for this long is no gateway any more."""
+"""Time without a report after which a gateway counts as gone."""
 READ_S = 1.0
-"""How often the reports of all are read."""
+"""Interval at which all reports are read."""
 MAX_BLOCKED = 10_000
-"""Addresses that are shut out at once; beyond that the oldest is let in again."""
+"""Maximum blocked addresses; beyond that the oldest is unblocked."""
 
 _NO_LIMIT = 1 << 31
 
 
 class SharedState:
-    """That of one process: an `OtherGateways` to who lets callers in.
+    """Shared state of one process: the `OtherGateways` of access control.
 
-    name: of this process, which no other has. secrets: those that are accepted here.
+    name: unique name of this process. secrets: the client secrets accepted here.
     """
 
     def __init__(self, link: RedisLink, name: str, secrets: ClientSecrets) -> None:
@@ -78,25 +79,26 @@ class SharedState:
         self._read_s: float | None = None
         self._count = 0
         self.reports: tuple[GatewayReport, ...] = ()
-        """The reports of all gateways, this one too, at most a second and a half old; none while Redis is
-        lost."""
+        """Reports of all gateways, including this one, at most a second and a half old; empty
+        while Redis is lost.
+        """
 
         self.control_of: Callable[[str], CallControl] = lambda call_id: CallControl()
         """Return the `CallControl` of a call of this process. Set before `running`."""
 
     @property
     def trouble(self) -> str:
-        """Why nothing is shared now; "" where it is."""
+        """Reason why nothing is shared now; "" if Redis works."""
         return self._link.trouble
 
     # ---- callers
 
     async def keep_secret(self, secret: ClientSecret) -> None:
-        """As `OtherGateways` has it."""
+        """See `OtherGateways`."""
         await self._link.ask(lambda redis: self._write_secret(redis, secret), None)
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """As `OtherGateways` has it."""
+        """See `OtherGateways`."""
 
         async def find(redis: Redis) -> Any:
             place, pipe = secret_place(key), redis.pipeline(transaction=True)
@@ -108,11 +110,11 @@ class SharedState:
         if found is None:
             return None
         kept = json.loads(found)
-        # by Redis' own clock: that of the gateway that gave it out may be another than this one's
+        # By Redis' clock: the issuing gateway's may differ from this one's.
         return ClientSecret(key, kept["expires_s"], kept["session"], time.monotonic() + left_ms / 1000)
 
     async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """As `OtherGateways` has it."""
+        """See `OtherGateways`."""
         if not names:
             return lambda: None
         self._count += 1
@@ -130,7 +132,7 @@ class SharedState:
         return release
 
     def note_wrong_key(self, address: str, max_a_minute: int) -> None:
-        """As `OtherGateways` has it."""
+        """See `OtherGateways`."""
         named = f"{digest(address):x}"
         arguments = (
             wrong_keys_place(named),
@@ -142,17 +144,17 @@ class SharedState:
         self._write(lambda pipe: pipe.eval(COUNT_WRONG_KEY, 1, *arguments))
 
     def blocked(self, address: str) -> bool:
-        """As `OtherGateways` has it."""
+        """See `OtherGateways`."""
         return time.monotonic() < self._blocked.get(f"{digest(address):x}", 0.0)
 
     # ---- calls
 
     def calls_changed(self) -> None:
-        """A call has begun or ended here; it is told at once."""
+        """Publish the calls of this gateway now: one has begun or ended."""
         self._wake.set()
 
     async def hang_up(self, call_id: str) -> bool:
-        """End a call that another process has; whether one has it."""
+        """End a call in another process; return False if none has it."""
         place: Any = await self._link.ask(lambda redis: redis.get(call_place(call_id)), None)
         if place is None:
             return False
@@ -171,19 +173,20 @@ class SharedState:
         return control.url if secret in ("", control.secret) else None
 
     def place(self, url: str, takes_calls: bool) -> GatewayReport | None:
-        """The gateway that takes the next call, that at `url` being this one, which takes calls or does not;
-        None where nobody is known to.
+        """Return the gateway for the next call; None if none is known.
+
+        url: of this gateway. takes_calls: whether it accepts calls.
         """
         own = next((one for one in self.reports if one.url == url), None)
         if own is None:
             return None
         chosen = place(replace(own, takes_calls=takes_calls), self.reports, random.randrange)
-        if chosen is not None:  # until the next reading it has one more
+        if chosen is not None:  # count the call until the next reading
             more = replace(chosen, calls=chosen.calls + 1)
             self.reports = tuple(more if one.name == more.name else one for one in self.reports)
         return chosen
 
-    # ---- its own life
+    # ---- lifecycle
 
     @asynccontextmanager
     async def running(
@@ -192,9 +195,11 @@ class SharedState:
         end: Callable[[str], bool],
         tell: Callable[[], GatewayReport] | None = None,
     ) -> AsyncIterator[None]:
-        """Tell the others, and hear them, for the length of the block; in the end they know that this process
-        has gone. calls: the ids of those that go on here. end: ends one by its id. tell: the report of this
-        gateway; None in a process that is only a part of one.
+        """Exchange state with the other processes for the length of the block; in the end, withdraw this
+        process.
+
+        calls: returns the ids of calls in progress here. end: ends one by its id. tell: returns this
+        gateway's report; None in a worker process of a gateway.
         """
         self._calls, self._tell = calls, tell
 
@@ -224,7 +229,7 @@ class SharedState:
         self._wake.set()
 
     async def _beat(self) -> None:
-        """Write what is new; all of it where it may have been lost."""
+        """Write what is new; everything if Redis may have lost it."""
         now_s, written = time.time(), self._written
         self._written = []
         renewing = self._renewed_s is None or not 0 <= now_s - self._renewed_s < RENEW_S
@@ -255,14 +260,14 @@ class SharedState:
             self._placed = calls
             self._renewed_s = now_s if renewing else self._renewed_s
         else:
-            self._renewed_s = None  # it may come back empty
+            self._renewed_s = None  # Redis may come back empty
             self.reports = ()
         if self._read_s is None or not 0 <= now_s - self._read_s < READ_S:
             self._read_s = now_s
             self.reports = await self._link.ask(self._read, ())
 
     async def _read(self, redis: Redis) -> tuple[GatewayReport, ...]:
-        """The reports of all; those that have ended are taken off the list."""
+        """Return all reports, and remove gateways that are gone."""
         names = sorted(
             name.decode() for name in await cast("Awaitable[set[bytes]]", redis.smembers(GATEWAYS))
         )
@@ -292,7 +297,7 @@ class SharedState:
         try:
             told = json.loads(message)
         except ValueError:
-            told = None  # not from one of us
+            told = None  # not from a gateway
         match told:
             case {"hang_up": str(call_id)}:
                 end(call_id)

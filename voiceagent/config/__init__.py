@@ -1,4 +1,4 @@
-"""The configuration file: its tables, what checks them, and those files that come with the installation."""
+"""The configuration file: its tables, their validation, and the configurations that are shipped."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 _OWN = Path("voiceagent.toml")
-"""What `voiceagent init` writes."""
+"""Written by `voiceagent init`."""
 _DEMO = Path("configs/demo.toml")
 
 
 def places(folder: str) -> tuple[Path, Path]:
-    """Where a folder of the distribution may be: in the repository, or where an installed wheel puts it."""
+    """Return the possible paths of a folder of the distribution: in the repository, and where a
+    wheel installs it.
+    """
     return Path(__file__).parents[2] / folder, Path(sys.prefix) / "share/voiceagent" / folder
 
 
 def shipped_configs() -> dict[str, Path]:
-    """The configurations that come with the installation, by name, as "demo"."""
+    """Return the shipped configurations by name, such as "demo"."""
     for place in places("configs"):
         if found := sorted(place.glob("*.toml")):
             return {path.stem: path for path in found}
@@ -26,8 +28,9 @@ def shipped_configs() -> dict[str, Path]:
 
 
 def default_config() -> Path:
-    """`voiceagent.toml` of the working directory; where there is none, the demo's, of a clone or of the
-    installation."""
+    """Return `voiceagent.toml` of the working directory if it exists, else the demo's, from a
+    clone or the installation.
+    """
     if _OWN.exists():
         return _OWN
     return _DEMO if _DEMO.exists() else shipped_configs().get("demo", _DEMO)
@@ -36,7 +39,7 @@ def default_config() -> Path:
 def add_command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, purpose: str
 ) -> argparse.ArgumentParser:
-    """One more command; its own help begins with what it is for, as the list of all tells it."""
+    """Add a subcommand; its help begins with `purpose`, as in the list of commands."""
     description = f"{purpose[0].upper()}{purpose[1:]}."
     return commands.add_parser(name, help=purpose, description=description)
 

@@ -1,4 +1,4 @@
-"""Keys that had another name before: the new one is named where an old one is found."""
+"""Renamed keys: errors for old names state the new ones."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ RENAMED_KEYS = {
     "turn.read_ahead": "turn.prefill_while_speaking",
     "turn.sustain_s": "turn.interruption_candidate_s",
 }
-"""Old names and new, with their tables."""
+"""Old names and new ones, with their tables."""
 RENAMED_TABLES = {"lanes": "priority"}
-"""The same of tables: for one in which no key stands that has a new name."""
+"""The same for tables, for those without renamed keys."""
 RENAMED_OPTIONS = {
     "ctranslate2": {"most_waiting": "max_waiting", "parallel": "max_running"},
     "openai": {"most_backoff_s": "max_backoff_s"},
 }
-"""The same of the keyword arguments of LLMs, by the engine's short name: other engines may use these."""
+"""The same for LLM engines' keyword arguments, by the engine's short name: others may use these names."""
 
 
 def refuse_renamed(document: Mapping[str, Any], source: Path) -> None:
-    """Raise ConfigError for the first key or table of the file `source` that has another name now."""
+    """Raise ConfigError for the first renamed key or table in the file `source`."""
     for error in _renamed(document, source):
         raise error
 

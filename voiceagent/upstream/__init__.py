@@ -1,5 +1,5 @@
-"""Calls whose core is a server of the Realtime API: it hears, answers and speaks in place of engines here.
+"""Calls whose core is a remote realtime backend (a server of the Realtime API) instead of local engines.
 
-`conversation` (pure) says what its events and the client's requests come to, in the words of
-`voiceagent.conversation`; `call` is a `Call` as transports know it; `connection` is the way there.
+`conversation` translates its events and the client's requests into the types of `voiceagent.conversation`;
+`call` is a `Call` for transports; `connection` is the network connection.
 """

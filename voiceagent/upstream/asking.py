@@ -1,4 +1,4 @@
-"""Which response of the conversation an upstream is asked for next: one at a time. Pure."""
+"""Queue of responses to request from the backend, one at a time."""
 
 from __future__ import annotations
 
@@ -11,54 +11,59 @@ from voiceagent.upstream.messages import Event, Send, Wanted
 
 
 class Asking:
-    """Keeps what is wanted of the upstream, and not begun yet."""
+    """Requests for responses that the backend has not begun."""
 
     def __init__(self) -> None:
         self._to_say: deque[Event] = deque()
-        self._wished: Event | None = None  # by the client, in its own words
-        self._owed = False  # an answer, which nobody has asked for yet
+        self._wished: Event | None = None  # the client's `response.create`
+        self._owed = False  # an answer to the caller is due and was not requested
         self._leaving = ""
-        self._asked: Event | None = None  # for one that has not begun
-        self._said: Event | None = None  # the last that was to be said and was asked for
+        self._asked: Event | None = None  # requested and not begun
+        self._said: Event | None = None  # the last prescribed speech that was requested
         self._numbers = count(1)
 
     @property
     def awaited(self) -> bool:
-        """Whether one was asked for that has not begun."""
+        """True if a response was requested and has not begun."""
         return self._asked is not None
 
     def say(self, event: Event) -> None:
-        """The agent's code has something said."""
+        """Queue speech that the agent's code prescribes."""
         self._to_say.append(event)
 
     def wish(self, event: Event) -> bool:
-        """The client has a wish while there is no upstream. Returns whether it can wait: one wish can, a
-        second cannot."""
+        """Queue a client's `response.create` until the backend connects. Return False if one is
+        queued already.
+        """
         if self._wished is not None:
             return False
         self._wished = event
         return True
 
     def owe(self) -> None:
-        """The model is to answer."""
+        """Mark that the model must answer the last turn."""
         self._owed = True
 
     def leave(self, reason: str) -> None:
-        """The call ends behind what is to be said."""
+        """Hang up after the queued speech."""
         self._leaving = reason
 
     def ask(self, event: Event) -> list[Wanted]:
-        """Ask for a response now."""
+        """Request a response now."""
         self._asked = {"event_id": f"response_{next(self._numbers)}", **event}
         return [Send(self._asked)]
 
     def begun(self) -> None:
-        """The upstream begins one: it is the answer, whoever asked for it."""
+        """Clear the due answer and the request: the response that the backend began is the
+        answer, whatever caused it.
+        """
         self._owed, self._asked = False, None
 
     def refused(self, event_id: str | None, busy: bool) -> bool:
-        """The upstream does not do what an event asks for, where it says which; returns whether that is asked
-        for again. busy: it is answering the caller already, and began before it was asked.
+        """Handle an error for a request; return True if that request was queued again.
+
+        event_id: of the request, if the backend names it. busy: the backend was already answering the caller
+        when the request arrived.
         """
         said, asked = self._said, self._asked
         if asked is not None and event_id in (None, asked["event_id"]):
@@ -70,21 +75,21 @@ class Asking:
         return True
 
     def lost(self, unheard: bool) -> None:
-        """The upstream has gone: what it was asked for is asked for again. unheard: nothing came of one that
-        it had begun.
-        """
+        """Queue requests again after the backend was lost. unheard: a response had begun without audio."""
         self._owed = self._owed or unheard
         if self._asked is not None:
             self._to_say.appendleft(self._asked)
             self._asked = None
 
     def give_up(self, reason: str) -> None:
-        """No upstream comes any more."""
+        """Clear the queue and hang up: no backend is available any more."""
         self._to_say.clear()
         self._owed, self._wished, self._leaving = False, None, reason
 
     def next(self, connected: bool, tools_run: bool) -> list[Wanted]:
-        """Nobody speaks: what waited for that. tools_run: an answer waits for what they give."""
+        """Return the next request, now that neither side speaks. tools_run: the answer waits for
+        tool results.
+        """
         if self._to_say and connected:
             asked = self.ask(self._to_say.popleft())
             self._said = self._asked

@@ -1,4 +1,4 @@
-"""Texts that a client has an upstream make out of band: the caller hears nothing of them. Pure."""
+"""Out-of-band responses of a backend, requested by the client: text only, never spoken."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from voiceagent.upstream.messages import Event, Send, Wanted
 
 
 class BesideResponses:
-    """The responses beside the conversation that are not over. They wait for nothing that is played, no voice
-    cuts them, and nothing of them enters the history.
+    """Out-of-band responses in progress.
+
+    They do not wait for playout, are not interrupted by speech, and do not enter the history.
     """
 
     def __init__(self) -> None:
-        self._asked: dict[str, Event] = {}  # by the event's id, oldest first; none of them has begun
+        self._asked: dict[str, Event] = {}  # requested and not begun, by event id, oldest first
         self._numbers = count(1)
         self._made: set[str] = set()
 
@@ -25,23 +26,23 @@ class BesideResponses:
         return response_id in self._made
 
     def ask(self, wanted: Event, connected: bool) -> list[Wanted]:
-        """The client wants one: asked for now, or as soon as there is an upstream."""
-        if len(self._asked) >= MAX_BESIDE:  # it begins them in order: one that answers none is asked on
+        """Request a response for the client, now or when the backend connects."""
+        if len(self._asked) >= MAX_BESIDE:  # the backend begins them in order, so the oldest is stale
             del self._asked[next(iter(self._asked))]
         event_id = f"beside_{next(self._numbers)}"
         event = self._asked[event_id] = {**wanted, "event_id": event_id}
         return [Send(event)] if connected else []
 
     def asked_again(self) -> list[Wanted]:
-        """Another upstream is there, and knows of none."""
+        """Return the requests to repeat to a new backend connection."""
         return [Send(event) for event in self._asked.values()]
 
     def refused(self, event_id: str | None) -> bool:
-        """The upstream does not do what an event asks for; whether that was one of these."""
+        """Drop a request that the backend refused; return False if it is not one of these."""
         return event_id is not None and self._asked.pop(event_id, None) is not None
 
     def begin(self, begun: Event) -> list[Wanted]:
-        """The upstream begins one, the oldest that was asked for."""
+        """Begin the oldest requested response."""
         if self._asked:
             del self._asked[next(iter(self._asked))]
         self._made.add(begun["id"])
@@ -49,7 +50,7 @@ class BesideResponses:
         return [notify.NotifyResponseStarted(begun["id"], "text", None, False, metadata, beside=True)]
 
     def take(self, kind: str, event: Event) -> list[Wanted]:
-        """The upstream tells of one."""
+        """Process an event of one of these responses."""
         response_id = messages.response_id_of(event)
         match kind:
             case "response.output_text.delta":
@@ -66,6 +67,6 @@ class BesideResponses:
                 return []
 
     def lost(self, reason: str) -> list[Wanted]:
-        """The upstream has gone, and they with it."""
+        """Fail all responses in progress: the backend was lost."""
         made, self._made = self._made, set()
         return [notify.NotifyResponseEnded(one, "failed", reason, beside=True) for one in sorted(made)]

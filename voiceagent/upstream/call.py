@@ -1,4 +1,4 @@
-"""One call whose core is an upstream: a `Call` for transports, around the pure `UpstreamConversation`."""
+"""Shell of a call whose core is a realtime backend: a `Call` for transports around `UpstreamConversation`."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Send, Wanted
 from voiceagent.upstream.times import UpstreamTimes
 
 UPSTREAM_SILENCE_S = 10.0
-"""Silence sent to an upstream after the sound of a line that stops sending. It is the maximum of
+"""Silence sent to a backend after the audio of a client that stops sending. It is the maximum of
 `silence_duration_ms`, and more than OpenAI's `semantic_vad` waits for (8 s with low eagerness).
 """
 Step = tuple[Callable[[], ev.Event], Callable[[], list[Wanted]]]
-"""An event as the log has it, and what the conversation makes of it."""
+"""An event for the log, and the conversation's reaction to it."""
 
 
 class UpstreamCall(BaseCall):
-    """One call. Everything runs on the event loop that made it; nothing here waits for the upstream."""
+    """One call. Runs on the event loop that created it; no method waits for the backend."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class UpstreamCall(BaseCall):
             call_id, services.measuring, services.deadlines, lambda awaited, reason: None, end
         )
         play = partial(_play, client, self._keeping)
-        speaking = replace(services.speaking, synthesizer=SilentSynthesizer())  # of an upstream's rate
+        speaking = replace(services.speaking, synthesizer=SilentSynthesizer())  # at the backend's rate
         self._times = UpstreamTimes(services.measuring.clock, self._connection.spoken_at_s)
         self._speaker = Speaker(play, client.clear, speaking, post, self._times.first_frame)
         self._speaker.configure(settings)
@@ -79,13 +79,13 @@ class UpstreamCall(BaseCall):
         self._tools = ToolRunner(call_id, measuring, post, self._monitor, filler_after_s, told, began)
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = self._silent_from_s = 0.0
-        # by it a log tells what the core was, also of a caller who is gone before the upstream comes
+        # Marks the log as a call with a backend, even if the caller hangs up before that connects.
         self._take(partial(ev.UpstreamTold, "called"), lambda: [])
         self._join_agent_and_tools(services)
 
     @property
     def settings(self) -> CallSettings:
-        """The settings now in force."""
+        """The settings in force."""
         return self._conversation.settings
 
     @property
@@ -95,22 +95,22 @@ class UpstreamCall(BaseCall):
 
     @property
     def quiet(self) -> bool:
-        """Nobody speaks; tools may run."""
+        """True while neither side speaks; tools may run."""
         return self._conversation.quiet
 
     def begin(self, greet: bool = True) -> None:
-        """The client is there: have the upstream called, and the caller greeted."""
+        """Connect the backend and greet the caller."""
         super().begin(greet)
         self._connecting = asyncio.create_task(self._connection.run(self), name="upstream")
 
     def mcp_refusal(self, server: McpServer) -> str | None:
-        """No client may name MCP servers here."""
+        """Return the refusal of a client's MCP server: backends have none."""
         return f"{server.label}: calls that go to an upstream have no MCP servers of clients"
 
     def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
         limit_s = self._services.hearing.input_buffer_s
         if self._connection.waiting_s > limit_s:
-            if made:  # not connected yet: the upstream misses some silence
+            if made:  # not connected yet: drop silence
                 return
             raise InputOverflow(self._connection.waiting_s, limit_s)
         self._connection.hear(self._resampler.push(samples))
@@ -121,24 +121,24 @@ class UpstreamCall(BaseCall):
 
     @property
     def _awaits_silence(self) -> bool:
-        """True while the upstream, which detects the turns, has detected a voice and may wait for silence."""
+        """True while the backend, which detects turns, may be waiting for silence to end one."""
         silent_s = self._heard_s - self._silent_from_s
         return self._conversation.caller_speaks and silent_s < UPSTREAM_SILENCE_S
 
     def handle(self, request: ev.ClientRequest) -> None:
-        """Take a request of the client."""
+        """Handle a client request."""
         before_hz = self.settings.input_format.rate_hz
         self.post(request)
         if (rate_hz := self.settings.input_format.rate_hz) != before_hz:
             self._resampler = Resampler(rate_hz, UPSTREAM_HZ)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
-        """The client has played so much of the response's sound."""
+        """Record how much of a response's audio the client has played."""
         if not self._closed:
             self._speaker.played(response_id, played_s, all_along)
 
     def post(self, event: ev.Event) -> None:
-        """Take an event in and carry out what comes of it, in order, before anything else happens."""
+        """Handle an event and execute its commands before any later event."""
         self._take(lambda: event, partial(self._conversation.handle, event))
 
     # ---- the upstream
@@ -148,7 +148,7 @@ class UpstreamCall(BaseCall):
         self._take(partial(ev.UpstreamTold, "connected"), self._conversation.connected)
 
     def upstream_sent(self, event: Event) -> None:
-        """See `UpstreamListener`. An event that cannot be read is passed over."""
+        """See `UpstreamListener`. Invalid events are logged and skipped."""
         self._take(partial(messages.logged, event), partial(self._read, event))
 
     def upstream_lost(self) -> None:
@@ -172,7 +172,7 @@ class UpstreamCall(BaseCall):
             self._log.warning("upstream_event_unread", type=str(event.get("type"))[:80], reason=repr(error))
             return []
 
-    # ---- what is done
+    # ---- commands
 
     def _take(self, event: Callable[[], ev.Event], decide: Callable[[], list[Wanted]]) -> None:
         if not self._closed:
@@ -187,7 +187,7 @@ class UpstreamCall(BaseCall):
             self._execute(command)
 
     def _keep(self, event: Callable[[], ev.Event], wanted: list[Wanted]) -> None:
-        """What is said of tools stands in all logs as the same event."""
+        """Record an event. Tool calls are recorded as the same event in all logs."""
         if isinstance(self._keeping, NotKept):
             return
         calls = tuple(one.call for one in wanted if isinstance(one, do.RunTool | notify.NotifyToolCall))
@@ -234,7 +234,7 @@ class UpstreamCall(BaseCall):
                 self._log.warning("response_failed", response=response_id, reason=reason)
             case notify.NotifyError(code, message):
                 self._log.warning("upstream_error", code=code, reason=message)
-        self._client.notify(notification)  # type: ignore[arg-type]  # all others were carried out
+        self._client.notify(notification)  # type: ignore[arg-type]  # commands were executed before
         if isinstance(notification, notify.NotifySpeechStarted):
             self._silence.watch()
         if isinstance(notification, notify.NotifyResponseEnded):
@@ -263,7 +263,7 @@ class UpstreamCall(BaseCall):
         self._ids.made = []
         reports = self._times.hung_up(self._conversation.usages)
         self._keep(lambda: gone, self._conversation.handle(gone))
-        for said in self._conversation.heard:  # of which no command tells any more
+        for said in self._conversation.heard:  # not reported by commands
             self._keeping.played(said)
         for report in reports:
             self._services.measuring.metrics.observe(report, self.call_id)

@@ -1,4 +1,4 @@
-"""`[upstream]`: the server of the Realtime API that is the core of every call."""
+"""`[upstream]`: the realtime backend that is the core of every call."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class UpstreamConfig(Section):
     """Further attempts after a failed or lost connection. Then the caller hears the apology."""
 
     def key(self, environment: Mapping[str, str], source: Path) -> str:
-        """The key, "" for none. Raises ConfigError."""
+        """Return the API key, "" for none. Raises ConfigError."""
         if self.api_key_env is None:
             return ""
         key = environment.get(self.api_key_env, "").strip()

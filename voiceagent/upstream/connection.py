@@ -1,4 +1,4 @@
-"""One call's connection to its upstream: made, made again where it is lost, given up."""
+"""One call's connection to its realtime backend: connects, reconnects, gives up."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
 MAX_WAITING = 10_000
-"""Pieces of sound and events that wait for a connection; the oldest are dropped. 10 s of sound are 500."""
+"""Maximum audio chunks and events queued without a connection; the oldest are dropped. 10 s of
+audio are 500.
+"""
 _OF_A_CALL = ("response.", "input_audio_buffer.")
-"""Events that show that an upstream takes part in the call: one that only says hello is not tried for ever.
+"""Event prefixes that show that a backend takes part in the call. One that only greets is not
+retried for ever.
 """
 
 
 class UpstreamRefused(Exception):
-    """The upstream does not take calls from us, and will not; the text says why."""
+    """The backend refuses calls, and will not accept them on retry. The message names the reason."""
 
 
 @dataclass(eq=False)
@@ -42,7 +45,7 @@ class _Server(HostedServer):
 
 
 class Upstream:
-    """The upstream of a server, shared by its calls. Raises ConfigError where its key is not there."""
+    """The backend of a server, shared by its calls. Raises ConfigError if its key is not set."""
 
     def __init__(
         self,
@@ -66,35 +69,35 @@ class Upstream:
         )
 
     def count(self, outcome: str) -> None:
-        """Count what became of a connection."""
+        """Count a connection by its outcome."""
         self._connections.labels(outcome).inc()
 
     async def connect(self) -> ClientConnection:
-        """A connection. Raises ConnectionLost, or UpstreamRefused where another try would do no better."""
+        """Connect. Raises ConnectionLost, or UpstreamRefused if a retry would not help."""
         path = f"realtime?model={quote(self.config.model)}"
         return await opened(self._server, path, self._headers, ping_s=None)
 
 
 class UpstreamListener(Protocol):
-    """Who has the connection. Nothing here waits or raises."""
+    """Owner of the connection. Methods must not block or raise."""
 
     def upstream_connected(self) -> None:
-        """It is there: what it has to know is sent before anything else."""
+        """Handle a new connection. Events sent now go before anything queued."""
 
     def upstream_sent(self, event: Event) -> None:
-        """It has sent an event."""
+        """Handle an event of the backend."""
 
     def upstream_lost(self) -> None:
-        """It has gone, and may come again."""
+        """Handle the loss of the connection, which may be restored."""
 
     def upstream_given_up(self, reason: str) -> None:
-        """It will not come any more."""
+        """Handle the end of all attempts to connect."""
 
 
 class UpstreamConnection:
-    """Sends what it is given, in order; while there is no connection, sound waits.
+    """Sends events and audio in order; buffers audio without a connection.
 
-    clock: monotonic seconds. max_waiting_s: of that sound the newest part.
+    clock: monotonic seconds. max_waiting_s: length of that buffer; the oldest audio is dropped.
     """
 
     def __init__(
@@ -107,23 +110,23 @@ class UpstreamConnection:
         self._clock = clock
         self._max_waiting_samples = round(max_waiting_s * UPSTREAM_HZ)
         self._connected = False
-        self._heard_samples = 0  # for this connection
+        self._heard_samples = 0  # sent to this connection
         self._more = asyncio.Event()
 
     @property
     def waiting_s(self) -> float:
-        """Seconds of sound that wait."""
+        """Seconds of audio queued."""
         return self._waiting_samples / UPSTREAM_HZ
 
     def send(self, event: Event) -> None:
-        """Send an event, behind what waits."""
+        """Queue an event."""
         self._waiting.append(event)
         if not self._connected and len(self._waiting) > MAX_WAITING:
             self._drop_oldest()
         self._more.set()
 
     def hear(self, samples: Samples) -> None:
-        """Send sound of the caller, [n] at the rate of an upstream."""
+        """Queue the caller's audio, [n] at `UPSTREAM_HZ`."""
         self._waiting.append(samples)
         self._waiting_samples += len(samples)
         self._heard_samples += len(samples)
@@ -132,17 +135,17 @@ class UpstreamConnection:
         self._more.set()
 
     def _drop_oldest(self) -> None:
-        """A piece of sound, or an event that stands before it."""
+        """Drop the oldest item, an audio chunk or an event before it."""
         item = self._waiting.popleft()
         if not isinstance(item, dict):
             self._waiting_samples -= len(item)
 
     def spoken_at_s(self, at_s: float) -> float:
-        """When, by the clock, the caller spoke what lies at a position of this connection's sound."""
+        """Return when, by the clock, the caller spoke the audio at a position of this connection."""
         return self._clock() - (self._heard_samples / UPSTREAM_HZ - at_s)
 
     async def run(self, listener: UpstreamListener) -> None:
-        """Be connected until cancelled, or given up."""
+        """Stay connected until cancelled, refused or out of retries."""
         failures, reason = 0, ""
         while failures <= self._upstream.config.retries:
             if failures:
@@ -168,16 +171,17 @@ class UpstreamConnection:
         listener.upstream_given_up(reason)
 
     async def _relay(self, connection: ClientConnection, listener: UpstreamListener) -> tuple[bool, str]:
-        """Returns when the connection is lost: whether the upstream took part in the call, and why it was
-        lost."""
+        """Relay until the connection is lost. Return whether the backend took part in the call,
+        and the reason.
+        """
         heard = [item for item in self._waiting if not isinstance(item, dict) or _is_of_sound(item)]
-        self._waiting.clear()  # other events were for the connection before this
+        self._waiting.clear()  # other events were for the previous connection
         self._heard_samples = self._waiting_samples
         self._connected = True
         listener.upstream_connected()
         told = [item for item in self._waiting if isinstance(item, dict)]
         asked = [event for event in told if event["type"] == "response.create"]
-        # whoever ends his turns himself is answered to what he said meanwhile
+        # Requested responses go after the audio: a client with manual turns wants an answer to all of it.
         self._waiting = deque([*(event for event in told if event not in asked), *heard, *asked])
         sending = asyncio.create_task(self._send_waiting(connection), name="to the upstream")
         ping_s = self._upstream.config.connect_timeout_s
@@ -189,7 +193,7 @@ class UpstreamConnection:
                 took_part = took_part or str(event.get("type")).startswith(_OF_A_CALL)
                 listener.upstream_sent(event)
             return took_part, "it closed the connection"
-        except (ConnectionClosed, ValueError, AttributeError) as error:  # or no JSON object
+        except (ConnectionClosed, ValueError, AttributeError) as error:  # the latter two: not a JSON object
             silent = asking.done() and asking.exception() is None
             return took_part, f"it answered no ping within {ping_s:g} s" if silent else reason_of(error)
         finally:
@@ -199,7 +203,7 @@ class UpstreamConnection:
             await asyncio.gather(sending, asking, return_exceptions=True)
 
     async def _send_waiting(self, connection: ClientConnection) -> None:
-        with suppress(ConnectionClosed):  # told by whoever reads
+        with suppress(ConnectionClosed):  # reported by the reader
             while True:
                 self._more.clear()
                 while self._waiting:
@@ -216,15 +220,13 @@ class UpstreamConnection:
 
 
 async def _give_up_silent(connection: ClientConnection, ping_s: float) -> None:
-    """Break the connection off once a ping was not answered for so long."""
+    """Abort the connection if a ping is not answered within `ping_s`."""
     await unanswered(connection, ping_s)
     connection.transport.abort()
 
 
 async def unanswered(connection: ClientConnection, ping_s: float) -> None:
-    """Ask every `ping_s` whether the upstream is there; returns once it has not answered for as long. A pause
-    of this process is not held against it.
-    """
+    """Ping every `ping_s`; return once a pong is overdue by as much. Stalls of this process do not count."""
     while True:
         await asyncio.sleep(ping_s)
         pong = await connection.ping()
@@ -236,5 +238,5 @@ async def unanswered(connection: ClientConnection, ping_s: float) -> None:
 
 
 def _is_of_sound(event: Event) -> bool:
-    """Whether it says where in the sound a turn ends, or what of it is dropped."""
+    """Return True if the event commits or clears audio, so that its position among the audio matters."""
     return str(event["type"]).startswith("input_audio_buffer.")

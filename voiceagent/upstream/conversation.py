@@ -1,8 +1,8 @@
-"""What happens in a call whose core is an upstream, and what is to be done about it. Pure.
+"""State of a call whose core is a realtime backend.
 
-The upstream hears, answers and speaks; here is what the caller has heard of it, the history, the agent's
-tools, and what the client is told. Events come in, commands go out, as of `voiceagent.conversation`; what the
-upstream is to be sent goes out as `Send`.
+The backend recognizes, answers and speaks; this keeps track of what the caller has heard, of the history, of
+the agent's tools, and notifies the client. Events in, commands out, as in `voiceagent.conversation`; messages
+for the backend are `Send` commands.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from voiceagent.upstream.responses import Cut, Response, Responses
 
 
 class UpstreamConversation:
-    """The state of one call. new_id: makes ids.
+    """State of one call.
 
-    transcription: the upstream's model for the caller's words. limits: how much a client may put in.
+    transcription: the backend's model for the caller's transcript. limits: maximum history from a client.
+    new_id: creates ids.
     """
 
     def __init__(
@@ -50,30 +51,33 @@ class UpstreamConversation:
 
     @property
     def caller_speaks(self) -> bool:
-        """True if the upstream has reported that the caller speaks."""
+        """True if the backend has reported that the caller speaks."""
         return self._speaking
 
     @property
     def quiet(self) -> bool:
-        """Nobody speaks; tools may run."""
+        """True while neither side speaks; tools may run."""
         return not (self._speaking or self._responses or self._asking.awaited)
 
     @property
     def usages(self) -> dict[str, Usage]:
-        """What each response that is not over took, as far as the upstream has told."""
+        """Usage of each response in progress, as far as the backend has reported it."""
         return self._responses.usages()
 
     # ---- the connection
 
     def connected(self) -> list[Wanted]:
-        """The upstream is there, and knows nothing yet: neither settings nor what was said so far."""
+        """Send the settings and the history to a new connection, which knows neither."""
         self._connected = True
         told = (item for item in self.history.items if not isinstance(item, MessageItem) or item.text)
         said = [Send(messages.item_created(item)) for item in told]
         return [self._update(), *said, *self._beside.asked_again(), *self._go_on()]
 
     def lost(self) -> list[Wanted]:
-        """The upstream has gone. What came of its responses is played; one of which nothing came is owed."""
+        """Handle the loss of the connection.
+
+        Audio received so far is played; a response without any is requested again.
+        """
         self._connected = self._speaking = False
         reason = "the connection to the upstream was lost"
         commands = self._beside.lost(reason)
@@ -85,9 +89,9 @@ class UpstreamConversation:
         return commands
 
     def give_up(self, apology: str, sound: Samples) -> list[Wanted]:
-        """There will be no upstream any more: the caller hears the apology, and the call ends.
+        """Play the apology and end the call: no backend is available any more.
 
-        sound: of the apology, [n] at the rate of an upstream.
+        sound: the apology, [n] at `UPSTREAM_HZ`.
         """
         response_id, item_id = self._new_id("resp"), self._new_id("item")
         place = {"response_id": response_id, "item_id": item_id}
@@ -104,7 +108,7 @@ class UpstreamConversation:
     # ---- events of the call
 
     def handle(self, event: ev.Event) -> list[Wanted]:
-        """Something happens in the call."""
+        """Handle an event of the call."""
         match event:
             case ev.CallStarted(greeting):
                 self._started = True
@@ -123,7 +127,7 @@ class UpstreamConversation:
                 return self._stopped(response_id, played_s)
             case ev.CallerGone(response_id, played_s):
                 self._stopped(response_id, played_s)
-                return []  # nobody is there for what would follow
+                return []  # the caller has hung up
             case _ if isinstance(event, ev.AgentEvent):
                 return self._agent_acts(event)
             case _ if isinstance(event, ItemRequest):
@@ -173,7 +177,7 @@ class UpstreamConversation:
             case ev.OutputCleared():
                 return self._cut(cancel=True)
             case ev.InputCommitted():
-                return [Send({"type": "input_audio_buffer.commit"})]  # which waits with the sound before it
+                return [Send({"type": "input_audio_buffer.commit"})]  # queued after the audio before it
             case ev.InputCleared():
                 return [Send({"type": "input_audio_buffer.clear"})]
             case ev.KeyPressed(digit, received_at):
@@ -182,8 +186,10 @@ class UpstreamConversation:
                 return []
 
     def _requested(self, request: ev.ResponseRequested) -> list[Wanted]:
-        """A response without wishes of its own waits until nobody speaks; any other is the upstream's to take
-        or refuse."""
+        """Handle a client's request for a response.
+
+        Without parameters it waits until neither side speaks; otherwise the backend accepts or refuses it.
+        """
         if request == ev.ResponseRequested(client_event_id=request.client_event_id):
             self._asking.owe()
             return self._go_on()
@@ -195,12 +201,11 @@ class UpstreamConversation:
         return [] if self._asking.wish(wanted) else [notify.response_in_progress(request.client_event_id)]
 
     def _cancelled(self, request: ev.ResponseCancelled) -> list[Wanted]:
-        """A response is not wanted any more. An id that no response has cuts none: that response may just be
-        over."""
+        """Cancel a response. An unknown id cancels none: that response may just have ended."""
         response_id = request.response_id
         if response_id in self._beside:
             return [*self._send({"type": "response.cancel", "response_id": response_id})]
-        if response_id is None and self._asking.awaited and not self._responses:  # it is on its way there
+        if response_id is None and self._asking.awaited and not self._responses:  # the request is in flight
             return [*self._send({"type": "response.cancel"})]
         known = self._responses.playing if response_id is None else self._responses.get(response_id)
         if known is None:
@@ -210,7 +215,7 @@ class UpstreamConversation:
     # ---- events of the upstream
 
     def take(self, event: Event) -> list[Wanted]:
-        """The upstream has sent an event. Raises KeyError, TypeError or ValueError where it is none."""
+        """Handle an event of the backend. Raises KeyError, TypeError or ValueError if it is invalid."""
         kind = event["type"]
         if kind.startswith("response."):
             return self._of_response(kind, event)
@@ -219,7 +224,7 @@ class UpstreamConversation:
             wordless = kind.endswith(".completed") and not any(
                 isinstance(one, do.TurnConcluded) for one in told
             )
-            return told + self._go_on() if wordless else told  # nobody answers it
+            return told + self._go_on() if wordless else told  # the backend does not answer it
         match kind:
             case "input_audio_buffer.speech_started":
                 self._speaking = True
@@ -256,7 +261,7 @@ class UpstreamConversation:
         return [*self._responses.take(kind, event, self.settings.agent_tools), *self._go_on()]
 
     def _refused(self, error: Event) -> list[Wanted]:
-        """The upstream does not do what it was sent."""
+        """Handle an error from the backend."""
         event_id, code = error.get("event_id"), error.get("code") or error.get("type") or "upstream_error"
         busy = code == notify.RESPONSE_IN_PROGRESS
         if not self._beside.refused(event_id) and self._asking.refused(event_id, busy):
@@ -264,7 +269,7 @@ class UpstreamConversation:
         return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
 
     def _cut(self, cancel: bool) -> list[Wanted]:
-        """The caller is to hear no more. cancel: the upstream does not know, and is told to make no more."""
+        """Stop playout. cancel: also stop the backend, which is still generating and does not know."""
         playing = self._responses.playing
         if playing is None:
             return []
@@ -273,7 +278,7 @@ class UpstreamConversation:
         return [*cancelled, do.StopPlayout(playing.response_id)]
 
     def _stopped(self, response_id: str, played_s: float) -> list[Wanted]:
-        """A response was cut after this many seconds of it were played."""
+        """Handle a response cut after `played_s` seconds."""
         response = self._responses.get(response_id)
         if response is None:
             return []
@@ -284,20 +289,19 @@ class UpstreamConversation:
             commands += self._recalled(cut)
             ended = notify.NotifyResponseEnded(cut.response_id, "cancelled", "turn_detected", cut.usage)
             commands += [] if cut.told else [ended]
-            for call in cut.when_played:  # they were to be done behind words that were not heard
+            for call in cut.when_played:  # they depended on speech that was not heard
                 self._responses.running.discard(call.call_id)
                 output = ToolOutputItem(self._new_id("item"), call.call_id, "not done: the caller went on")
                 commands += items.add(self.history, output, self._connected)
         return commands + self._go_on()
 
     def _recalled(self, response: Response | Cut) -> list[Send]:
-        """Tell what was heard of a response whose upstream was lost meanwhile: the upstream that is there now
-        does not know it."""
+        """Send what was heard of a response to a new connection, if the connection that made it was lost."""
         if not (response.lost and response.text and response.item_id in self.history):
             return []
         return self._send(messages.item_created(self.history.get(response.item_id)))
 
-    # ---- what is sent
+    # ---- messages
 
     def _updated(self) -> list[Wanted]:
         return [self._update()] if self._connected else []
@@ -306,11 +310,11 @@ class UpstreamConversation:
         return Send(messages.session_update(self.settings, self._transcription, self._claimed))
 
     def _send(self, event: Event) -> list[Send]:
-        """What an upstream that comes later learns as it comes."""
+        """Return the message if connected. A later connection gets the whole state anyway."""
         return [Send(event)] if self._connected else []
 
     def _go_on(self) -> list[Wanted]:
-        """What waited until nobody speaks, and tools have ended."""
+        """Continue with queued requests if neither side speaks."""
         if not self.quiet:
             return []
         return self._asking.next(self._connected, bool(self._responses.running))

@@ -1,7 +1,4 @@
-"""The items of a call whose core is an upstream: what changes here changes there, and the client is told.
-
-Pure.
-"""
+"""Conversation items of a call with a backend: changes are sent there, and the client is notified."""
 
 from __future__ import annotations
 
@@ -29,9 +26,9 @@ def add(
     previous_id: str | None = None,
     sound: Samples | None = None,
 ) -> list[Wanted]:
-    """Add an item. An upstream that is not connected gets it on connecting. Raises UnknownItem.
+    """Add an item. The backend gets it now or when it connects. Raises UnknownItem.
 
-    sound: see `ItemCreated`; the upstream recognizes it itself.
+    sound: see `ItemCreated`; the backend recognizes it itself.
     """
     history.insert(item, previous_id)
     behind = history.previous_id(item.item_id)
@@ -40,8 +37,7 @@ def add(
 
 
 def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, connected: bool) -> list[Wanted]:
-    """Carry out what a client wants of an item, or tell why that cannot be done. limits: how much a client
-    may put in."""
+    """Execute a client's item request, or notify it of the error. limits: maximum history from a client."""
     try:
         return _carried_out(request, history, limits, connected)
     except UnknownItem as error:
@@ -76,7 +72,7 @@ def _carried_out(
 
 
 def spoken(history: History, kind: str, item: Item | None) -> list[Wanted]:
-    """The upstream has an item: of the caller's voice, or one that was known before."""
+    """Record an item of the caller's speech that the backend created or completed."""
     if not (isinstance(item, MessageItem) and item.role == "user" and item.spoken):
         return []
     if item.item_id not in history:
@@ -88,7 +84,7 @@ def spoken(history: History, kind: str, item: Item | None) -> list[Wanted]:
 
 
 def transcribed(history: History, what: str, event: Event) -> list[Wanted]:
-    """The upstream tells the words of such an item."""
+    """Process a transcription event of such an item."""
     item_id = event["item_id"]
     match what:
         case "delta":

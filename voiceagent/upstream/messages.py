@@ -1,7 +1,4 @@
-"""What an upstream is sent, and what is read from what it sends: the Realtime API from its client's side.
-
-Pure.
-"""
+"""Messages to and from a backend: the Realtime API from the client's side."""
 
 from __future__ import annotations
 
@@ -28,12 +25,12 @@ from voiceagent.transports.realtime.protocol.items import from_item
 from voiceagent.transports.realtime.protocol.session_settings import show_session
 
 Event = dict[str, Any]
-"""An event of the protocol, either way."""
+"""An event of the protocol, in either direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """The upstream is to be sent this event."""
+    """Command: send this event to the backend."""
 
     event: Event
 
@@ -42,15 +39,17 @@ _STATUSES: dict[str, ResponseStatus] = {
     "completed": "completed", "cancelled": "cancelled", "failed": "failed", "incomplete": "incomplete",
 }  # fmt: skip
 Wanted = Command | Send
-"""What is to be done in a call."""
+"""A command of the call, or a message to the backend."""
 UPSTREAM_HZ = 24_000
-"""The rate of its sound, both ways, whatever the client's is."""
+"""Sample rate of the backend's audio in both directions, whatever the client's is."""
 _UPDATED = ("type", "instructions", "output_modalities", "audio", "tools", "tool_choice", "max_output_tokens")
-"""What of a session is told to an upstream: the rest is shown only, or ours."""
+"""Session fields to send to a backend; the others are read-only, or extensions of this server."""
 
 
 def session_update(settings: CallSettings, transcription: str, claimed: bool) -> Event:
-    """The session as these settings want it. claimed: the agent's code takes the caller's turns itself."""
+    """Return the `session.update` for these settings. claimed: the agent's code handles the
+    caller's turns itself.
+    """
     offered = replace(settings, tools=(), input_format=AudioFormat.PCM_24K, output_format=AudioFormat.PCM_24K)
     session = {
         name: value
@@ -64,14 +63,14 @@ def session_update(settings: CallSettings, transcription: str, claimed: bool) ->
     if detection is not None and detection.get("idle_timeout_ms") is None:
         detection.pop("idle_timeout_ms", None)
     elif detection is not None and claimed:
-        detection["idle_timeout_ms"] = None  # left out, it would stay as it was
+        detection["idle_timeout_ms"] = None  # if omitted, the old value would stay
     if detection is not None and claimed:
         detection["create_response"] = False
     return {"type": "session.update", "session": session}
 
 
 def sound_appended(samples: Samples) -> Event:
-    """The caller's next sound, [n] at `UPSTREAM_HZ`."""
+    """Return the event that appends the caller's audio, [n] at `UPSTREAM_HZ`."""
     audio = b64encode_as_string(samples.astype("<i2", copy=False).tobytes())
     return {"type": "input_audio_buffer.append", "audio": audio}
 
@@ -80,7 +79,7 @@ def item_created(item: Item, previous_id: str | None = None, sound: Samples | No
     """Return the event that adds one of our items upstream. sound: see `ItemCreated`, None for none."""
     body = from_item(item)
     if isinstance(item, MessageItem):
-        body["content"] = [{"type": _text_type(item), "text": item.text}]  # words, however they were said
+        body["content"] = [{"type": _text_type(item), "text": item.text}]  # as text, even if it was spoken
         if sound is not None and len(sound):
             audio = sound_appended(resample(sound, SAMPLE_RATE_HZ, UPSTREAM_HZ))["audio"]
             typed = body["content"] if item.text else []
@@ -90,13 +89,13 @@ def item_created(item: Item, previous_id: str | None = None, sound: Samples | No
 
 
 def item_truncated(item_id: str, played_s: float) -> Event:
-    """The caller has heard this much of an item's sound, in seconds."""
+    """Return the event that truncates an item to its first `played_s` seconds, which the caller has heard."""
     place = {"item_id": item_id, "content_index": 0, "audio_end_ms": int(played_s * 1000)}
     return {"type": "conversation.item.truncate", **place}
 
 
 def response_created(wanted: ResponseRequested | None = None) -> Event:
-    """A response is wanted, as the client wants it."""
+    """Return the event that requests a response with the client's parameters."""
     if wanted is None:
         return {"type": "response.create"}
     given: dict[str, Any] = {
@@ -117,18 +116,18 @@ def response_created(wanted: ResponseRequested | None = None) -> Event:
 
 
 def words_said(text: str) -> Event:
-    """These words are to be said, whatever the conversation is about."""
+    """Return the request for exactly these words."""
     wanted = f"Say exactly the following words, and nothing else: {text}"
     return response_created(ResponseRequested(instructions=wanted, tools=(), tool_choice="none"))
 
 
 def reply_guided(instructions: str) -> Event:
-    """A response is wanted that follows these instructions."""
+    """Return the request for a response with these instructions."""
     return response_created(ResponseRequested(instructions=instructions.strip()))
 
 
 def read_item(body: Mapping[str, Any]) -> Item | None:
-    """An item of the upstream; None for a kind that is not kept here."""
+    """Return an item of the backend; None for an unsupported type."""
     match body.get("type"):
         case "message":
             parts = body.get("content") or []
@@ -144,54 +143,56 @@ def read_item(body: Mapping[str, Any]) -> Item | None:
 
 
 def read_sound(event: Event) -> Samples:
-    """The sound of an event, [n] at `UPSTREAM_HZ`."""
+    """Return the audio of an event, [n] at `UPSTREAM_HZ`."""
     return np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16)
 
 
 def without_traffic(wanted: Iterable[Wanted]) -> list[Command]:
-    """What logs have of it: not what the upstream is sent, nor sound, which comes as it came."""
+    """Return the commands for the log: without messages to the backend, and without audio, which
+    arrives as events.
+    """
     return [one for one in wanted if not isinstance(one, Send | Play)]
 
 
 def logged(event: Event) -> UpstreamTold:
-    """An event as logs have it: its sound apart, as that of engines here."""
+    """Return an event for the log, with its audio kept separately, as that of local engines."""
     if event.get("type") != "response.output_audio.delta":
         return UpstreamTold(str(event.get("type")), json.dumps(event))
     return UpstreamTold(event["type"], json.dumps(event | {"delta": ""}), read_sound(event))
 
 
 def from_logged(told: UpstreamTold) -> Event:
-    """The event again; of its sound a log has the length."""
+    """Restore an event from the log, which has only the length of its audio."""
     event: Event = json.loads(told.told)
     return event | {"delta": b64encode_as_string(told.sound.tobytes())} if len(told.sound) else event
 
 
 def read_usage(response: Mapping[str, Any]) -> Usage:
-    """What a response has cost, as far as it is told."""
+    """Return the usage of a response, as far as it is reported."""
     usage = response.get("usage") or {}
     cached = (usage.get("input_token_details") or {}).get("cached_tokens", 0)
     return Usage(usage.get("input_tokens", 0), cached, usage.get("output_tokens", 0))
 
 
 def response_id_of(event: Event) -> str:
-    """The response that an event tells of."""
+    """Return the id of the response that an event belongs to, "" for none."""
     return str(event["response"]["id"] if "response" in event else event.get("response_id", ""))
 
 
 def is_beside(begun: Mapping[str, Any]) -> bool:
-    """Whether a response takes nothing of the conversation's: a spoken one takes its voice."""
+    """Return True if a response is out of band. A spoken one never is: it occupies the voice."""
     return begun.get("output_modalities") == ["text"] and begun.get("conversation_id", "") is None
 
 
 def read_end(done: Mapping[str, Any], beside: bool = False) -> NotifyResponseEnded:
-    """How a response ended, by its last event."""
+    """Return the end of a response from its `response.done`."""
     status = _STATUSES.get(done["status"], "failed")
     reason = "" if status == "completed" else failure_of(done)
     return NotifyResponseEnded(done["id"], status, reason, read_usage(done), beside=beside)
 
 
 def failure_of(response: Mapping[str, Any]) -> str:
-    """Why a response failed, or was cut."""
+    """Return the reason for a failed or cancelled response."""
     details = response.get("status_details") or {}
     error = details.get("error") or {}
     told = error.get("message") or error.get("code") or error.get("type") or details.get("reason")

@@ -1,4 +1,4 @@
-"""A call run again from its log, whatever its core was: what an upstream told comes as it came. Pure."""
+"""Replay of a call from its log, with local engines or a backend, whose events come from the log."""
 
 from __future__ import annotations
 
@@ -27,20 +27,22 @@ _OF_THE_CONNECTION = ("called", "connected", "lost", "given up")
 
 
 def begin_again(log: CallLog, ids: LoggedIds) -> Handle:
-    """A call as the log's began, whatever its core was. Raises CannotReplay."""
+    """Return the event handler of a new conversation like the log's. Raises CannotReplay."""
     handle, _ = _conversation(log, ids)
     return handle
 
 
 def said_in(log: CallLog, breathe: Callable[[], None] = lambda: None) -> list[Item]:
-    """What was said, and which tools were called, as the history has it where the log ends. A response that
-    is not over has the words that were made of it. breathe: called after every event. Raises CannotReplay.
+    """Return the transcript and tool calls of a log, as its history ends.
+
+    A response in progress has the text written so far. breathe: called after every event. Raises
+    CannotReplay.
     """
     ids, written = LoggedIds(), defaultdict[str, str](str)
     handle, history = _conversation(log, ids)
     for record in whole_records(log):
         ids.expect(record.ids)
-        with suppress(Exception):  # what an event broke in the call breaks here too
+        with suppress(Exception):  # an event that failed in the call fails here too
             handle(record.event)
         for command in record.commands:
             if command["type"] == "NotifyResponseText":
@@ -83,7 +85,7 @@ def _wanted(conversation: UpstreamConversation, event: ev.Event) -> list[Wanted]
         case ev.UpstreamTold():
             try:
                 return conversation.take(from_logged(event))
-            except (KeyError, TypeError, ValueError):  # one that could not be read in the call either
+            except (KeyError, TypeError, ValueError):  # invalid in the call, too
                 return []
         case _:
             return conversation.handle(event)

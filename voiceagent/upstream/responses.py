@@ -1,7 +1,4 @@
-"""The responses of an upstream on their way to the caller: made faster than they are heard, played in turn.
-
-Pure.
-"""
+"""Responses of a backend, which are generated faster than they are played, one after the other."""
 
 from __future__ import annotations
 
@@ -20,15 +17,15 @@ from voiceagent.upstream import messages
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Wanted
 
 _CHARACTERS_A_SECOND = 15.0
-"""How fast voices speak English, with its pauses."""
+"""Speaking rate of English, pauses included."""
 
 
 @dataclass(slots=True)
 class Response:
-    """One of them. text: all its words. sound_s: of all its sound. ended: how it ended, once it has.
+    """A response in progress.
 
-    when_played: tools that wait until it was played. waiting: its sound while another is played. lost: the
-    upstream that made it has gone.
+    text: complete text so far. sound_s: seconds of audio so far. ended: its end, once generated. when_played:
+    tools to run after playout. waiting: its audio while another is played. lost: its connection was lost.
     """
 
     response_id: str
@@ -42,13 +39,14 @@ class Response:
 
     @property
     def usage(self) -> Usage:
-        """What it took; the upstream tells when all of it is made, long before it was heard."""
+        """Its usage, which the backend reports when all is generated, long before it is played."""
         return Usage() if self.ended is None else self.ended.usage
 
     def heard(self, played_s: float) -> str:
-        """The words that were heard in so many seconds: whole ones, as much of the text as of the sound.
+        """Return the words heard within `played_s`: the same share of the text as of the audio, whole words
+        only.
 
-        The sound of a response that is not over may come as it is heard, long after its words.
+        While a response is generated, its audio may arrive long after its text.
         """
         over = self.ended is not None and self.ended.status == "completed"
         whole_s = self.sound_s if over else max(self.sound_s, len(self.text) / _CHARACTERS_A_SECOND)
@@ -60,9 +58,10 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What became of a response that was cut. heard_s: seconds of it that were heard. when_played: its tools
-    that waited for its end, and are not to be run. usage: what it took, as far as the upstream has told.
-    lost: as `Response` has it. told: the client knows how it ended.
+    """A response that was cut.
+
+    heard_s: seconds that were played. when_played: its tools that waited for playout, and must not run.
+    usage: as far as reported. lost: see `Response`. told: the client has been notified of its end.
     """
 
     response_id: str
@@ -76,12 +75,10 @@ class Cut:
 
 
 class Responses:
-    """The responses of a call that are not over; the first of them is the one that is played. history: the
-    call's.
+    """Responses of a call in progress; the first one is being played. history: the call's.
 
-    running: the calls of the agent's tools that have no result yet. heard: for each `ResponseConcluded` what
-    was heard of the response, also where the history does not have it any more; whoever carries that command
-    out takes it from here.
+    running: ids of the agent's tool calls without a result. heard: for each `ResponseConcluded` the message
+    as heard, even if the history no longer has it; the executor of that command takes it from here.
     """
 
     def __init__(self, history: History) -> None:
@@ -89,31 +86,31 @@ class Responses:
         self._all: deque[Response] = deque()
         self.running: set[str] = set()
         self.heard: deque[MessageItem] = deque()
-        self._told = ""  # of whose end the client knows, though it is still played
+        self._told = ""  # id of the response being played whose end was notified
 
     def __bool__(self) -> bool:
-        """Whether there is one."""
+        """Return True if there is any."""
         return bool(self._all)
 
     @property
     def playing(self) -> Response | None:
-        """The one that is played, or will be next."""
+        """The response being played, or next to play."""
         return self._all[0] if self._all else None
 
     def get(self, response_id: str) -> Response | None:
-        """The one of this id; None where it is over, or was cut."""
+        """Return the response of this id; None if it is over or was cut."""
         return next((one for one in self._all if one.response_id == response_id), None)
 
     def begin(self, begun: Event) -> list[Wanted]:
-        """The upstream begins another one."""
+        """Add a response that the backend began."""
         self._all.append(Response(begun["id"]))
         return [notify.NotifyResponseStarted(begun["id"], (begun.get("output_modalities") or ["audio"])[0])]
 
     def take(self, kind: str, event: Event, tools: Sequence[AgentTool]) -> list[Wanted]:
-        """The upstream tells of one. tools: those that are run here."""
+        """Process an event of a response. tools: those that run here."""
         response_id = messages.response_id_of(event)
         response = self.get(response_id)
-        if response is None:  # it was cut here: what still comes of it is not heard
+        if response is None:  # cut here: ignore the rest
             return []
         match kind:
             case "response.output_audio.delta":
@@ -129,17 +126,17 @@ class Responses:
                 return []
 
     def usages(self) -> dict[str, Usage]:
-        """What each of them took, by its id."""
+        """Return the usage of each response by id."""
         return {one.response_id: one.usage for one in self._all}
 
     def lost(self) -> list[Response]:
-        """The upstream has gone: those of which more was to come."""
+        """Mark all responses as lost and return the incomplete ones."""
         for one in self._all:
             one.lost = True
         return [one for one in self._all if one.ended is None]
 
     def ended(self, response: Response, ended: notify.NotifyResponseEnded) -> list[Wanted]:
-        """Nothing more of a response comes."""
+        """Handle the end of a response's generation."""
         response.ended = ended
         if response is not self.playing:
             return []
@@ -150,7 +147,7 @@ class Responses:
         return [do.FinishPlayout(response.response_id)]
 
     def sent(self, response_id: str) -> list[Wanted]:
-        """All sound of a response was sent to the client, which learns of its end now."""
+        """Notify the client of the end of a response whose audio was all sent."""
         response = self.get(response_id)
         if response is None or response.ended is None:
             return []
@@ -158,7 +155,7 @@ class Responses:
         return [response.ended]
 
     def played(self, response: Response) -> list[Wanted]:
-        """The response that is played has been, to its end."""
+        """Handle the end of a response's playout."""
         commands: list[Wanted] = []
         if response.item_id:
             commands += self._keep(response.item_id, response.text, cut=False)
@@ -166,7 +163,7 @@ class Responses:
         return commands + self._next()
 
     def stopped(self, response: Response, played_s: float) -> tuple[list[Cut], list[Wanted]]:
-        """The response that is played is cut after `played_s`, and with it all that wait behind it."""
+        """Cut the response being played after `played_s`, and all that wait."""
         cuts: list[Cut] = []
         commands: list[Wanted] = []
         for each in self._all:
@@ -183,7 +180,7 @@ class Responses:
         return cuts, commands
 
     def play(self, response_id: str, samples: Samples) -> list[Wanted]:
-        """More sound of one, [n] at `UPSTREAM_HZ`."""
+        """Add audio of a response, [n] at `UPSTREAM_HZ`."""
         response = self.get(response_id)
         if response is None:
             return []
@@ -198,7 +195,7 @@ class Responses:
             self._history.insert(MessageItem(item_id, "assistant", "", True, "in_progress"))
         response.item_id = item_id
         response.text += words
-        if item_id not in self._history:  # the client has deleted it: what comes of it is heard, not read
+        if item_id not in self._history:  # deleted by the client: spoken, but not in the transcript
             return []
         previous_id = self._history.previous_id(item_id)
         return [notify.NotifyResponseText(response.response_id, item_id, previous_id, words)]
@@ -220,7 +217,7 @@ class Responses:
         return [*told, do.RunTool(item.call)]
 
     def _keep(self, item_id: str, text: str, cut: bool) -> list[Wanted]:
-        """The history has what was heard of a response."""
+        """Update the history with what was heard of a response."""
         said = MessageItem(item_id, "assistant", text, True, "incomplete" if cut else "completed")
         if item_id in self._history:
             self._history.put(said)
@@ -228,7 +225,7 @@ class Responses:
         return [do.ResponseConcluded(text, cut)]
 
     def _next(self) -> list[Wanted]:
-        """The first one is over; the next one, whose sound may be here already, has its turn."""
+        """Remove the first response and start playout of the next."""
         self._all.popleft()
         following = self.playing
         if following is None:

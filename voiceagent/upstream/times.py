@@ -1,4 +1,4 @@
-"""How long callers of an upstream wait: stamps of each response, as far as they can be known from here."""
+"""Latency of calls with a backend: timestamps of each response, as far as they are observable here."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from voiceagent.conversation.latency import LatencyBudget, Outcome, Stamp, TurnC
 from voiceagent.upstream.messages import Wanted
 
 NO_BUDGET = LatencyBudget()
-"""What lies behind a network is held to no budget of ours."""
+"""No latency budget: the backend is beyond a network."""
 _OUTCOMES: dict[notify.ResponseStatus, Outcome] = {
     "completed": "completed", "cancelled": "interrupted", "failed": "failed", "incomplete": "completed",
 }  # fmt: skip
 
 
 class UpstreamTimes:
-    """Keeps a ledger for each response of one call.
+    """Latency ledgers of one call, one a response.
 
-    spoken_at_s: by the clock, when the caller spoke what lies at a position of the sound that was sent.
+    spoken_at_s: returns when, by the clock, the caller spoke the audio at a position of the connection.
     """
 
     def __init__(self, clock: Callable[[], float], spoken_at_s: Callable[[float], float]) -> None:
@@ -29,15 +29,15 @@ class UpstreamTimes:
         self._spoken_at_s = spoken_at_s
         self._turn: tuple[str, dict[Stamp, float]] = ("", {})
         self._ledgers: dict[str, TurnLedger] = {}
-        self._answering: dict[str, dict[Stamp, float]] = {}  # by response, what is known of its turn
+        self._answering: dict[str, dict[Stamp, float]] = {}  # by response: timestamps of the turn it answers
 
     def command(self, command: Wanted) -> None:
-        """Stamp what a command tells. The first response after a turn answers it."""
+        """Timestamp a command. The first response after a turn answers it."""
         now_s = self._clock()
         match command:
             case notify.NotifySpeechStopped(item_id, at_s):
                 self._turn = item_id, {"speech_end": self._spoken_at_s(at_s), "turn_decided": now_s}
-            case notify.NotifyResponseStarted(response_id, beside=True):  # it answers no turn
+            case notify.NotifyResponseStarted(response_id, beside=True):  # out of band: answers no turn
                 self._ledgers[response_id] = TurnLedger(response_id)
             case notify.NotifyResponseStarted(response_id):
                 (item_id, stamps), self._turn = self._turn, ("", {})
@@ -52,23 +52,23 @@ class UpstreamTimes:
                 pass
 
     def first_frame(self, response_id: str, at_s: float) -> None:
-        """The first frame of a response was handed to the transport."""
+        """Timestamp the first frame of a response handed to the transport."""
         self._stamp(response_id, "first_frame", at_s)
 
     def report(self, ended: notify.NotifyResponseEnded) -> TurnReport | None:
-        """Where the time of a response that is over went; None where it was not known."""
+        """Return the latency report of a finished response; None if it is unknown."""
         ledger = self._ledgers.pop(ended.response_id, None)
         stamps = self._answering.pop(ended.response_id, {})
         if ledger is None:
             return None
         alone = ended.status == "completed" and not ledger.has("first_frame") and not ended.beside
         if alone and not self._turn[0]:
-            self._turn = ledger.turn_id, stamps  # it called tools alone: the next one answers the turn
+            self._turn = ledger.turn_id, stamps  # only tool calls: the next response answers the turn
         report = ledger.report(NO_BUDGET, _OUTCOMES[ended.status], _counts(ended.usage))
         return replace(report, response_id=ended.response_id)
 
     def hung_up(self, usages: Mapping[str, Usage]) -> list[TurnReport]:
-        """The call is over: the reports of the responses that it ended in. usages: theirs, by id."""
+        """Return the reports of the responses in progress at hang-up. usages: theirs, by id."""
         ledgers, self._ledgers = self._ledgers, {}
         return [
             replace(

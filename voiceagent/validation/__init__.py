@@ -1,1 +1,1 @@
-"""Reads settings strictly: what is wrong with one is said in a line that names it."""
+"""Strict validation of settings: every error is one line that names the setting."""

@@ -1,4 +1,4 @@
-"""What a command of the command line fails with: each error is one line for whoever typed it."""
+"""Errors of the command line: one line each."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 
 class CommandFailed(Exception):
-    """The command could not do what it was asked for; one line that says why."""
+    """A command failed. The message is one line with the reason."""
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; one line with the file, the key, the value and what is allowed."""
+    """The configuration is invalid. The message is one line with file, key, value and allowed values."""
 
 
 def problem(source: Path, key: str, value: object, message: str) -> ConfigError:
-    """The error of one key of the file `source`, in one line."""
+    """Return the error of one key of the file `source`, in one line."""
     shown = repr(value)
     if len(shown) > 80:
         shown = shown[:77] + "..."

@@ -1,4 +1,4 @@
-"""What a configuration refers to: paths, and objects named as `package.module:name`."""
+"""References in a configuration: paths, and objects named `package.module:name`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _PACKAGE = re.compile(r"package:(?P<package>[A-Za-z_][\w.]*)(?:/(?P<rest>[^\n]*)
 
 
 def find_path(value: str, folder: Path) -> Path | None:
-    """The path that `value` writes, None where it writes none.
+    """Return the path that `value` denotes; None if it is not a path.
 
-    `./x` and `../x` count from `folder`, `package:a.b/x` from the folder of the installed package `a.b`,
-    `~/x` from the home folder. Raises FileNotFoundError where the path or the package is not there.
+    `./x` and `../x` are relative to `folder`, `package:a.b/x` to the folder of the installed package `a.b`,
+    `~/x` to the home folder. Raises FileNotFoundError if the path or the package does not exist.
     """
     if (match := _PACKAGE.fullmatch(value)) is not None:
         path = _package_folder(match["package"]) / (match["rest"] or "")
@@ -32,7 +32,9 @@ def find_path(value: str, folder: Path) -> Path | None:
 
 
 def resolve_paths(value: Any, folder: Path) -> Any:
-    """`value` with every path in it, in tables and lists too, made absolute. Raises FileNotFoundError."""
+    """Return `value` with every path in it, in tables and lists too, made absolute. Raises
+    FileNotFoundError.
+    """
     match value:
         case str():
             path = find_path(value, folder)
@@ -46,9 +48,9 @@ def resolve_paths(value: Any, folder: Path) -> Any:
 
 
 def import_object(name: str, folder: Path | None = None) -> Any:
-    """The object `package.module:name`; modules in `folder` are found too, after the installed ones.
+    """Import the object `package.module:name`; modules in `folder` are found after installed ones.
 
-    Raises ValueError where `name` is not of that form, ImportError where it names nothing.
+    Raises ValueError if `name` has another form, ImportError if it does not exist.
     """
     module_name, colon, attribute = name.partition(":")
     if not (
@@ -59,7 +61,7 @@ def import_object(name: str, folder: Path | None = None) -> Any:
         sys.path.append(str(folder))
     try:
         module = import_module(module_name)
-    except SystemExit as error:  # a script without a guard, most likely: the server would end silently
+    except SystemExit as error:  # likely a script without a guard: the server would exit silently
         raise ImportError(f"module {module_name} ends the program as it is imported") from error
     try:
         return getattr(module, attribute)

@@ -1,4 +1,4 @@
-"""Tables of a configuration as typed models, and the check that says in one line what is wrong with one."""
+"""Tables of a configuration as typed models, with one-line errors."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from voiceagent.validation.errors import ConfigError, problem
 Checked = TypeVar("Checked", bound=BaseModel)
 
 Seconds = Annotated[float, Field(ge=0)]
-"""A length of time, which may be none."""
+"""A duration in seconds, 0 or more."""
 Duration = Annotated[float, Field(gt=0)]
-"""A length of time, in seconds, that is one."""
+"""A duration in seconds, above 0."""
 
 
 class Section(BaseModel):
-    """A table of the file: its keys and no others, each of its very type."""
+    """A table of the file. Unknown keys and other types are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
 
 
 def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefix: str = "") -> Checked:
-    """`document` from the file `source` as a `model`; `prefix` stands before its keys in errors.
+    """Validate `document` from the file `source` as a `model`.
 
-    Nothing is converted but what TOML cannot say (paths, tuples). Raises ConfigError.
+    prefix: precedes the keys in errors. Converts only what TOML cannot express (paths, tuples). Raises
+    ConfigError.
     """
     try:
-        # Strict validation of JSON takes text for a path and a list for a tuple, but never "8080" for 8080.
+        # Strict validation of JSON accepts text as a path and a list as a tuple, but not "8080" as 8080.
         return model.model_validate_json(to_json(document), strict=True)
     except ValidationError as error:
-        # One that nobody knows goes first: what is missing may be what it was meant for.
+        # Unknown keys first: one may be the misspelling of a missing key.
         first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
         place, given = first["loc"], first["input"]
         key = (prefix + ".".join(str(part) for part in place)).rstrip(".")
@@ -51,7 +52,7 @@ def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefi
 
 
 def _meant(model: type[BaseModel], key: str, allowed: Sequence[str], prefix: str) -> str:
-    """What may be meant by an unknown key: the same of other tables, or the nearest of those allowed."""
+    """Return a suggestion for an unknown key: the same key in other tables, or the nearest allowed one."""
     if tables := list(_tables_with(model, key, prefix)):
         return f"; did you mean {' or '.join(f'[{table}] {key}' for table in tables[:3])}?"
     near = get_close_matches(key, allowed, 1)
@@ -59,7 +60,7 @@ def _meant(model: type[BaseModel], key: str, allowed: Sequence[str], prefix: str
 
 
 def _tables_with(model: type[BaseModel], key: str, place: str) -> Iterator[str]:
-    """The tables below `model` that have this key, by their names in the file."""
+    """Yield the names of the tables below `model` that have this key."""
     for name, field in model.model_fields.items():
         table = _table(field.annotation)
         if table is not None:
@@ -71,7 +72,7 @@ def _tables_with(model: type[BaseModel], key: str, place: str) -> Iterator[str]:
 def _keys(model: type[BaseModel], place: Iterable[str | int]) -> list[str]:
     for part in place:
         if isinstance(part, int):
-            continue  # of a list of tables, whose kind is known
+            continue  # index in a list of tables
         inner = _table(model.model_fields[part].annotation)
         if inner is None:
             break
@@ -80,6 +81,6 @@ def _keys(model: type[BaseModel], place: Iterable[str | int]) -> list[str]:
 
 
 def _table(annotation: Any) -> type[BaseModel] | None:
-    """The model in the type of a key: `Table`, `Table | None` or `tuple[Table, ...]`."""
+    """Return the model in the type of a key: `Table`, `Table | None` or `tuple[Table, ...]`."""
     candidates = (annotation, *get_args(annotation))
     return next((t for t in candidates if isinstance(t, type) and issubclass(t, BaseModel)), None)

@@ -1,1 +1,1 @@
-"""How the network that tells a voice's end is taught; `audio.onnx.voice_end_graph` runs it."""
+"""Training of the network that detects the end of a voice; `audio.onnx.voice_end_graph` runs it."""

@@ -1,7 +1,6 @@
-"""What the network learns from: recordings under made rooms, lines and noises, and where their voices end.
+"""Training examples: recordings in simulated rooms, lines and noises, and where their voices end.
 
-A voice is labelled by the energy of the recording before anything is added to it; `tests/bench/voice_end.py`
-labels it so too.
+Voices are labelled by the energy of the recording before augmentation, as in `tests/bench/voice_end.py`.
 """
 
 from __future__ import annotations
@@ -27,18 +26,20 @@ FAINTER_DB = 30.0
 NEVER_S = 99.0
 PEAK = 8_000
 BY_TELEPHONE, OTHERS_TALK = 0.35, 0.3
-"""How many of the examples are heard by telephone, and in how many others talk."""
+"""Shares of examples on a telephone line, and with other talkers."""
 
 _AS_AT_THE_SOURCE_HZ = 300.0, 3_400.0
-"""The band of a telephone: a sound that it does not carry has no end there."""
+"""A telephone's band: frequencies outside it must not affect the labels."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """12 s of a call. sound: [n] as it is heard. since_s: at the end of each window, how long ago the voice
-    ended, at most 0 while it goes on. silence_s: how long it is silent there altogether.
+    """12 s of a call.
+
+    sound: [n], augmented. since_s: at the end of each window, seconds since the voice ended, at most 0 during
+    voice. silence_s: total length of the silence there.
     """
 
     sound: Samples
@@ -47,7 +48,7 @@ class Example:
 
 
 def examples(recordings: Sequence[Samples], random: np.random.Generator) -> Iterator[Example]:
-    """Recordings, 16 kHz each, one after the other in calls of 12 s."""
+    """Yield calls of 12 s made of recordings, 16 kHz each, in random order."""
     waiting = [recordings[index] for index in random.permutation(len(recordings))]
     while waiting:
         source = _conversation(waiting, random)
@@ -61,7 +62,7 @@ def examples(recordings: Sequence[Samples], random: np.random.Generator) -> Iter
 
 
 def spoken(source: Wave) -> NDArray[np.bool_]:
-    """Which 10 ms of the sound [n] are voice."""
+    """Return which 10 ms frames of the sound [n] are voice."""
     length, around = round(LABEL_S * SAMPLE_RATE_HZ), round(1 / LABEL_S)
     energy = np.mean(source[: len(source) // length * length].reshape(-1, length) ** 2, axis=1)
     loudest = sliding_window_view(np.pad(energy, around), 2 * around + 1).max(axis=1)
@@ -71,7 +72,7 @@ def spoken(source: Wave) -> NDArray[np.bool_]:
 
 
 def _since(voice: NDArray[np.bool_], at_s: Floats) -> tuple[Floats, Floats]:
-    """Seconds since the voice ended and how long the silence lasts, at these times."""
+    """Return the seconds since the voice ended and the length of the silence, at these times."""
     begins_s = np.concatenate([[-NEVER_S], np.flatnonzero(voice) * LABEL_S, [NEVER_S]])
     following = np.searchsorted(begins_s, at_s - 1e-9)
     ended_s = begins_s[following - 1] + LABEL_S
@@ -79,7 +80,7 @@ def _since(voice: NDArray[np.bool_], at_s: Floats) -> tuple[Floats, Floats]:
 
 
 def _conversation(waiting: list[Samples], random: np.random.Generator) -> Wave:
-    """Recordings with silences between them, as long as there is room."""
+    """Join recordings with silences between them, up to 12 s."""
     source, at = np.zeros(LENGTH), int(random.uniform(0, 0.8) * SAMPLE_RATE_HZ)
     while waiting and at < LENGTH - SAMPLE_RATE_HZ // 2:
         sound = waiting.pop().astype(np.float64)
@@ -92,7 +93,7 @@ def _conversation(waiting: list[Samples], random: np.random.Generator) -> Wave:
 
 
 def _heard(source: Wave, recordings: Sequence[Samples], random: np.random.Generator) -> Wave:
-    """In a room, a noise, both or neither, and at any level."""
+    """Put a sound in a room, in noise, both or neither, at a random level."""
     level = np.sqrt(np.percentile(np.mean(source.reshape(-1, 160) ** 2, axis=1), 90)) + 1
     heard = in_some_room(source, random, SAMPLE_RATE_HZ) if random.random() < 0.6 else source
     if random.random() < 0.38:
@@ -108,7 +109,7 @@ def _heard(source: Wave, recordings: Sequence[Samples], random: np.random.Genera
 
 
 def _others(recordings: Sequence[Samples], random: np.random.Generator) -> Wave:
-    """One to four who talk elsewhere."""
+    """Return the voices of one to four other talkers."""
     talk = np.zeros(LENGTH)
     for _ in range(random.integers(1, 5)):
         sound, at = recordings[int(random.integers(len(recordings)))], int(random.integers(LENGTH))

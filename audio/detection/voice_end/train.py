@@ -1,8 +1,8 @@
-"""Learns when a voice has ended: `python -m audio.detection.voice_end.train OUT.npz FOLDER...`
+"""Trainer of the end-of-voice network: `python -m audio.detection.voice_end.train OUT.npz FOLDER...`
 
-The folders have WAV files of people who speak, as clean as can be, in any folders below them. Each is heard
-twice, in other rooms and noises; 15 h of calls take some 3 min to make and 30 s to learn once from.
-Prints, of calls that were held out, how soon ends are told and how many are told in a voice, by threshold.
+The folders hold WAV files of speech, as clean as possible, at any depth. Each file is used twice, in
+different rooms and noises; 15 h of calls take some 3 min to generate and 30 s an epoch. Prints, for held-out
+calls, the delay of detected ends and the number of false ends within a voice, by threshold.
 """
 
 from __future__ import annotations
@@ -31,25 +31,26 @@ from audio.wav import read_wav
 SEEN = 128
 LOOKED = SEEN + 4 * BANDS + 1
 SILENCE_S = 0.25
-"""A voice that is silent for this long has ended; a shorter silence lies within words."""
+"""Silence that ends a voice; a shorter one lies within words."""
 TIMES, EPOCHS, BATCH, RATE = 2, 16, 96, 6e-3
 SEED = 3
-"""The best of the seeds 1 to 3, by the ends in calls that were held out."""
+"""Best of the seeds 1 to 3, by the ends in held-out calls."""
 HELD_OUT = 12
-"""One in this many folders is held out, of those that have the files; each folder is one speaker's."""
+"""One in this many folders with files is held out; each folder is one speaker's."""
 THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 _BANDS_MEAN, _BANDS_SCALE = -4.0, 2.0
-"""Roughly the mean and the scale of the logarithms of the bands."""
+"""Rough mean and scale of the logarithms of the bands."""
 
 Floats = NDArray[np.float32]
 Calls = tuple[list[torch.Tensor], torch.Tensor]
-"""What the network is given of each call's windows, [windows, 209], and the labels: seconds since the voice
-ended and of silence, [calls, windows, 2]."""
+"""Inputs of each call's windows, [windows, 209], and labels: seconds since the voice ended and of
+silence, [calls, windows, 2].
+"""
 
 
 class Network(torch.nn.Module):
-    """As `voice_end_graph` has it, with one more output that is only there to learn by: whether there is a
-    voice at all.
+    """The network of `voice_end_graph`, with an auxiliary output used in training: the presence
+    of a voice.
     """
 
     def __init__(self) -> None:
@@ -59,14 +60,14 @@ class Network(torch.nn.Module):
         self.end = torch.nn.Linear(MEMORY, 3)
 
     def forward(self, looked_at: torch.Tensor) -> torch.Tensor:
-        """[calls, windows, 209] to [calls, windows, 3]."""
+        """Map [calls, windows, 209] to [calls, windows, 3]."""
         remembered, _ = self.memory(torch.relu(self.look(looked_at)))
         told: torch.Tensor = self.end(remembered)
         return told
 
 
 class Looking:
-    """What the network is given of sound: values inside Silero's graph."""
+    """Extractor of the network's inputs: values inside Silero's graph."""
 
     def __init__(self) -> None:
         model = onnx.load_model_from_string(silero_graph(installed_model()))
@@ -77,7 +78,7 @@ class Looking:
         self._after_silence = vad.after_silence
 
     def look(self, sounds: Sequence[Samples]) -> NDArray[np.float16]:
-        """[calls, windows, 209] of as many sounds of 12 s."""
+        """Return the inputs [calls, windows, 209] of sounds of 12 s."""
         padded = np.pad(np.stack(sounds), ((0, 0), (INPUT_SAMPLES - WINDOW_SAMPLES, 0))) / np.float32(32_768)
         states = np.repeat(self._after_silence[np.newaxis], len(sounds), axis=0)
         seen: NDArray[np.float16] = np.empty((len(sounds), WINDOWS, LOOKED), np.float16)
@@ -92,12 +93,12 @@ class Looking:
 
 
 def recordings(files: Sequence[Path]) -> list[Samples]:
-    """What is in them, at 16 kHz."""
+    """Return the files' samples at 16 kHz."""
     return [resample(*read_wav(path), SAMPLE_RATE_HZ) for path in files]
 
 
 def calls_of(sounds: Sequence[Samples], times: int, seed: int) -> Calls:
-    """Calls in which each of these is heard so many times."""
+    """Generate calls in which each sound is used `times` times."""
     looking, random = Looking(), np.random.default_rng(seed)
     seen: list[torch.Tensor] = []
     labels: list[Floats] = []
@@ -114,8 +115,10 @@ def _label(example: Example) -> Floats:
 
 
 def loss(told: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The loss, to be least. Windows just after an end count most, those in silences that are nearly long
-    enough hardly at all, and those long after an end less.
+    """Return the loss.
+
+    Windows just after an end weigh most, those in silences that are nearly long enough hardly at all, and
+    those long after an end less.
     """
     since_s, silence_s = labels[..., 0], labels[..., 1]
     behind, long = since_s >= 0, silence_s >= SILENCE_S
@@ -133,7 +136,7 @@ def loss(told: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def learn(seen: list[torch.Tensor], labels: torch.Tensor) -> Network:
-    """A network that was taught by these calls; prints what is left to learn after each epoch."""
+    """Train a network on these calls; prints the loss of each epoch."""
     torch.manual_seed(SEED)
     network, order = Network(), np.random.default_rng(SEED)
     steps = len(seen) // BATCH
@@ -155,7 +158,7 @@ def learn(seen: list[torch.Tensor], labels: torch.Tensor) -> Network:
 
 
 def weights_of(network: Network) -> dict[str, NDArray[np.float16]]:
-    """The weights by the names that `voice_end_graph` has for them."""
+    """Return the weights by the names of `voice_end_graph`."""
     of = {name: value.numpy() for name, value in network.state_dict().items()}
     look = of["look.weight"].copy()
     look[:, SEEN:-1] /= _BANDS_SCALE
@@ -173,7 +176,7 @@ def weights_of(network: Network) -> dict[str, NDArray[np.float16]]:
 
 
 def judge(network: Network, seen: list[torch.Tensor], labels: torch.Tensor) -> None:
-    """Print how soon ends are told of, and how many are in a voice or a silence of less than 0.12 s."""
+    """Print the delay of detected ends, and how many are in a voice or a silence of less than 0.12 s."""
     with torch.no_grad():
         ended = torch.sigmoid(network(torch.stack(seen).float()))[..., 0].numpy()
     since_s, silence_s = labels.numpy().transpose(2, 0, 1)
@@ -192,7 +195,7 @@ def judge(network: Network, seen: list[torch.Tensor], labels: torch.Tensor) -> N
 
 
 def main() -> None:
-    """Learn, tell how well, and write the weights."""
+    """Train, evaluate, and write the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("folders", type=Path, nargs="+")

@@ -1,1 +1,1 @@
-"""How words are searched in what a recognizer's network says, and how a growing sound is cut. Pure."""
+"""Token search, and splitting of growing audio."""

@@ -1,8 +1,8 @@
-"""Beam search over the tokens of one piece of sound, narrow where the model is sure. Pure.
+"""Beam search over the tokens of one piece of audio, narrow where the model is sure.
 
-A beginning that scores badly now may be the right one, which a greedy choice can't know. Beginnings that are
-clearly behind are dropped (threshold pruning; Freitag and Al-Onaizan, "Beam Search Strategies for Neural
-Machine Translation", 2017), so that of clear speech mostly one is left, at the price of the greedy choice.
+A beginning that scores badly now may be the right one, which greedy search cannot know. Beginnings clearly
+behind are dropped (threshold pruning; Freitag and Al-Onaizan, "Beam Search Strategies for Neural Machine
+Translation", 2017), so for clear speech mostly one is left, at the cost of greedy search.
 """
 
 from __future__ import annotations
@@ -19,51 +19,54 @@ from audio.recognizers.decoding.phrase_bias import PhraseBias
 
 WIDTH = 4
 WIDTH_EXPECTING, _BEHIND_EXPECTING = 5, 3.0
-"""Where something is likely to be said: that decides among whole texts, of which more are found so, and at
-hardly more cost as those far behind are dropped sooner.
+"""With likely phrases: they decide among whole texts, of which a wider beam finds more, at hardly more cost,
+as texts far behind are dropped sooner.
 """
-_BEHIND = 4.0  # the best, in natural logarithms, at most
+_BEHIND = 4.0  # maximum distance from the best, in nats
 CLEAR_LEAD = 0.3
-"""So far ahead of the next a token is clearly the likeliest, in natural logarithms: by a third. What follows
-soon makes up for less, as the rounding of 8-bit numbers does.
+"""Lead over the next candidate, in nats, with which a token is clearly the most likely: by a third. Smaller
+leads are often reversed by the following tokens, or by the rounding of 8-bit numbers.
 """
 _GUIDE = 0.4
-"""The part of the weight of likely sentences that leads the search, token by token."""
+"""Share of the sentences' weight that guides the search, token by token."""
 _NAME_TOKEN = 20.0
-"""What each token of a name adds to the score, times the weight, in natural logarithms."""
+"""Score of each token of a name, times the weight, in nats."""
 _NEAR = 1.0
-"""How far behind the best, in natural logarithms, likely sentences may choose a whole text."""
+"""Maximum distance from the best, in nats, at which likely sentences may select a whole text."""
 
 
 class Likeliest(NamedTuple):
-    """The tokens that a model finds likeliest to follow some texts, the likeliest first. No others are
-    considered, not even those that people are likely to say. tokens, and the logarithms of their
-    probabilities: [..., n].
+    """Candidate tokens after several texts, most likely first. No other tokens are considered, not even
+    likely phrases.
+
+    Attributes:
+        tokens: [..., n].
+        logarithms: logarithms of their probabilities, [..., n].
     """
 
     tokens: NDArray[np.int64]
     logarithms: NDArray[np.float32]
 
     def of_text(self, number: int) -> Likeliest:
-        """What follows each token of one of the texts."""
+        """Return the candidates after each token of one of the texts."""
         return Likeliest(self.tokens[number], self.logarithms[number])
 
     def of_first(self, tokens: int) -> Likeliest:
-        """What follows those beginnings of a single text that are followed by so many of its tokens."""
+        """Return the candidates for the first `tokens` tokens of a single text."""
         return Likeliest(self.tokens[:tokens], self.logarithms[:tokens])
 
     def at(self, place: int) -> Likeliest:
-        """What follows the token of a single text at a place, as [1, n]."""
+        """Return the candidates after one token of a single text, as [1, n]."""
         return Likeliest(self.tokens[place : place + 1], self.logarithms[place : place + 1])
 
     def behind_last(self) -> Likeliest:
-        """What follows the last token of each text, [texts, n]."""
+        """Return the candidates after the last token of each text, [texts, n]."""
         return Likeliest(self.tokens[:, -1], self.logarithms[:, -1])
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What people are likely to say. weight: how much that counts; 0 or more."""
+    """Phrases that callers are likely to say. weight: 0 or more."""
 
     weight: float
     sentences: PhraseBias | None = None
@@ -72,11 +75,13 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """The first tokens of what may have been said, the begin mark before them and the end mark behind them
-    if it is whole.
+    """First tokens of a possible transcript, with the begin mark, and the end mark if it is whole.
 
-    score: what the search goes by: the logarithm of its probability, and how likely people are to say it.
-    logarithm: without that. of_sentences: the logarithm of its probability among likely sentences.
+    Attributes:
+        tokens: the tokens.
+        score: log-probability plus the weight of likely phrases; the search goes by this.
+        logarithm: log-probability.
+        of_sentences: log-probability among likely sentences.
     """
 
     tokens: tuple[int, ...]
@@ -86,9 +91,12 @@ class Beginning:
 
 
 class BeamSearch:
-    """The best beginnings, `live`, all of the same length: at most WIDTH, or WIDTH_EXPECTING.
+    """The best beginnings, `live`, all of one length: at most WIDTH, or WIDTH_EXPECTING.
 
-    expected: None for nothing.
+    Args:
+        begin: token of the begin mark.
+        end: token of the end mark.
+        expected: likely phrases; None for none.
     """
 
     def __init__(self, begin: int, end: int, expected: Expected | None = None) -> None:
@@ -104,13 +112,17 @@ class BeamSearch:
 
     @property
     def best(self) -> Beginning:
-        """The best that is whole; as long as there is none, the best beginning."""
+        """The best whole transcript; until there is one, the best beginning."""
         return max(self._whole, key=self._worth) if self._whole else self.live[0]
 
     def extend(self, likeliest: Likeliest) -> list[int]:
-        """Go on by a token, given what is likeliest to follow each, [live, n].
+        """Extend the beginnings by a token.
 
-        Returns where in the old `live` the beginning of each of the new was; of none where the best is whole.
+        Args:
+            likeliest: candidates after each, [live, n].
+
+        Returns:
+            For each new beginning, the index of the old one it extends; empty once the best is whole.
         """
         told = zip(self.live, likeliest.tokens.tolist(), likeliest.logarithms.tolist(), strict=True)
         longer = [
@@ -122,18 +134,24 @@ class BeamSearch:
         min_score = longer[0][0].score - self._behind
         kept = [(one, at) for one, at in longer[: self._width] if one.score >= min_score]
         self._whole += [one for one, _ in kept if one.tokens[-1] == self._end]
-        if self._whole:  # a longer one's score is hardly ever better than that of its beginning
+        if self._whole:  # extending a beginning hardly ever improves its score
             min_score = max(one.score for one in self._whole) - self._near
         kept = [(one, at) for one, at in kept if one.tokens[-1] != self._end and one.score >= min_score]
         self.live = [one for one, _ in kept]
         return [at for _, at in kept]
 
     def follow(self, draft: Sequence[int], likeliest: Likeliest, lead: float = CLEAR_LEAD) -> int:
-        """Begin with the tokens of a draft, told of less of the sound, as far as each is ahead of the
-        likeliest other one by `lead`, in natural logarithms: there nothing is searched for. Returns how many
-        that are; where the end is among them, the best is whole.
+        """Accept the leading tokens of a draft without a search.
 
-        likeliest: to follow what is before each of the tokens, [draft, n].
+        The draft comes from a decoding of less audio. If the end is accepted, the best is whole.
+
+        Args:
+            draft: its tokens.
+            likeliest: candidates at each of the tokens, [draft, n].
+            lead: minimum lead over the best other candidate, in nats.
+
+        Returns:
+            The number of tokens accepted.
         """
         believed = _believed(draft, likeliest, lead)
         (beginning,) = self.live
@@ -162,7 +180,7 @@ class BeamSearch:
         return Beginning(tokens, score, logarithm, of_sentences)
 
     def _worth(self, whole: Beginning) -> float:
-        """What decides among whole texts; likely sentences count only where the text is near to them."""
+        """Return the score among whole texts; likely sentences count only if the text is near them."""
         evidence = 0.0 if self._sentences is None else self._sentences.evidence(whole.tokens)
         return whole.logarithm + self._weight * (evidence + self._of_names(whole.tokens))
 
@@ -171,7 +189,7 @@ class BeamSearch:
 
 
 def _believed(tokens: Sequence[int], likeliest: Likeliest, lead: float) -> list[float]:
-    """The logarithms of the tokens, from the first on, that are ahead of the likeliest other by `lead`."""
+    """Return the log-probabilities of the leading tokens that are ahead of any other by `lead`."""
     believed = []
     rows = zip(tokens, likeliest.tokens.tolist(), likeliest.logarithms.tolist(), strict=True)
     for token, among, logarithms in rows:

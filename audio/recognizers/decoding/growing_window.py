@@ -1,8 +1,8 @@
-"""The sound that is decoded again and again while it grows, and what has become of its words.
+"""Growing window of audio that is decoded repeatedly, and the state of its transcript.
 
-For a model that does not stream. As in "Turning Whisper into Real-Time Transcription System" (Macháček,
-Dabre and Bojar, 2023), the window grows, successive hypotheses that agree settle its leading words, and past
-a length it loses the sound of settled segments, so that a decoding never costs more than a bounded time.
+For a model that does not stream. As in "Turning Whisper into Real-Time Transcription System" (Macháček, Dabre
+and Bojar, 2023), the window grows, successive hypotheses that agree settle its leading words, and past a
+length it drops the audio of settled segments, so that the cost of a decoding is bounded.
 """
 
 from __future__ import annotations
@@ -20,24 +20,40 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
 
 _AGREEING = 3
-"""How many hypotheses in a row must agree. With two, Moonshine has a tenth more words wrong: they settle
-before it hears them rightly."""
+"""Consecutive hypotheses that must agree. With two, Moonshine has a tenth more words wrong: they
+settle too early.
+"""
 _CUT_ANYWAY = 1.3
+"""Multiple of `longest_s` at which a window without stable words is cut, which bounds the cost of
+a decoding.
+"""
 _KEPT_SILENCE_S = 1.0
+"""Audio to keep of a window past `longest_s` without words: a word may be beginning in it."""
 _BEHIND_VOICE_S = 0.06
-"""A sound that ends so long behind its voice has all its words. Of 110 sentences, cut at sixteen places from
-40 ms behind the fall in loudness to 250 ms behind the voice, 226 to 238 words are wrong, in no order."""
+"""Audio that extends this long past its voice has all its words. Of 110 sentences, cut at sixteen places from
+40 ms after the fall in loudness to 250 ms after the voice, 226 to 238 words are wrong, in no order.
+"""
 _BRIEF_S = 2.0
-"""What is said in less is heard again: a word alone is easily misheard, and little sound is soon decoded."""
+"""Shorter audio is always decoded again: a single word is easily misheard, and little audio is
+decoded fast.
+"""
 _PROMPT_WORDS = 40
+"""Words of the text before the window to give a model as its prompt."""
 _SENTENCE_ENDS = ".?!…"
 _WORD = re.compile(r"\d+|[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A piece of a decoded window. end_s: where its sound ends, from the window's start. confidence,
-    complete: as Hypothesis has them. final: more sound would change neither its words nor its end."""
+    """A segment of a decoded window.
+
+    Attributes:
+        text: its transcript.
+        end_s: its end, from the window's start.
+        confidence: see Hypothesis.
+        final: more audio would change neither its transcript nor its end.
+        complete: see Hypothesis.
+    """
 
     text: str
     end_s: float
@@ -47,10 +63,13 @@ class Segment:
 
 
 class GrowingWindow:
-    """One utterance's sound not yet cut away, and its text from the very start.
+    """One utterance: its audio that is not yet cut, and its text from the start.
 
-    step_s: new sound that makes decoding again worthwhile. longest_s: past this the window is cut where its
-    words are stable, past 1.3 times this anyway. Final segments are cut away at once.
+    Final segments are cut off at once.
+
+    Args:
+        step_s: new audio that triggers another decoding.
+        longest_s: past this the window is cut where its text is stable, past 1.3 times this in any case.
     """
 
     def __init__(self, step_s: float, longest_s: float) -> None:
@@ -67,60 +86,60 @@ class GrowingWindow:
 
     @property
     def text(self) -> str:
-        """The whole utterance as decoded last."""
+        """Transcript of the whole utterance at the last decoding."""
         return self._text
 
     @property
     def confidence(self) -> float | None:
-        """The confidence of the least certain piece that was decoded last."""
+        """Lowest confidence of the segments decoded last."""
         return self._confidence
 
     @property
     def complete(self) -> float | None:
-        """How likely what was decoded last is complete, by its last piece."""
+        """Probability that the turn is complete, by the segment decoded last."""
         return self._complete
 
     @property
     def stable(self) -> str:
-        """What the newest texts begin with."""
+        """Leading part on which the newest transcripts agree."""
         return self._agreement.stable
 
     def is_changed(self, silence_s: float = 0.0) -> bool:
-        """Whether sound came that was not decoded, and may have words or make a stop of a comma.
+        """Return True if undecoded audio may contain words, or turn a comma into a full stop.
 
-        silence_s: so much at its end is silent.
+        silence_s: length of the silence at its end.
         """
         whole = len(self._sound) + sum(map(len, self._new))
         ends = self._text.endswith(tuple(_SENTENCE_ENDS))
         return self._new_samples > (wordless_samples(silence_s, whole) if ends else 0)
 
     def is_due(self, steps: float = 1.0) -> bool:
-        """Whether so many steps of sound, at least one, came that were not decoded."""
+        """Return True if at least `steps` steps of audio, and at least one, are undecoded."""
         return self._new_samples >= self._step * max(1.0, steps)
 
     @property
     def prompt(self) -> str:
-        """The last words whose sound was cut away."""
+        """Last words of the text whose audio was cut off."""
         return " ".join(self._cut_text.split()[-_PROMPT_WORDS:])
 
     def hear(self, sound: Samples) -> None:
-        """More sound of the utterance."""
+        """Add audio."""
         self._new.append(sound)
         self._new_samples += len(sound)
 
     def take(self) -> Samples:
-        """All of the window, to be decoded now."""
+        """Return the whole window, for decoding now."""
         self._sound = np.concatenate([self._sound, *self._new])
         self._new.clear()
         self._taken_samples, self._new_samples = self._new_samples, 0
         return self._sound
 
     def put_back(self) -> None:
-        """Nothing came of decoding what `take` returned last: all of it is to be decoded yet."""
+        """Mark the audio of the last `take` as undecoded again, after an abandoned decoding."""
         self._new_samples += self._taken_samples
 
     def decoded(self, segments: Sequence[Segment]) -> None:
-        """What came of decoding what `take` returned last."""
+        """Update the transcript with the segments of the last `take`."""
         told = [segment.confidence for segment in segments if segment.confidence is not None]
         self._confidence = min(told, default=None)
         self._complete = segments[-1].complete if segments else None
@@ -138,27 +157,32 @@ class GrowingWindow:
             self._sound = self._sound[round(segments[cut - 1].end_s * SAMPLE_RATE_HZ) :]
 
     def _stable_segments(self, texts: Sequence[str], length_s: float) -> int:
-        """How many leading segments have only stable words; all where none has and the window is too long.
+        """Return the number of leading segments with only stable words; all if none has and the window is too
+        long.
 
-        texts: the text up to each segment, and behind the last.
+        texts: the text up to each segment, and after the last.
         """
         stable = sum(len(text.split()) <= self._agreement.stable_words for text in texts[1:])
         return len(texts) - 1 if not stable and length_s > _CUT_ANYWAY * self._longest_s else stable
 
 
 def wordless_samples(silence_s: float, whole: int) -> int:
-    """How much of a sound, `whole` samples, can be left out at its end, which is silent for so long, and no
-    word with it."""
+    """Return how many samples can be dropped from the end of audio without losing a word.
+
+    Args:
+        silence_s: length of the silence at its end.
+        whole: its length in samples.
+    """
     if whole < _BRIEF_S * SAMPLE_RATE_HZ:
         return 0
     return max(0, round((silence_s - _BEHIND_VOICE_S) * SAMPLE_RATE_HZ))
 
 
 def joined(before: str, after: str) -> str:
-    """Two texts as one, of sounds that follow each other and were decoded apart.
+    """Join the transcripts of consecutive audio that was decoded separately.
 
-    What ends only because its sound does has a full stop that what goes on small takes back, and a word that
-    the cut went through may be in both.
+    Removes the full stop that a cut within a sentence causes (the rest begins with a lower-case letter), and
+    the repetition of a word that was cut in two.
     """
     left, right = before.split(), after.split()
     if not left or not right:
@@ -171,15 +195,20 @@ def joined(before: str, after: str) -> str:
 
 
 _EARLIEST_S = 5
+"""Range of a piece's length in seconds: below the 10 s of a window, so that each window past it
+has a final piece.
+"""
 _LATEST_S = 9
 _STEP_S = 0.02
+"""Resolution at which loudness is measured."""
 _QUIET_STEPS = 10
+"""Length of the quiet place at which audio is cut, 0.2 s: longer than a stop consonant's closure."""
 
 
 def quiet_cuts(sound: Samples) -> list[int]:
-    """The samples where `sound`, 16 kHz, falls into pieces of 5 to 9 s.
+    """Return the samples at which to split `sound`, 16 kHz, into pieces of 5 to 9 s.
 
-    Each cut is in the middle of the quietest 0.2 s there. More sound at the end moves none of them.
+    Each cut is in the middle of the quietest 0.2 s of its range. More audio at the end moves no cut.
     """
     step = round(_STEP_S * SAMPLE_RATE_HZ)
     cuts: list[int] = []
@@ -194,21 +223,26 @@ def quiet_cuts(sound: Samples) -> list[int]:
 
 
 _PAUSE_STEPS = round(0.7 / _STEP_S)
+"""Minimum pause (0.7 s) after which Moonshine may omit what follows."""
 _VOICE_STEPS = round(0.5 / _STEP_S)
+"""Minimum voice after it (0.5 s) for a word to have been omitted."""
 _BEFORE_VOICE_STEPS = round(0.3 / _STEP_S)
+"""Audio to keep before that voice (0.3 s), for its soft onset."""
 _SILENT = 10 ** (-25 / 10)
-"""A step is silent with this part of the energy of the loudest step before it."""
+"""A step is silent below this share of the energy of the loudest step before it: 25 dB."""
 
 
 def loud_s(sound: Samples) -> float:
-    """Seconds of `sound`, 16 kHz, that are not silent beside its loudest."""
+    """Return the seconds of `sound`, 16 kHz, that are not silent relative to its loudest step."""
     energies = _energies(sound)
     return _STEP_S * int((energies > _SILENT * energies.max(initial=0.0)).sum())
 
 
 def last_pause(sound: Samples) -> tuple[int, int] | None:
-    """Where the last pause of 0.7 s or more in `sound`, 16 kHz, begins, and 0.3 s before it ends; None
-    without one that has a voice before it, and one of 0.5 s or more behind.
+    """Return the start of the last pause of 0.7 s or more in `sound`, 16 kHz, and the sample 0.3 s before its
+    end.
+
+    None without a pause that has a voice before it and 0.5 s or more of voice after it.
     """
     step = round(_STEP_S * SAMPLE_RATE_HZ)
     energies = _energies(sound)
@@ -221,7 +255,7 @@ def last_pause(sound: Samples) -> tuple[int, int] | None:
 
 
 def _energies(sound: Samples) -> NDArray[np.float64]:
-    """The energies of its whole steps."""
+    """Return the energies of the whole steps."""
     step = round(_STEP_S * SAMPLE_RATE_HZ)
     steps = sound[: len(sound) // step * step].astype(np.float64).reshape(-1, step)
     energies: NDArray[np.float64] = (steps**2).sum(axis=1)
@@ -229,15 +263,16 @@ def _energies(sound: Samples) -> NDArray[np.float64]:
 
 
 def spoken_length(text: str) -> int:
-    """About how many words a text is when it is said: the figures of a number are words."""
+    """Return the approximate number of spoken words: each digit of a number is one."""
     return sum(len(word) if word.isdigit() else 1 for word in _WORD.findall(text))
 
 
 _AGAIN_WORDS = 5
+"""Length of a repeated run of words that shows a loop."""
 
 
 def says_again(text: str) -> bool:
-    """Whether five words in a row are said twice, as a model does that goes round in a loop."""
+    """Return True if five consecutive words occur twice, as from a model in a repetition loop."""
     words = [word_key(word) for word in text.split()]
     runs = [tuple(words[at : at + _AGAIN_WORDS]) for at in range(len(words) - _AGAIN_WORDS + 1)]
     return len(set(runs)) < len(runs)

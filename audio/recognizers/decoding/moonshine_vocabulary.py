@@ -1,4 +1,4 @@
-"""The vocabulary file of Moonshine's releases, tokenizer.bin, and the text of tokens.
+"""Moonshine's vocabulary file, tokenizer.bin, and conversion between tokens and text.
 
 Each token is its length and its bytes; a length from 128 on has two bytes, low seven bits first. A word
 begins with U+2581; other bytes are tokens of one byte.
@@ -17,7 +17,11 @@ _SPACE = "\N{LOWER ONE EIGHTH BLOCK}".encode()
 
 
 def read_vocabulary(data: bytes) -> list[bytes]:
-    """The tokens, by number. Raises ValueError where the file ends in the middle of one."""
+    """Return the tokens by number.
+
+    Raises:
+        ValueError: the file ends in the middle of a token.
+    """
     tokens: list[bytes] = []
     at = 0
     while at < len(data):
@@ -36,13 +40,15 @@ def read_vocabulary(data: bytes) -> list[bytes]:
 
 
 def numbers_of(vocabulary: Sequence[bytes]) -> dict[bytes, int]:
-    """The number of each token that has a text."""
+    """Return the number of each token that has a text."""
     return {token: number for number, token in enumerate(vocabulary) if number >= _MARKS}
 
 
 def word_insides(vocabulary: Sequence[bytes]) -> frozenset[int]:
-    """The tokens that go on with a word: that begin with a letter or a figure, or are a byte of one, with no
-    space before it."""
+    """Return the tokens that continue a word.
+
+    They begin with a letter or digit, or are a byte of one, without a space before it.
+    """
     return frozenset(
         number
         for number, token in enumerate(vocabulary)
@@ -51,8 +57,11 @@ def word_insides(vocabulary: Sequence[bytes]) -> frozenset[int]:
 
 
 def tokens_of(text: str, numbers: Mapping[bytes, int]) -> list[int]:
-    """The tokens of a text, word by word: of all neighbours the pair with the lowest number is joined first,
-    as byte pair encoding does (Sennrich et al., 2016). Characters that are no token are spelled in bytes."""
+    """Return the tokens of a text.
+
+    Byte pair encoding (Sennrich et al., 2016), word by word: the adjacent pair with the lowest number is
+    joined first. Characters without a token are spelled in bytes.
+    """
     tokens: list[int] = []
     for word in text.split():
         parts = [_SPACE]
@@ -70,6 +79,6 @@ def tokens_of(text: str, numbers: Mapping[bytes, int]) -> list[int]:
 
 
 def text_of(tokens: Sequence[int], vocabulary: Sequence[bytes]) -> str:
-    """The words, apart by single spaces."""
+    """Return the words, separated by single spaces."""
     text = b"".join(vocabulary[token] for token in tokens if token >= _MARKS)
     return " ".join(text.replace(_SPACE, b" ").decode(errors="replace").split())

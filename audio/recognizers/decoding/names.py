@@ -1,8 +1,8 @@
-"""Names that callers are likely to say, wherever they stand in a sentence. Pure.
+"""Names that callers are likely to say, anywhere in a sentence.
 
-Each token of a name counts as soon as it is heard, so that a search does not lose the name before its end.
-Where something else follows than its rest, what its first tokens counted is taken back, as failure arcs of a
-graph of phrases do (Zhao et al., "Shallow-Fusion End-to-End Contextual Biasing", 2019).
+Each token of a name counts as soon as it is found, so that a search does not lose the name before its end. If
+the rest does not follow, the score of its first tokens is withdrawn, like failure arcs in a graph of phrases
+(Zhao et al., "Shallow-Fusion End-to-End Contextual Biasing", 2019).
 """
 
 from __future__ import annotations
@@ -11,13 +11,17 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 NUMBER_TOKENS = 1.0
-"""Where a number is expected, each of its words counts as this many tokens of a name, however many it has."""
+"""If a number is expected, each number word counts as this many tokens of a name, whatever its length."""
 
 
 class Names:
-    """names: the tokens of each, and how many tokens it counts as. inside: tokens that go on with a word: no
-    name begins with one, and none follows it. numbers: the tokens of words of numbers, which then count as
-    names too. most: how many of those count in a text.
+    """A set of names.
+
+    Args:
+        names: tokens of each, and the number of tokens it counts as.
+        inside: tokens that continue a word; no name begins with one or is followed by one.
+        numbers: tokens of number words, which also count as names.
+        most: maximum number words that count in a text.
     """
 
     def __init__(
@@ -38,12 +42,15 @@ class Names:
         self._inside = inside
 
     def and_numbers(self, numbers: Collection[tuple[int, ...]], most: float) -> Names:
-        """These, and words of numbers. most: how many of those count in a text."""
+        """Return these names plus number words. most: maximum number words that count in a text."""
         return Names(self._names, self._inside, numbers, most)
 
     def tokens_in(self, text: Sequence[int]) -> float:
-        """How many tokens of a text, or of its beginning, are those of names: of whole ones, the longer of
-        two that begin alike, and of one that the text may end in the middle of."""
+        """Return how many tokens of a text belong to names.
+
+        Counts whole names, the longer of two with the same beginning, and a partial one at the end of the
+        text.
+        """
         count = of_numbers = 0.0
         at = 0
         while at < len(text):
@@ -56,7 +63,9 @@ class Names:
         return count + min(of_numbers, self._most)
 
     def _found(self, text: Sequence[int], at: int) -> tuple[int, float]:
-        """The tokens of the name that begins there, and how many it counts as; 0 without one."""
+        """Return the number of tokens of the name that begins there, and how many it counts as; 0
+        without one.
+        """
         whole = 0, 0.0
         for end in range(at + 1, len(text) + 1):
             name = tuple(text[at:end])

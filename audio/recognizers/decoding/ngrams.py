@@ -1,6 +1,6 @@
-"""How often tokens follow others in many texts, in a few sorted arrays. Pure.
+"""N-gram counts of many texts in a few sorted arrays.
 
-Of 50,000 phrases that takes 5 MB, where dictionaries of counters take 90 and three times as long to fill.
+For 50,000 phrases that takes 5 MB; dictionaries of counters take 90 and three times as long to fill.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """The tokens that follow a context. kinds: how many there are. total: how often any does."""
+    """Tokens that follow a context.
+
+    Attributes:
+        tokens: the tokens, from `begin` to `end`, ascending.
+        counts: how often each follows.
+        begin: first index.
+        end: index after the last.
+        total: sum of the counts.
+    """
 
     tokens: array[int]
     counts: array[int]
@@ -26,18 +34,24 @@ class Followers:
 
     @property
     def kinds(self) -> int:
-        """How many tokens there are."""
+        """Number of different tokens."""
         return self.end - self.begin
 
     def count(self, token: int) -> int:
-        """How often a token follows."""
+        """Return how often a token follows."""
         at = bisect_left(self.tokens, token, self.begin, self.end)
         return self.counts[at] if at < self.end and self.tokens[at] == token else 0
 
 
 class Ngrams:
-    """Counts runs of up to `order` tokens of a vocabulary of `size` in `texts`, before each of which `begin`
-    is said often enough. order: 2 or more."""
+    """Counts of runs of up to `order` tokens.
+
+    Args:
+        texts: tokens of each text.
+        order: 2 or more.
+        begin: token that pads the start of each text.
+        size: of the vocabulary.
+    """
 
     def __init__(self, texts: Iterable[Sequence[int]], order: int, begin: int, size: int) -> None:
         self._order = order
@@ -51,8 +65,9 @@ class Ngrams:
             self._lengths.append(_Length.of(contexts, said[counted], size))
 
     def following(self, text: Sequence[int]) -> Iterator[Followers]:
-        """What follows the ever longer ends of a text, from none of it to order - 1 tokens, as long as
-        something does."""
+        """Yield the followers of ever longer ends of a text, from 0 to order - 1 tokens, while
+        there are any.
+        """
         before = [self._begin] * (self._order - 1) + list(text[-self._order :])
         code = 0
         for length, table in enumerate(self._lengths):
@@ -66,8 +81,15 @@ class Ngrams:
 
 @dataclass(frozen=True, slots=True)
 class _Length:
-    """Contexts of one length, ascending, with the totals of what follows them; where the tokens that follow
-    each begin, and the last one's end; these, ascending, and how often they do."""
+    """Counts for contexts of one length.
+
+    Attributes:
+        contexts: ascending.
+        totals: number of tokens that follow each.
+        begins: index of each context's first follower, and the end of the last's.
+        tokens: followers, ascending within a context.
+        counts: of each follower.
+    """
 
     contexts: array[int]
     totals: array[int]
@@ -77,7 +99,7 @@ class _Length:
 
     @classmethod
     def of(cls, contexts: NDArray[np.int64], tokens: NDArray[np.int64], size: int) -> _Length:
-        """Those of contexts that are each followed by a token."""
+        """Count contexts, each of which is followed by a token."""
         known, numbers = np.unique(contexts, return_inverse=True)
         pairs, counts = np.unique(numbers * size + tokens, return_counts=True)
         begins = np.searchsorted(pairs, np.arange(len(known) + 1) * size)
@@ -86,7 +108,7 @@ class _Length:
         return cls(*(array(kind, each.astype(kind).tobytes()) for kind, each in values))
 
     def of_context(self, code: int) -> Followers | None:
-        """What follows one; None where nothing does."""
+        """Return the followers of a context; None if it does not occur."""
         at = bisect_left(self.contexts, code)
         if at == len(self.contexts) or self.contexts[at] != code:
             return None
@@ -94,7 +116,9 @@ class _Length:
 
 
 def _row(texts: Iterable[Sequence[int]], before: list[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All texts in a row, each behind the tokens `before`, and where those of the texts themselves are."""
+    """Concatenate the texts, each after the tokens `before`, and return the positions of the
+    texts' own tokens.
+    """
     ends: list[int] = [0]
 
     def tokens() -> Iterator[int]:

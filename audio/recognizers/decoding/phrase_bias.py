@@ -1,8 +1,8 @@
-"""What callers are likely to say, as probabilities of tokens: an ear for a trade's own words. Pure.
+"""Token probabilities from example phrases, to bias recognition towards a domain's vocabulary.
 
-An n-gram model of example phrases, interpolated with absolute discounting (Ney, Essen and Kneser, 1994). A
-recognizer adds its logarithms to its own while it searches (shallow fusion; Gulcehre et al., 2015). Among
-what it has found only sentences count that are as a whole nearer to the phrases than to other talk.
+An n-gram model of the phrases, interpolated with absolute discounting (Ney, Essen and Kneser, 1994). A
+recognizer adds its logarithms to its own during the search (shallow fusion; Gulcehre et al., 2015). Among
+whole transcripts only sentences count that are closer to the phrases than to other talk.
 """
 
 from __future__ import annotations
@@ -16,24 +16,30 @@ from audio.recognizers.decoding.ngrams import Followers, Ngrams
 _ORDER = 4
 _DISCOUNT = 0.75
 _FLOOR = 1e-4
-"""Where the phrases say nothing, all tokens count alike: speech about other things is heard as before."""
+"""Minimum probability: where the phrases have no information, all tokens are equal and other
+speech is unaffected.
+"""
 _JOINING_FLOOR = 0.2
-"""The same for words that may follow anything: whoever pauses behind "and" has more to say, and no phrase is
-to hide that."""
+"""The same for words that may follow anything: a caller who pauses after "and" has more to say."""
 _OTHER_TALK = -5.5
-"""The logarithm of a token of which the phrases say as much as of other talk. Below the means of
-questions to the demo and of requests to it that its phrases have not, -3.1 and -4.2; of people who talk of
-other things they are -5.5 to -6.5.
+"""Log-probability of a token that is equally typical of the phrases and of other talk. It is below the means
+of questions to the demo and of requests whose wording is not in the phrases, -3.1 and -4.2; other
+conversation has -5.5 to -6.5.
 """
 _DOUBT = 8.0
-"""How much nearer to the phrases a sentence must be to count at all, in natural logarithms."""
+"""Minimum advantage of a sentence, in nats, to count at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Tokens that are no words. begin, end: of a text. commas: what the phrases may lack, and so say nothing
-    of. stops: behind a sentence. joining: what may follow anything, words such as "and", or the end where
-    people pause.
+    """Special tokens.
+
+    Attributes:
+        begin: of a text.
+        end: of a text.
+        commas: optional in the phrases, so they are ignored.
+        stops: after a sentence.
+        joining: tokens that may follow anything, such as "and", or the end where callers pause.
     """
 
     begin: int
@@ -44,7 +50,13 @@ class Marks:
 
 
 class PhraseBias:
-    """Counts the tokens of `phrases`, each without its begin and end marks, of a vocabulary of `size`."""
+    """N-gram model of phrases.
+
+    Args:
+        phrases: tokens of each, without begin and end marks.
+        marks: special tokens.
+        size: of the vocabulary.
+    """
 
     def __init__(self, phrases: Iterable[Sequence[int]], marks: Marks, size: int) -> None:
         self._marks = marks
@@ -52,15 +64,25 @@ class PhraseBias:
         self._ngrams = Ngrams(([*phrase, marks.end] for phrase in phrases), _ORDER, marks.begin, size)
 
     def logarithms(self, before: Sequence[int], candidates: Sequence[int]) -> list[float]:
-        """How likely each of the candidates is after the tokens `before`, begin mark included; natural
-        logarithms. Commas are as likely as can be, and change nothing of what follows them."""
+        """Return the log-probability of each candidate.
+
+        Commas have probability 1 and do not affect later tokens.
+
+        Args:
+            before: preceding tokens, with the begin mark.
+            candidates: the tokens to rate.
+        """
         said = [token for token in before if token not in self._marks.commas]
         known = list(self._ngrams.following(said))
         return [math.log(max(self._floor(token), self._probability(known, token))) for token in candidates]
 
     def evidence(self, text: Sequence[int]) -> float:
-        """How much nearer to the phrases than to other talk the sentences of a text are, begin and end marks
-        included, in natural logarithms. Only sentences for which that is beyond doubt count.
+        """Return how much closer the sentences of a text are to the phrases than to other talk, in nats.
+
+        Only sentences above `_DOUBT` count.
+
+        Args:
+            text: tokens, with begin and end marks.
         """
         total = of_sentence = 0.0
         for at, token in enumerate(text[1:], start=1):
@@ -77,7 +99,7 @@ class PhraseBias:
         return _JOINING_FLOOR if token in self._marks.joining else _FLOOR
 
     def _probability(self, known: list[Followers], token: int) -> float:
-        """`known`: what follows ever longer contexts."""
+        """Return the probability of `token`. known: followers of ever longer contexts."""
         probability = self._even
         for followers in known:
             seen = max(0.0, followers.count(token) - _DISCOUNT)

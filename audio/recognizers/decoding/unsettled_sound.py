@@ -1,4 +1,4 @@
-"""The sound of an utterance that a server has not settled yet, so that it can be sent again. Pure."""
+"""Audio of an utterance that a server has not settled yet, kept for resending."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from audio.pcm import Samples
 
 
 class UnsettledSound:
-    """The end of an utterance's sound; positions are samples since its start.
+    """The end of an utterance's audio. Positions are samples since its start.
 
-    settled: up to where the words are known for good. taken: up to where there is sound.
+    Attributes:
+        settled: end of the audio whose transcript is final.
+        taken: end of the audio received.
     """
 
     def __init__(self) -> None:
@@ -19,17 +21,17 @@ class UnsettledSound:
         self._kept = bytearray()
 
     def push(self, sound: Samples) -> None:
-        """Take more, [n] int16."""
+        """Add audio, [n] int16."""
         self._kept += sound.tobytes()
         self.taken += len(sound)
 
     def settle(self, position: int) -> None:
-        """What lies before `position` will not be wanted again."""
+        """Drop the audio before `position`."""
         position = min(max(position, self.settled), self.taken)
         del self._kept[: 2 * (position - self.settled)]
         self.settled = position
 
     @property
     def rest(self) -> Samples:
-        """What is not settled, [n] int16."""
+        """Unsettled audio, [n] int16."""
         return np.frombuffer(bytes(self._kept), np.int16)
