@@ -1,4 +1,4 @@
-"""Engines that answer in a call that is run again, on an event loop that runs only while they are asked."""
+"""Live engines for a forked call, on an event loop that runs only during requests."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ from voiceagent.session.turn_stamps import TurnStamps
 
 T = TypeVar("T")
 CHUNK_S = 0.032
-"""The recognizer is given the sound in windows, as in a call."""
+"""Length of the chunks given to the recognizer, as in a call."""
 _NOTHING: Samples = np.zeros(0, np.int16)
 
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn that is recognized. given: samples that the recognizer was given, since the call's begin."""
+    """A turn in recognition. given: position of the recognizer's input, in samples since the start of the
+    call.
+    """
 
     recognition: TurnRecognition
     given: int
@@ -46,10 +48,10 @@ class _Turn:
 
 
 class RunningEngines:
-    """`LiveEngines`: the services of a server, which are started when the first question comes.
+    """`LiveEngines` with a server's services, which are started at the first request.
 
-    services: starts them. log: of the call. sound: the caller's, [n] at 16 kHz, None where there is none.
-    The recognizer is given it at the pace of real time, so that its answers take as long as in a call.
+    services: starts them. log: of the call. sound: the caller's audio, [n] at 16 kHz, None without a
+    recording. The recognizer receives it in real time, so that its answers take as long as in a call.
     """
 
     def __init__(
@@ -142,7 +144,7 @@ class RunningEngines:
 
         return self._run(judge)
 
-    # ---- what is done on the event loop
+    # ---- coroutines for the event loop
 
     def _run(self, work: Callable[[Services], Coroutine[Any, Any, T]]) -> T:
         async def run() -> T:
@@ -171,10 +173,10 @@ class RunningEngines:
         return made.events
 
     async def _read_before(self, services: Services, start: do.StartResponse) -> None:
-        """In a call all but the newest words has been read when a response is asked for."""
+        """Prefill the prompt without the newest message, as a call does before it requests a response."""
         asked = start.request
         prompt = Request(asked.messages[:-1], asked.tools, priority_class="prefill", caller=self._call_id)
-        with suppress(LlmError):  # the response meets the same failure, and tells it
+        with suppress(LlmError):  # the response fails the same way, and reports it
             await services.answering.llm.prefill(prompt)
 
     def _llm_work(self, services: Services, made: _Made) -> LlmWork:
@@ -218,7 +220,7 @@ class RunningEngines:
         return self._sound[_samples(since_s) : _samples(until_s)]
 
     def _at_rate(self, services: Services, event: ev.Event) -> ev.Event:
-        """Sound at the rate that the call's had: its synthesizer may have been another one."""
+        """Resample speech to the call's sample rate, as its synthesizer may have been another one."""
         rate_hz = services.speaking.synthesizer.rate_hz
         if not isinstance(event, ev.SpeechReady) or rate_hz == self._rate_hz:
             return event
@@ -229,7 +231,7 @@ class RunningEngines:
 
 
 class _Made:
-    """What engines make, with the seconds since they were asked."""
+    """Collects events of engines, with the seconds since the request."""
 
     def __init__(self) -> None:
         self.events: Later = []
@@ -237,19 +239,19 @@ class _Made:
         self._came = asyncio.Event()
 
     def post(self, event: ev.Event) -> None:
-        """One more."""
+        """Add an event."""
         self.events.append((_clock() - self._began_s, event))
         self._came.set()
 
     async def until(self, last: tuple[type[ev.Event], ...]) -> None:
-        """Wait for the last one."""
+        """Wait until an event of these types was added."""
         while not self.events or not isinstance(self.events[-1][1], last):
             self._came.clear()
             await self._came.wait()
 
 
 class _Posts:
-    """Takes the hypotheses of a turn."""
+    """Collects the hypotheses of a turn."""
 
     def __init__(self, turns: dict[str, _Turn], item_id: str, loop: asyncio.AbstractEventLoop) -> None:
         self._turns, self._item_id, self._loop = turns, item_id, loop
@@ -270,7 +272,7 @@ def _monitor(call_id: str, services: Services, give_up: Callable[[Awaited, str],
 
 
 async def _room() -> None:
-    """There is always room for more sound: nobody listens."""
+    """Return at once: there is always room for more audio, as there is no playout."""
 
 
 def _clock() -> float:

@@ -1,8 +1,8 @@
-"""A call run again, from some event on under other settings: what would have happened. Pure.
+"""Fork of a call: its continuation under other settings from some event on.
 
-On a virtual clock. The caller speaks as in the log and a client asks for the same; where a pause ends the
-turn, what is started and when it is heard is decided anew. Engines answer as they did where they are asked
-the same (`answers`), and live ones where they are not; no tool is run.
+It runs on a virtual clock. The caller speaks, and a client sends requests, as in the log; ends of turns,
+responses and playout are decided again. Engines give the logged answer to the same request (`answers`), and
+live ones answer others; no tool is run.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _VOICE = (
 
 
 def fork(log: CallLog, change: Change, live: LiveEngines | None = None) -> Forked:
-    """Run a call on under other settings. live: answers what was not asked in the call; without it that is
-    answered as what was asked nearest to it. Raises CannotReplay.
+    """Run a call under other settings. live: answers new requests; without it these get the answer to the
+    nearest logged request. Raises CannotReplay.
     """
     check_words(log)
     if has_upstream(log):
@@ -69,7 +69,7 @@ def fork(log: CallLog, change: Change, live: LiveEngines | None = None) -> Forke
 
 
 class _PolicyInForce:
-    """Reads as the policy that is in force now."""
+    """Proxy of the current policy."""
 
     def __init__(self, policy: TurnPolicy) -> None:
         self.now = policy
@@ -79,7 +79,7 @@ class _PolicyInForce:
 
 
 class _Fork:
-    """One run. Before the change all events are the log's; what they begin is only followed."""
+    """One run. Before the fork all events are the log's; their effects are only tracked."""
 
     def __init__(self, log: CallLog, change: Change, live: LiveEngines | None) -> None:
         self._change = change
@@ -94,7 +94,7 @@ class _Fork:
         self._agenda = Agenda()
         self._now_s = log.header.clock_s
         self._steps: list[Step] = []
-        self._live: set[str] = set()  # responses and tools in the making
+        self._live: set[str] = set()  # unfinished responses and tools
         self._late = self._idle = 0
         self._forked = False
 
@@ -124,7 +124,9 @@ class _Fork:
         self._conversation.settings = self._change.settings(self._conversation.settings)
 
     def _plan_logged(self, event: ev.Event, at_s: float) -> None:
-        """What does not depend on the agent comes when it came; what is in the making goes on as it did."""
+        """Plan a logged event if it does not depend on the agent, or belongs to a response or tool that is
+        unfinished at the fork.
+        """
         making = getattr(event, "response_id", None) in self._live and not isinstance(event, _BY_PLAYOUT)
         running = isinstance(event, _BY_TOOL) and event.call_id in self._live
         if isinstance(event, ev.TranscriptChanged) and self._answers.recognizes(event.item_id):
@@ -140,7 +142,7 @@ class _Fork:
             self._agenda.plan(self._now_s + after_s, event, valid)
 
     def _happen(self, event: ev.Event) -> None:
-        """An event comes, unless the caller's turn has become another one meanwhile."""
+        """Handle an event, unless the caller's turn has changed meanwhile."""
         if not isinstance(event, _VOICE):
             self._voice.follow(event, self._now_s)
             self._take(event, self._now().received_s)
@@ -158,20 +160,22 @@ class _Fork:
             self._interrupt(means)
 
     def _interrupt(self, started: ev.SpeechStarted) -> None:
-        """The log has no length of a voice that was no turn of its own."""
+        """Plan interruption events from the duration of the voice, as the log has none for a voice that was
+        not a turn.
+        """
         stretch, told_late_s = self._voice.stretch, self._now().received_s - started.at_s
         for after_s, event in self._voice.interruptions(started):
             at_s = self._now_s + max(0.0, after_s - told_late_s)
             self._agenda.plan(at_s, event, lambda: self._voice.stretch == stretch)
 
     def _end_turn_after(self, silence_s: float) -> None:
-        """Let the pause in progress end the turn after so much silence."""
+        """Let the current pause end the turn after this silence."""
         at_s, ended = self._voice.end_after(silence_s, self._now_s)
         stretch = self._voice.stretch
         self._agenda.plan(at_s, ended, lambda: self._voice.paused and self._voice.stretch == stretch)
 
     def _now(self) -> Now:
-        """The media clock at this time: that of the last record before it goes on."""
+        """Return the current time: the media clock continues from the last record."""
         index = bisect_right(self._records, self._now_s, key=lambda record: record.clock_s)
         if not index:
             return Now(self._now_s, 0.0)

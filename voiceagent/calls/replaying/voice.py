@@ -1,4 +1,4 @@
-"""The caller's voice in a call that is run again: he speaks as he did, and his turns end anew. Pure."""
+"""The caller's voice in a forked call: speech is as logged, and ends of turns are decided again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from voiceagent.calls.replaying.logged_pauses import LoggedPauses
 from voiceagent.conversation import events as ev
 
 WINDOW_S = 0.032
-"""The length of a window of voice activity, to which a silence is exact."""
+"""Length of a VAD window, the resolution of silences."""
 
 
 class CallersVoice:
-    """The turn in progress as it is found again. endpoint: what counted as speech in the call."""
+    """State of the current turn. endpoint: the call's endpointing thresholds."""
 
     def __init__(self, log: CallLog, endpoint: EndpointConfig) -> None:
         self._pauses = LoggedPauses(log)
@@ -25,23 +25,23 @@ class CallersVoice:
 
     @property
     def paused(self) -> bool:
-        """The caller pauses in a turn."""
+        """True during a pause in a turn."""
         return self._state == "paused"
 
     @property
     def speaking(self) -> bool:
-        """The caller speaks, and does not pause."""
+        """True while the caller speaks."""
         return self._state == "speaking"
 
     @property
     def stretch(self) -> int:
-        """A number that grows where the voice begins, pauses or goes on, and where a pause is to end
-        otherwise.
+        """Generation number, incremented when speech begins, pauses or resumes, and when the end of a pause
+        is rescheduled.
         """
         return self._stretch
 
     def follow(self, event: ev.Event, now_s: float) -> None:
-        """It happens, as in the call."""
+        """Apply an event as in the call."""
         match event:
             case ev.SpeechStarted():
                 self._state, self._told = "speaking", set()
@@ -60,9 +60,11 @@ class CallersVoice:
         self._stretch += 1
 
     def meaning(self, event: ev.Event, now_s: float) -> ev.Event | None:
-        """What it means now: a voice that goes on may be a new turn, or the reverse; None for nothing."""
+        """Translate an event to the current state: resumed speech may be a new turn, or the reverse. Return
+        None to ignore it.
+        """
         spoken = isinstance(event, ev.SpeechPaused | ev.VoiceLouder | ev.InterruptionConfirmed)
-        of_a_turn = isinstance(event, ev.InterruptionCandidate)  # in a pause too, where it is loud
+        of_a_turn = isinstance(event, ev.InterruptionCandidate)  # also during a pause, if the voice is loud
         if (spoken and not self.speaking) or (of_a_turn and self._state == "silent"):
             return None
         if type(event) in self._told:
@@ -74,7 +76,9 @@ class CallersVoice:
         return event
 
     def interruptions(self, started: ev.SpeechStarted) -> list[tuple[float, ev.Event]]:
-        """What the length of a voice that is a new turn now brings about, and from where on it counts."""
+        """Return interruption events due to the duration of a voice that is now a turn, with the seconds
+        after its start.
+        """
         return [
             (after_s, kind(started.at_s + after_s))
             for kind, after_s in (
@@ -84,7 +88,7 @@ class CallersVoice:
         ]
 
     def end_after(self, silence_s: float, now_s: float) -> tuple[float, ev.TurnEnded]:
-        """Let the pause in progress end the turn after so much silence: when that is, and the end."""
+        """Let the current pause end the turn after this silence. Return the time and the event."""
         self._stretch += 1
         whole_s = max(1, round(silence_s / WINDOW_S)) * WINDOW_S
         at_s = max(now_s, self._pauses.at_least_s(self._paused_at_s, silence_s))
