@@ -1,4 +1,4 @@
-"""The server in one process, from the first engine to start to the last call to end."""
+"""Server in one process, from the start of the engines to the end of the last call."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ log = structlog.get_logger()
 
 
 class Server:
-    """One process, a `WholeServer` of its own. Raises ConfigError where the configuration cannot be used."""
+    """The server in one process; its own `WholeServer`. Raises ConfigError if the configuration is
+    unusable.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -68,7 +70,7 @@ class Server:
         self._gateway = Gateway(config, self._told_load, self._routes.shared, self._metrics)
 
     def app(self) -> Starlette:
-        """The ASGI application."""
+        """Return the ASGI application."""
         return self._routes.app()
 
     async def run(self, announce: Callable[[str], None]) -> None:
@@ -76,7 +78,7 @@ class Server:
 
         Raises CommandFailed.
 
-        announce: given one line once calls are taken: the address, the engines and the warm-up's latencies.
+        announce: called with one line once calls are accepted: address, engines, warm-up latencies.
         """
         server = self._config.server
         listening = listen(server.host, server.port)
@@ -99,8 +101,8 @@ class Server:
 
     @asynccontextmanager
     async def taking_calls(self) -> AsyncIterator[dict[str, float]]:
-        """Take calls for the length of the block, at whose end those that go on are ended; gives the seconds
-        of each stage of the warm-up turn. Raises CommandFailed.
+        """Accept calls for the length of the block, and end the remaining calls at its end. Yields the
+        seconds of each stage of the warm-up turn. Raises CommandFailed.
         """
         telephony = self._config.telephony
         async with (
@@ -128,7 +130,7 @@ class Server:
 
     @property
     def shedder(self) -> LoadShedder:
-        """What is given up while there is too much to do."""
+        """Load shedding, controlled by the LLM monitor."""
         return self._llm_monitor.shedder
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
@@ -137,7 +139,7 @@ class Server:
         return late if late is not None or answered is None else self._llm_monitor.refusal(answered)
 
     async def load(self) -> dict[str, Any]:
-        """The body of `GET /load`."""
+        """See `WholeServer`."""
         return self._told_load()
 
     def _told_load(self) -> dict[str, Any]:
@@ -146,7 +148,7 @@ class Server:
         return load_report(self._calls.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def health(self) -> dict[str, Any]:
-        """The body of `GET /health`."""
+        """See `WholeServer`."""
         calls, troubles = len(self._calls), self._parts.troubles()
         return health(self._config, self._calls.state, calls, self._llm_monitor, troubles, self._loop)
 
@@ -163,32 +165,33 @@ class Server:
         return list(self._metrics.registry.collect())
 
     async def triage(self) -> Judged:
-        """Why calls are slow."""
+        """See `WholeServer`."""
         return await self._triage.judge()
 
     async def metrics_page(self) -> bytes:
-        """The page that Prometheus reads."""
+        """See `WholeServer`."""
         return render(self._metrics.registry)
 
     async def share_secret(self, secret: ClientSecret) -> None:
-        """Nobody else takes calls."""
+        """Do nothing: no other process accepts calls."""
 
     async def hang_up(self, asked: CallAsked) -> bool:
-        """Nobody else has calls."""
+        """Return False: no other process has calls."""
         return False
 
     async def sideband(
         self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
-        """See `WholeServer`: there is no other process."""
+        """Refuse: no other process has calls."""
         yield not_found(asked.call_id)
 
 
 class VoiceApp(Starlette):
-    """All routes of a server, as an ASGI application to mount beside one's own.
+    """All routes of a server, as an ASGI application to mount in one's own.
 
-    Its engines start and end with its `lifespan`. A server runs it by itself; an application that mounts it
-    must be given that lifespan, as it is not asked for its own then.
+    Its engines start and end with its `lifespan`. A server that runs it directly uses that lifespan; an
+    application that mounts it must use the lifespan itself, as mounted applications receive no lifespan
+    events.
     """
 
     def __init__(self, server: Server) -> None:
@@ -203,7 +206,7 @@ class VoiceApp(Starlette):
         super().__init__(routes=app.routes, middleware=app.user_middleware, lifespan=self.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer; it is told once where nobody began the lifespan, as all calls are refused then."""
+        """Handle a connection. Logs once if the lifespan was never begun, as all calls are then refused."""
         if not self._begun and scope["type"] != "lifespan":
             self._begun = True
             log.warning(
@@ -215,28 +218,28 @@ class VoiceApp(Starlette):
 
 
 def create_app(config: Config | Path | str) -> VoiceApp:
-    """The server of a configuration, or of its file, as an ASGI application in one process.
+    """Return the server of a configuration, or of its file, as an ASGI application in one process.
 
-    Some of `[server]` and `[limits]` is the business of whoever serves it: host, port, workers, drain_s,
-    max_message_bytes, connections and how long requests may take. Raises ConfigError.
+    These keys are left to the ASGI server: host, port, workers, drain_s, max_message_bytes, and the limits of
+    connections and request durations. Raises ConfigError.
     """
     return VoiceApp(Server(config if isinstance(config, Config) else load(Path(config))))
 
 
 def _announce(line: str) -> None:
-    """Tell on stdout that calls are taken; where nobody reads it, in the log, and the server goes on."""
+    """Print the line on stdout; if stdout is closed, log it and go on."""
     try:
         print(line, flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where what is left of the line goes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards the rest of the line
         log.warning("stdout_unread", reason=str(error), line=line)
 
 
 def serve(config: Config) -> None:
-    """Serve until a signal says stop. Raises ConfigError, CommandFailed."""
+    """Serve until stopped by a signal. Raises ConfigError, CommandFailed."""
     configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
     run_until_all_end(server.run(_announce))
-    for number in STOPPING:  # of which the event loop has let go: an end that went well is not killed
+    for number in STOPPING:  # the event loop has released them: a normal end must not become a kill
         signal.signal(number, signal.SIG_IGN)

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallOpener:
-    """Everything that a call is opened with, except the services. upstream: None if this server is the
-    core.
-    """
+    """Dependencies for opening calls, except the services. upstream: None if this server is the core."""
 
     config: Config
     agents: Agents

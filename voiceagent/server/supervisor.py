@@ -1,4 +1,4 @@
-"""The server of many processes: this one listens, holds the engines and supervises the workers."""
+"""Server in many processes: this one listens, runs the engines and supervises the workers."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from voiceagent.validation.errors import CommandFailed
 log = structlog.get_logger()
 
 END_S = 5.0
-"""How long calls may take to close that are ended at once."""
+"""Time that calls have to close at the end."""
 
 
 class Supervisor:
-    """Starts and ends what such a server consists of, in order. Raises ConfigError where the configuration
-    cannot be used.
+    """Starts and ends the components of such a server, in order. Raises ConfigError if the configuration is
+    unusable.
     """
 
     def __init__(self, config: Config) -> None:
@@ -70,9 +70,9 @@ class Supervisor:
         stopped = stop_on_signals(lambda: self._workers.state == "starting")
         desk = asyncio.create_task(self._desk.serve(), name="desk")
         otlp = exporting(self._exporter, self._config.otlp.metrics_s, self._workers.collect)
-        # before the engines load: a port that is taken is told at once
+        # before the engines load: a port in use is reported at once
         with self._accepting() as listening:
-            # until the last worker has gone: they give their spans and their events to this process
+            # until the last worker is gone: workers send their spans and events to this process
             async with otlp, posting(self._webhooks):
                 workers = asyncio.create_task(self._pool.run(), name="workers")
                 serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
@@ -98,7 +98,7 @@ class Supervisor:
             await self._engines.start()
         except (RecognizerError, LlmError, SynthesizerError) as error:
             raise CommandFailed(f"cannot start: {error}") from error
-        # only now workers are told whether engines work, and warm up: they need them
+        # workers wait for this before their warm-up, which needs the engines
         self._workers.engines_started.set()
         gc.collect()
         gc.freeze()  # as in `started`
@@ -122,7 +122,7 @@ class Supervisor:
                 task.cancel()
 
     async def _end(self, workers: asyncio.Task[None]) -> None:
-        """No call may outlive the engines."""
+        """End workers and engines, in this order: no call may outlive the engines."""
         with suppress(TimeoutError):
             async with asyncio.timeout(END_S):
                 await self._pool.drain(0)
@@ -134,7 +134,7 @@ class Supervisor:
 
     @contextmanager
     def _accepting(self) -> Iterator[socket.socket]:
-        """Connections are handed to the workers; gives the socket of HTTP. Raises CommandFailed."""
+        """Pass connections to the workers. Yields the HTTP socket. Raises CommandFailed."""
         server, audiosocket = self._config.server, self._config.telephony.audiosocket
         listening = [(listen(server.host, server.port), HTTP)]
         doors: list[Door] = []

@@ -1,5 +1,6 @@
-"""One turn through every stage before the first caller: it loads what loads late, and shows that everything
-works."""
+"""Warm-up: one turn through every stage before the first caller. It loads what loads lazily, and shows that
+everything works.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +30,11 @@ PATIENCE_S = 60.0
 
 
 class WarmUpError(Exception):
-    """The warm-up turn failed; the text says in which stage and why."""
+    """The warm-up turn failed. The text says in which stage and why."""
 
 
 class _Caller:
-    """Waits for words understood, then for sound, then for the turn's report."""
+    """Client that waits for a transcript, then for audio, then for the turn's report."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
@@ -63,7 +64,7 @@ class _Caller:
     def report(self, turn: TurnReport) -> None:
         if not self.reported.done():
             self.reported.set_result(turn)
-        _settle(self.heard)  # a response without sound is over too
+        _settle(self.heard)  # a response without audio is over too
 
 
 def _settle(future: asyncio.Future[None]) -> None:
@@ -72,13 +73,14 @@ def _settle(future: asyncio.Future[None]) -> None:
 
 
 async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[str, float]:
-    """Speak a question to the agent and hear how its answer begins; the seconds that each stage took.
+    """Speak a question to the agent and wait for the beginning of its answer. Return the seconds of each
+    stage.
 
-    patience_s: how long that may take. Raises WarmUpError, SynthesizerError.
+    patience_s: timeout. Raises WarmUpError, SynthesizerError.
     """
     if services.answering.policy.llm_end is not None:
         await _ask_for_an_end(services, patience_s)
-    measuring = replace(services.measuring, metrics=Metrics(log_turns=False))  # no caller's
+    measuring = replace(services.measuring, metrics=Metrics(log_turns=False))  # not a caller's turn
     services = replace(services, measuring=measuring)
     manual = replace(services.settings, turn_detection=None, latency_events=True, output_modality="audio")
     caller = _Caller()
@@ -102,10 +104,12 @@ async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[st
 
 
 async def _ask_for_an_end(services: Services, patience_s: float) -> None:
-    """The first such question has vLLM compile a function, for seconds in which it answers nobody."""
+    """Ask the LLM once for an end-of-turn score: the first request lets vLLM compile a function for seconds,
+    during which it serves no request.
+    """
     prompt = make_prompt(services.settings.instructions, (Message("user", QUESTION),))
     request = Request(prompt, services.settings.all_tools, priority_class="prefill", asks_end=True)
-    with suppress(LlmError, TimeoutError):  # the turn behind it will meet the same, and tells it
+    with suppress(LlmError, TimeoutError):  # the turn that follows fails the same way, and reports it
         async with asyncio.timeout(patience_s):
             await services.answering.llm.prefill(request)
 
@@ -124,7 +128,7 @@ async def _turn(session: Session, caller: _Caller, services: Services) -> dict[s
 
 
 async def _spoken(synthesizer: Synthesizer, rate_hz: int) -> Samples:
-    """The question in the agent's own voice, at `rate_hz`."""
+    """Return the question in the agent's own voice, at `rate_hz`."""
     resampler = Resampler(synthesizer.rate_hz, rate_hz)
     sound = []
     async with aclosing(synthesizer.speak(QUESTION)) as speeches:
