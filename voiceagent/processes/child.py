@@ -1,6 +1,6 @@
-"""One process of ours and the connection to it: started, ready, lost, started again, ended.
+"""Lifecycle of one child process and its connection: start, readiness, loss, restart, end.
 
-Whatever runs in a process of its own has its life here: the engines and the workers that take calls.
+Used for engines and for call workers.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ _BETWEEN = (_State.STARTING, _State.WAITING)
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """The state of the process. reason: why it is not ready. due_s: when it is started again, or must be
-    ready."""
+    """State of the process. reason: why it is not ready. due_s: deadline of a start, or time of the next
+    start.
+    """
 
     state: _State
     reason: str = ""
@@ -48,7 +49,7 @@ class _Phase:
 
 
 class _Changes:
-    """Tells of changes whoever waits for one, in whatever event loop."""
+    """Condition variable for waiters in any event loop."""
 
     def __init__(self) -> None:
         self._waiting: list[asyncio.Future[None]] = []
@@ -62,21 +63,21 @@ class _Changes:
     def wake(self) -> None:
         waiting, self._waiting = self._waiting, []
         for change in waiting:
-            # who waited in a loop that is over cannot be woken, and must not keep the others from it
+            # a waiter of a closed loop cannot be woken, and must not prevent the others from being woken
             if not change.done() and not change.get_loop().is_closed():
                 change.set_result(None)
 
 
 def _ending(status: int) -> str:
-    """How a process ended, by what `Popen.wait` gives."""
+    """Describe how a process ended. status: from `Popen.wait`."""
     return f"exit status {status}" if status >= 0 else f"killed by {signal.Signals(-status).name}"
 
 
 class Child:
-    """One process, killed when it hangs and started again whenever it dies, without end once it was ready.
+    """One process, killed when it hangs and restarted whenever it dies, without limit once it was ready.
 
-    on_lost: called with the reason each time it died; where another one is to start at once, it is starting
-    by then. It follows its user from one event loop to the next, as long as only one at a time uses it.
+    on_lost: called with the reason each time it died, after an immediate restart was begun. The instance may
+    be used in one event loop after another, but in one at a time.
     """
 
     def __init__(
@@ -103,27 +104,26 @@ class Child:
 
     @property
     def ready(self) -> bool:
-        """Whether it has said so."""
         return self._phase.state is _State.READY
 
     @property
     def answers(self) -> bool:
-        """Whether it has answered lately, as far as it was asked."""
+        """True unless a heartbeat is late."""
         return self._heartbeat.state == "well"
 
     @property
     def ended(self) -> bool:
-        """Whether it runs no more and is not started again."""
+        """True if it is stopped or given up, and will not be restarted."""
         return self._phase.state in _OVER
 
     @property
     def available(self) -> bool:
-        """Whether it is to be given something new: it is ready, answers, and is not full."""
+        """True if it can be given new work: it is ready, responsive and has free descriptors."""
         return self.ready and self.answers and not self._heartbeat.full
 
     @property
     def trouble(self) -> str:
-        """Why it does not do what it is for, or not for sure; "" where it does."""
+        """Reason why it does not work, or possibly not; "" if it works."""
         if self.ready and self.answers:
             return "it can take nothing more: no descriptor is left" if self._heartbeat.full else ""
         if self.ready:
@@ -132,28 +132,28 @@ class Child:
 
     @property
     def process_id(self) -> int | None:
-        """While there is a process."""
+        """Process id; None while there is no process."""
         return None if self._process is None else self._process.pid
 
     @property
     def open_streams(self) -> int:
-        """How many streams its connection has open."""
+        """Number of open streams on its connection."""
         return 0 if self._process is None else self._connection.open_streams
 
     @property
     def connection(self) -> RpcConnection:
-        """The connection, also while it still starts. Raises RpcError where there is none to be had."""
+        """The connection, also during the start. Raises RpcError if there is no process."""
         if self._process is not None and self._process.poll() is not None:
-            self._connection.lose()  # it died while nobody was listening
+            self._connection.lose()  # it died while no event loop was running
         if self._process is None:
             raise RpcError(self._phase.reason)
         self._keep_beating()
         return self._connection
 
     async def start(self) -> None:
-        """Start it, unless it runs, and wait until it is ready. Raises RpcError."""
+        """Start the process unless it runs, and wait until it is ready. Raises RpcError."""
         if self.ended:
-            # begun by hand: what failed before counts no more
+            # an explicit start resets the count of failed starts
             self._restarts = Restarts(self._supervision, random.random)
             self._retired = False
             self._spawn("it is starting")
@@ -165,17 +165,17 @@ class Child:
             raise RpcError(self._phase.reason)
 
     async def over(self) -> None:
-        """Wait until it runs no more and is not started again. Raises RpcError where it was given up."""
+        """Wait until it has ended and will not be restarted. Raises RpcError if it was given up."""
         await self._changes.until(lambda: self.ended)
         if self._phase.state is _State.GIVEN_UP:
             raise RpcError(self._phase.reason)
 
     def retire(self) -> None:
-        """It may end now: it is not started again."""
+        """Do not restart it when it ends."""
         self._retired = True
 
     async def end(self, patience_s: float = 0.0) -> None:
-        """End it, failing what runs; it is killed after `patience_s`. A second call does nothing."""
+        """End it, failing its open streams; kill it after `patience_s`. Further calls do nothing."""
         self._phase = _Phase(_State.STOPPED, "closed")
         process, self._process = self._process, None
         if process is not None:
@@ -185,7 +185,7 @@ class Child:
         await self._dying.end(patience_s)
 
     def _spawn(self, reason: str) -> None:
-        """Start the process and tell it what it is to be. reason: why there is none yet."""
+        """Start the process and send its task. reason: why there was none."""
         self._phase = _Phase(_State.STARTING, reason, time.monotonic() + self._supervision.start_s)
         self._failure = ""
         self._heartbeat = Heartbeat(self._supervision)
@@ -223,7 +223,7 @@ class Child:
                 self._phase = _Phase(_State.READY)
                 self._changes.wake()
             case Failed(reason):
-                self._failure = reason  # and the end of the connection follows
+                self._failure = reason  # the connection closes next
             case Pong(full):
                 self._heartbeat.answered(full)
             case Ping():
@@ -232,14 +232,14 @@ class Child:
                 self._program.on_told(value)
 
     def _keep_beating(self) -> None:
-        """Have the process asked, in the event loop that is now, whether it is there."""
+        """Schedule heartbeats in the current event loop."""
         loop = asyncio.get_running_loop()
         if self._beating is not loop and not self.ended:
             self._beating = loop
             loop.call_later(until_multiple_s(self._supervision.beat_s, time.monotonic()), self._beat, loop)
 
     def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look after the process, once in an interval."""
+        """Check the process once per interval: reap, restart, time out or send a heartbeat."""
         if self._beating is not loop:
             return
         self._beating = None
@@ -252,11 +252,11 @@ class Child:
         elif state is _State.WAITING and due:
             self.restarts += 1
             self._spawn(self._phase.reason)
-        # the first start may take any time: it may have to fetch a model
+        # the first start is not limited, as it may download a model
         elif state is _State.STARTING and self._restarts.was_ready and due:
             self._kill(f"it was not ready after {self._supervision.start_s:.0f} s, and was killed")
         elif state is _State.READY:
-            # only once it is ready: while it loads it cannot answer
+            # not before it is ready: it cannot answer while it loads
             if self._heartbeat.beat(now_s):
                 self._connection.notify(Ping())
             elif self._heartbeat.state == "hung":
@@ -264,7 +264,7 @@ class Child:
         self._keep_beating()
 
     def _kill(self, reason: str) -> None:
-        """It hangs. A killed process takes its time to end, so that this does not wait for it."""
+        """Kill a hung process, without waiting for its end."""
         process, self._process = self._process, None
         assert process is not None
         process.kill()
@@ -273,16 +273,16 @@ class Child:
         self._connection.lose()
 
     def _lost(self) -> str:
-        """The process died, or hung and was killed; another one is started. The reason."""
+        """Handle the loss of the connection: kill the process and restart it. Return the reason."""
         told_why, reason = bool(self._failure), self._failure
         process, self._process = self._process, None
         if process is not None:
-            process.kill()  # its end of the socket closes as it exits: this waits for no work of its own
-            # it was killed or has died: this takes no time, and leaves no zombie
+            process.kill()  # its end of the socket closes only as it exits, so there is no work to wait for
+            # it was killed or has died, so this returns quickly, and it leaves no zombie
             status = process.wait()
             reason = reason or f"the worker process died ({_ending(status)})"
         self._start_again(reason, told_why)
-        # after the next one is started: who is told may use it at once
+        # after the restart has begun: the callback may use the new process at once
         self._on_lost(reason)
         self._changes.wake()
         return reason
@@ -292,7 +292,7 @@ class Child:
         self._changes.wake()
 
     def _start_again(self, reason: str, told_why: bool) -> None:
-        """Start the process again: at once, later, or not at all."""
+        """Restart the process: at once, later, or not at all."""
         if self._retired:
             self._phase = _Phase(_State.STOPPED, reason)
             return

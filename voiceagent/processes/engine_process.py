@@ -1,8 +1,8 @@
-"""The process behind an engine host: builds one engine and serves many streams at once, in one thread.
+"""Process that builds one engine and serves many streams at once, in one thread.
 
-The engine blocks, so streams take turns: one item of one stream at a time, round and round. A stream whose
-values the host has not read is passed over until it has. The process ends when its host does, however that
-came about: the socket closes.
+The engine blocks, so streams take turns, round-robin: one item of one stream at a time. A stream with values
+that the host has not read is skipped. The process ends when its socket closes, for whatever reason the host
+ended.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ from voiceagent.processes.messages import (
 from voiceagent.processes.policies.flow_control import ReceiveWindow, SendWindow
 
 Emit = Callable[[Any], bool]
-"""Sends a value of the stream; false when the stream was closed meanwhile and the work can stop."""
+"""Sends a value of the stream. Returns False once the stream is closed and the work can stop."""
 
 
 class EngineStream(Protocol):
-    """One stream of an engine, such as an utterance. Once a method has raised only `close` is called."""
+    """One stream of an engine, such as an utterance. After an exception only `close` is called."""
 
     def push(self, item: Any, emit: Emit) -> None:
-        """Take the next item."""
+        """Process the next item."""
 
     def finish(self, emit: Emit) -> None:
-        """All items came; emit what is left."""
+        """Emit the remaining values, as there are no more items."""
 
     def close(self) -> None:
-        """Release everything; called once, last, whatever came before."""
+        """Release all resources. Called exactly once, last."""
 
 
 class Engine(Protocol):
-    """What is served; built from keyword arguments."""
+    """An engine to serve, built from keyword arguments."""
 
     def open(self) -> EngineStream:
-        """A new stream; many may be open at once."""
+        """Return a new stream; many may be open at once."""
 
 
 class EngineTask(NamedTuple):
-    """What the process is to serve.
+    """Description of the engine to serve.
 
-    engine: `package.module:Class` of an `Engine`; arguments: its keyword arguments. error: what it raises
-    with words meant for its user; any other exception is passed on with its type. facts: names of attributes
-    that the host wants to know, such as a sample rate.
+    engine: `package.module:Class` of an `Engine`; arguments: its keyword arguments. error: its exception
+    class with messages for users; any other exception is passed on with its type. facts: names of attributes
+    to report to the host, such as a sample rate.
     """
 
     engine: str
@@ -75,11 +75,11 @@ class EngineTask(NamedTuple):
 
 
 class HostGone(Exception):
-    """The other end of the socket closed, or there is nothing to serve it with."""
+    """The host closed the socket, or the engine could not be built."""
 
 
 class _Served:
-    """One stream: what it still has to take in, and what it may not send yet."""
+    """One stream: unprocessed items, and frames that flow control holds back."""
 
     def __init__(self, number: int, windows: Windows) -> None:
         self.number = number
@@ -101,7 +101,7 @@ class _Served:
 
 
 class EngineProcess:
-    """Serves an engine to the host at the other end of `connection`, whose first message says which."""
+    """Serves an engine to the host at the other end of `connection`, whose first message names the engine."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -111,7 +111,11 @@ class EngineProcess:
         self._error: type[Exception] = RpcError
 
     def serve(self) -> None:
-        """Serve until the host goes. Raises HostGone, also when the engine could not be built."""
+        """Serve until the host is gone. Raises HostGone, also if the engine cannot be built.
+
+        `emit` calls `_receive`, which may add streams while this method iterates over them, hence the copy.
+        Only this method removes streams.
+        """
         while True:
             self._receive(wait=not any(served.runnable for served in self._streams.values()))
             for served in list(self._streams.values()):
@@ -122,7 +126,7 @@ class EngineProcess:
                     self._forget(served)
 
     def _advance(self, served: _Served) -> None:
-        """One item of one stream."""
+        """Process one item of one stream."""
         message, size = served.inbox.popleft()
 
         def emit(value: Any) -> bool:
@@ -148,7 +152,7 @@ class EngineProcess:
             self._send(Broken(served.number, RpcError(self._in_words(error))))
 
     def _release(self, served: _Served) -> None:
-        """Send held frames as far as credit goes."""
+        """Send held frames as far as credit allows."""
         while served.held and not served.abandoned and served.sending.has_room(len(served.held[0])):
             served.sending.sent(len(served.held[0]))
             self._send_frame(served.held.popleft())
@@ -161,7 +165,7 @@ class EngineProcess:
             served.engine_stream.close()
 
     def _receive(self, wait: bool) -> None:
-        """Take in what the host sent; with `wait`, until there is something."""
+        """Read and handle messages of the host. wait: block until there is at least one."""
         try:
             data = self._connection.recv(1 << 16, 0 if wait else socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -174,7 +178,7 @@ class EngineProcess:
             self._take(message, size)
 
     def _take(self, message: Message, size: int) -> None:
-        """Note one message; an engine's stream does nothing before its turn."""
+        """Handle one message. Items are only queued, until the stream's turn."""
         if isinstance(message, Start):
             self._build(message.task)
         elif isinstance(message, Ping):
@@ -199,7 +203,7 @@ class EngineProcess:
         try:
             self._engine = getattr(import_module(module), name)(**task.arguments)
             facts = {fact: getattr(self._engine, fact) for fact in task.facts}
-        except Exception as error:  # passed on to the host, whatever it is
+        except Exception as error:  # reported to the host, whatever it is
             self._send(Failed(self._in_words(error)))
             raise HostGone from error
         self._send(Ready(facts))
@@ -222,13 +226,13 @@ class EngineProcess:
 
 
 def main(descriptor: int) -> None:
-    """Run as the engine's process on an inherited socket; does not return.
+    """Run an engine's process on an inherited socket; does not return.
 
     Ctrl-C, a closed terminal and a service manager's SIGTERM reach the whole process group while the host may
-    still be draining its calls: only the socket says when to end.
+    still be draining its calls, so signals are ignored: only the socket says when to end.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with suppress(HostGone):
         EngineProcess(socket.socket(fileno=descriptor)).serve()
-    os._exit(0)  # engines' own threads and finalizers have nothing left to say
+    os._exit(0)  # skip finalizers and threads of the engine

@@ -1,4 +1,4 @@
-"""The parent of a process, as a child with an event loop sees it."""
+"""Connection of a child process to its parent, in an event loop."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ log = structlog.get_logger()
 
 
 class Parent:
-    """The connection to the parent; each asks the other whether it is there.
+    """The connection to the parent, with heartbeats in both directions.
 
-    The child never closes the connection: to the parent its end is that of the process. full: whether this
-    process can take nothing more now.
+    The child never closes the connection: to the parent, that is the end of the process. full: returns True
+    while this process cannot accept new work.
     """
 
     def __init__(self, descriptor: int, services: Mapping[str, Service], full: Callable[[], bool]) -> None:
@@ -40,22 +40,22 @@ class Parent:
         self.connection.attach()
 
     async def task(self) -> Any:
-        """What this process is to be. Raises RpcError where the parent has gone."""
+        """Return the task of this process. Raises RpcError if the parent is gone."""
         return await self._task
 
     @property
     def trouble(self) -> str:
-        """What is wrong with it; "" where nothing is."""
+        """Problem of the parent; "" if there is none."""
         heartbeat = self._heartbeat
         return "" if heartbeat.state == "well" else f"no answer for {heartbeat.silent_s:.1f} s"
 
     def report(self, full: bool) -> None:
-        """Say at once whether this process can take nothing more, without being asked."""
+        """Report at once, without a request, if this process can accept new work."""
         self.connection.notify(Pong(full))
 
     async def watch(self, supervision: Supervision) -> None:
-        """Ask whether it is there, and log where it is not, until cancelled: that is all there is to do."""
-        # how it is watched is known only from the task that came by it
+        """Send heartbeats to the parent, and log when it stops and resumes answering, until cancelled."""
+        # the settings arrived with the task
         self._heartbeat, reported = Heartbeat(supervision), False
         while True:
             if self._heartbeat.beat(time.monotonic()):

@@ -1,6 +1,6 @@
-"""Two processes that ask each other things over one socket: many streams at once, opened by either.
+"""RPC between two processes over one socket: many concurrent streams, opened by either end.
 
-This is the end in an event loop; a call worker has one at both ends. `engine_process` is the end of a process
+This is the end in an event loop; call workers use it at both ends. `engine_process` is the end of a process
 that blocks.
 """
 
@@ -36,10 +36,10 @@ _DEFAULT_WINDOWS = Windows()
 class RpcConnection:
     """One end of a connection between two processes.
 
-    services: what the other end may ask for. opens_even: true at one end, false at the other. passed_on:
-    exceptions that are raised at the other end as they are; all others become an RpcError. on_life: called
-    with each message about the other process as a whole. on_lost: called once when the other end is gone; the
-    reason that streams fail with.
+    services: offered to the other end. opens_even: True at one end, False at the other. passed_on: exception
+    classes raised unchanged at the other end; all others become an RpcError. on_life: called with each
+    message about the other process as a whole. on_lost: called once when the other end is gone; returns the
+    reason for failing the streams.
     """
 
     def __init__(
@@ -66,37 +66,37 @@ class RpcConnection:
 
     @property
     def open_streams(self) -> int:
-        """How many there are."""
+        """Number of open streams."""
         return len(self._streams)
 
     def attach(self) -> None:
-        """Listen in the running event loop; the streams of an earlier one are abandoned."""
+        """Read in the running event loop. Streams of a previous event loop are abandoned."""
         if self._socket.attach():
-            # their tasks are gone with their loop: the other end must not work for them
+            # their tasks died with their loop: the other end must not work for them
             for number in self._streams:
                 self._write(Close(number))
             self._streams.clear()
             self._unhurried.clear()
 
     def close(self, reason: str = "closed") -> None:
-        """Close the connection, failing what runs with `reason`; a second call does nothing."""
+        """Close the connection, failing open streams with `reason`; further calls do nothing."""
         self.attach()
         self._socket.flush()
         self._end(reason)
 
     def lose(self) -> None:
-        """The other end is known to be gone, though the socket has not told yet."""
+        """Handle the loss of the other end before the socket reports it."""
         self.attach()
         if not self._ended:
             self._end(self._on_lost())
 
     def notify(self, message: LifeMessage) -> None:
-        """Say something about this process, or the other, as a whole; at once, as this one may end then."""
+        """Send a message about a process as a whole, immediately, as this process may end next."""
         self._write(message)
         self._socket.flush()
 
     async def ask(self, service: str, asked: Any = None) -> Any:
-        """The one value that the service answers. Raises RpcError and what is passed on."""
+        """Return the single value of a service. Raises RpcError and the exceptions passed on."""
         async with aclosing(self.stream(service, asked)) as values:
             async for value in values:
                 return value
@@ -112,13 +112,12 @@ class RpcConnection:
         replaceable: Callable[[Any], bool] | None = None,
         patient: Callable[[Any], bool] | None = None,
     ) -> AsyncGenerator[Any, None]:
-        """What the service makes of `asked` and the items, as it comes.
+        """Yield the values of a service for the request `asked` and the items.
 
-        `items` is asked for more only while there is room in its window. replaceable: says of a value that
-        nobody has read yet that a newer one makes it worthless; it is left out then. patient: says of an item
-        that it has `PATIENCE_S`; it goes with whatever is sent before that is over. Closing the generator
-        tells the other end and does not wait. Raises RpcError, what is passed on, and whatever `items`
-        raises.
+        `items` is read only while its window has room. replaceable: returns True for an unread value that the
+        next one makes obsolete; such a value is dropped. patient: returns True for an item that may be
+        delayed by `PATIENCE_S`, to share a write with others. Closing the generator cancels the stream
+        without waiting. Raises RpcError, the exceptions passed on, and exceptions of `items`.
         """
         self.attach()
         if self._ended:
@@ -139,8 +138,8 @@ class RpcConnection:
                 self._write(Close(number))
             if feeding is not None:
                 feeding.cancel()
-                # not awaited itself: how it ended is no matter, and a cancellation must not be taken for
-                # ours
+                # not awaited directly: its result is irrelevant, and its cancellation must not be mistaken
+                # for ours
                 await asyncio.wait([feeding])
 
     async def _feed(
@@ -149,7 +148,7 @@ class RpcConnection:
         try:
             async for item in items:
                 await self._send_item(stream, item, patient is not None and patient(item))
-        except Exception as error:  # it is the stream's caller who is to see it
+        except Exception as error:  # raised to the caller of the stream
             stream.end(error)
             return
         if stream.number in self._streams:
@@ -162,7 +161,7 @@ class RpcConnection:
             self._socket.write(frame, soon=not patient)
 
     async def _answer(self, stream: Stream, opened: Open) -> None:
-        """Serve one stream, to its end."""
+        """Serve one stream to its end."""
         last: End | Broken = End(stream.number)
         try:
             service = self._services[opened.service]
@@ -172,7 +171,7 @@ class RpcConnection:
         except self._passed_on as error:
             last = Broken(stream.number, error)
         except Exception as error:  # ends this stream, not the process
-            # in words: an exception of this process may not be readable in the other
+            # as text: the other process may be unable to unpickle the exception
             last = Broken(stream.number, RpcError(f"{opened.service}: {type(error).__name__}: {error}"))
         finally:
             self._unhurried.send(stream)
@@ -180,7 +179,7 @@ class RpcConnection:
                 self._write(last)
 
     async def _send_value(self, stream: Stream, value: Any) -> None:
-        """A value of a service, as one with those of the stream that have waited."""
+        """Send a value of a service, merged with delayed values of the stream."""
         value = self._unhurried.joined(stream, value)
         if isinstance(value, Unhurried) and stream.has_room:
             self._unhurried.keep(stream, value)
@@ -211,7 +210,7 @@ class RpcConnection:
             stream.answering = asyncio.create_task(self._answer(stream, message))
             self._answering.add(stream.answering)
             stream.answering.add_done_callback(self._answering.discard)
-        elif (known := self._streams.get(message.stream)) is not None:  # else closed here meanwhile
+        elif (known := self._streams.get(message.stream)) is not None:  # or else closed here meanwhile
             self._take_of(known, message, size)
 
     def _take_of(self, stream: Stream, message: StreamMessage, size: int) -> None:
@@ -229,7 +228,7 @@ class RpcConnection:
             case Close():
                 self._over(stream)
                 if stream.answering is not None:
-                    # the asker has gone: what it asked for is stopped, and not made to its end
+                    # the opener cancelled: stop the work
                     stream.answering.cancel()
 
     def _over(self, stream: Stream, failure: Exception | None = None) -> None:
@@ -237,7 +236,7 @@ class RpcConnection:
         stream.end(failure)
 
     def _end(self, reason: str) -> None:
-        """What was asked fails, what was to be answered stops."""
+        """Fail the streams opened here, and cancel those served here."""
         if self._ended:
             return
         self._ended = reason

@@ -1,4 +1,4 @@
-"""Streams between two processes: who answers one, and this end of one in an event loop."""
+"""Streams between two processes: services, and one end of a stream in an event loop."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from voiceagent.processes.policies.flow_control import ReceiveWindow, SendWindow
 from voiceagent.processes.rounds import InRound, rounds_of
 
 Service = Callable[[Any, AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
-"""Answers a stream: from what it was opened with and the items that follow, the values that go back."""
+"""Serves a stream: yields values for the request and the items that follow."""
 
 
 class Unhurried(NamedTuple):
-    """A value of a service that has `PATIENCE_S`.
+    """A value that a service allows to be delayed by `PATIENCE_S`.
 
-    join: makes one value of it and the one behind it, so that the other end has one where it had many.
+    join: merges this value and the next one into one.
     """
 
     value: Any
@@ -26,7 +26,9 @@ class Unhurried(NamedTuple):
 
 
 def single_answer(answer: Callable[[Any], Any]) -> Service:
-    """The service for `RpcConnection.ask`: the one value that `answer`, a coroutine function, returns."""
+    """Return the service for `RpcConnection.ask` that yields the result of the coroutine function
+    `answer`.
+    """
 
     async def service(asked: Any, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         yield await answer(asked)
@@ -35,10 +37,10 @@ def single_answer(answer: Callable[[Any], Any]) -> Service:
 
 
 class Stream:
-    """Values that arrived and were not read yet, and the room for those that leave.
+    """One end of a stream: unread values, and flow control of outgoing ones.
 
-    replaceable: says of an unread value that a newer one makes it worthless. answering: the task that serves
-    the stream, at the end that answers it.
+    replaceable: returns True for an unread value that the next one makes obsolete. answering: the task that
+    serves the stream, at the serving end.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class Stream:
         self._room = asyncio.Event()
 
     def arrive(self, value: Any, size: int) -> int:
-        """Note a value; the credit to give back for one that it makes worthless."""
+        """Queue a value. Return the credit to grant for one that it replaced."""
         credit = 0
         # only the newest: an older one that must be read stands between
         if self._replaceable is not None and self._arrived and self._replaceable(self._arrived[-1][0]):
@@ -70,12 +72,12 @@ class Stream:
         return credit
 
     def credited(self, size: int) -> None:
-        """The other end has read so many bytes."""
+        """Count bytes that the other end has read."""
         self._sending.credited(size)
         self._room.set()
 
     def end(self, failure: BaseException | None = None) -> None:
-        """No more will arrive; `failure`, where there is one, is raised after what has."""
+        """End the stream; `failure`, if any, is raised after the queued values."""
         if not self.over:
             self.over = True
             self._failure = failure
@@ -83,7 +85,9 @@ class Stream:
             self._room.set()
 
     async def room(self, size: int) -> None:
-        """Wait until a frame of `size` bytes may be sent, and count it; does not wait once it is over."""
+        """Wait until a frame of `size` bytes may be sent, and count it; returns at once if the stream is
+        over.
+        """
         while not (self.over or self._sending.has_room(size)):
             self._room.clear()
             await self._room.wait()
@@ -91,16 +95,16 @@ class Stream:
 
     @property
     def has_room(self) -> bool:
-        """Whether something small may be sent now."""
+        """True if a small frame may be sent now."""
         return self._sending.has_room(0)
 
     def sent(self, size: int) -> None:
-        """A frame went for which there was room when it began to wait."""
+        """Count a delayed frame, for which there was room when it was queued."""
         self._sending.sent(size)
 
     async def take(self) -> tuple[Any, int] | None:
-        """The next value and the credit to give back; None at the end. Raises what the stream failed with."""
-        # what has arrived is read before the failure that came behind it
+        """Return the next value and the credit to grant, or None at the end. Raises the stream's failure."""
+        # values that arrived before a failure are read first
         while not self._arrived:
             if self._failure is not None:
                 raise self._failure
@@ -113,10 +117,10 @@ class Stream:
 
 
 class UnhurriedValues:
-    """Values that have time, one a stream: what comes behind one is joined to it.
+    """Delayed values, one per stream: further values are merged into it.
 
-    send: called with each stream and its value when their time is over. They go at whole multiples of
-    `PATIENCE_S`, so that the other end has all of a while in one wake-up.
+    send: called with each stream and its value when the delay is over. All are sent at whole multiples of
+    `PATIENCE_S`, so that the other end receives them in one wake-up.
     """
 
     def __init__(self, send: Callable[[Stream, Any], None]) -> None:
@@ -125,7 +129,7 @@ class UnhurriedValues:
         self._timer: asyncio.Handle | InRound | None = None
 
     def joined(self, stream: Stream, value: Any) -> Any:
-        """`value`, `Unhurried` or not, as one with what was kept of the stream."""
+        """Merge `value`, `Unhurried` or not, with the delayed value of the stream, if any."""
         before = self._kept.pop(stream, None)
         if before is None:
             return value
@@ -134,7 +138,7 @@ class UnhurriedValues:
         return before.join(before.value, value)
 
     def keep(self, stream: Stream, value: Unhurried) -> None:
-        """Keep the only value of a stream, until more of it comes or time is over."""
+        """Delay the value of a stream that has none delayed."""
         self._kept[stream] = value
         if self._timer is None:
             loop = asyncio.get_running_loop()
@@ -142,12 +146,12 @@ class UnhurriedValues:
             self._timer = rounds_of(loop).call_later(left_s, self._send_all)
 
     def send(self, stream: Stream) -> None:
-        """Send now what is kept of a stream."""
+        """Send the delayed value of a stream now."""
         if (kept := self._kept.pop(stream, None)) is not None:
             self._send(stream, kept.value)
 
     def clear(self) -> None:
-        """Send nothing of it."""
+        """Drop all delayed values."""
         self._kept.clear()
         if self._timer is not None:
             self._timer.cancel()
