@@ -1,5 +1,5 @@
-"""What is read of kept calls for the inspector. All of it blocks, and runs in threads of its own, which let
-the event loop in every few lines.
+"""Blocking reads of kept calls for the inspector. They run in their own threads and release the GIL every few
+lines for the event loop.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from voiceagent.upstream.replaying import begin_again
 
 THREADS = 4
 CHUNK_BYTES = 1 << 19
-"""What a follower reads of a log at once."""
+"""Bytes that a follower reads from a log at a time."""
 MAX_REPLAY_BYTES = 1 << 20
-"""Longest log that the server replays, of some minutes: the objects of an hour's held the event loop for
-0.4 s while Python's garbage collector looked through them.
+"""Largest log that the server replays, some minutes of a call. Replaying the log of an hour created so many
+objects that garbage collection held the event loop for 0.4 s.
 """
 T = TypeVar("T")
 
 
 class Readers:
-    """The threads."""
+    """Thread pool for blocking reads."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, "inspector")
 
     async def run(self, read: Callable[..., T], *what: Any) -> T:
-        """What `read(*what)` gives."""
+        """Run `read(*what)` in the thread pool and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, read, *what)
 
     async def pieces(self, made: Iterator[bytes]) -> AsyncIterator[bytes]:
-        """What an iterator gives, each piece made when the one before is taken."""
+        """Yield the values of a blocking iterator, each computed when requested."""
         while (piece := await self.run(next, made, None)) is not None:
             yield piece
 
 
 def shown(call: CallRow) -> dict[str, Any]:
-    """A call as lists have it; where its files are is nobody's business."""
+    """Return the fields of a call for lists, without the location of its files."""
     fields = asdict(call)
     del fields["place"]
     fields["longest_wait_ms"] = round(1000 * fields.pop("longest_wait_s"), 1)
@@ -58,7 +58,7 @@ def shown(call: CallRow) -> dict[str, Any]:
 
 
 def document(call: CallRow) -> bytes:
-    """The whole of a call, as JSON. Raises LogError, PlaceError."""
+    """Return the timeline of a call as JSON. Raises LogError, PlaceError."""
     timeline = Timeline()
     try:
         data = read_log_at(call.place)
@@ -71,7 +71,7 @@ def document(call: CallRow) -> bytes:
 
 
 def replayed(call: CallRow, max_bytes: int = MAX_REPLAY_BYTES) -> dict[str, Any]:
-    """What a replay of a call came to. Raises LogError, PlaceError, CannotReplay."""
+    """Replay a call and return the result. Raises LogError, PlaceError, CannotReplay."""
     began_s, breathe, data = time.monotonic(), Breath(), read_log_at(call.place)
     if len(data) > max_bytes:
         long = f"its log has {len(data)} bytes; allowed here: {max_bytes}"
@@ -85,19 +85,21 @@ def replayed(call: CallRow, max_bytes: int = MAX_REPLAY_BYTES) -> dict[str, Any]
 
 
 class Follower:
-    """Reads the log of a call that goes on, from its begin and as it grows."""
+    """Incremental reader of the log of a running call."""
 
     def __init__(self, store: CallStore, call: CallRow) -> None:
         self._store = store
         self._call = call
         self._timeline = Timeline()
         self._read = 0
-        self._half = b""  # of a line
+        self._half = b""  # incomplete last line
         self.over = False
-        """Nothing more comes."""
+        """True once the log is complete or deleted."""
 
     def more(self) -> bytes:
-        """What is new, as JSON; empty where nothing is. Raises LogError, PlaceError, StoreError."""
+        """Return the changes since the last call as JSON; empty if there are none. Raises LogError,
+        PlaceError, StoreError.
+        """
         data = self._more()
         if not data:
             return b""
@@ -131,7 +133,9 @@ def _feed(timeline: Timeline, lines: Iterator[bytes], breathe: Callable[[], None
 
 
 def _told(call: CallRow, timeline: Timeline) -> bytes:
-    """Item by item: a document of an hour made at once would hold the interpreter's lock for too long."""
+    """Return the timeline's changes as JSON. Encodes item by item: encoding an hour at once holds the GIL too
+    long.
+    """
     changes, breathe = timeline.changes(), Breath()
     changed = {"call": {**shown(call), **(changes.pop("call") or {})}}
     pieces = [_json(changed).removesuffix("}")]
@@ -149,7 +153,7 @@ def _json(value: Any) -> str:
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
-    """The whole lines, each found when it is wanted."""
+    """Yield the complete lines, each found on demand."""
     begin = 0
     while (end := data.find(b"\n", begin)) >= 0:
         yield data[begin:end]

@@ -1,4 +1,4 @@
-"""How well the event loop of a process turns: how late it wakes, and how many tasks it has."""
+"""Event loop health of a process: wake-up latency and number of tasks."""
 
 from __future__ import annotations
 
@@ -12,24 +12,26 @@ from prometheus_client import CollectorRegistry, Gauge
 from voiceagent.processes.rounds import ROUND_S, until_multiple_s
 
 BEAT_S = 3 * ROUND_S
-"""How often it wakes, at whole multiples of this: in a process with rounds that is together with them."""
+"""Interval of the measurement, at whole multiples of itself so that it coincides with the ticks of a process.
+"""
 LATE_S = 0.1
-"""A lateness that a caller hears: five frames of sound."""
+"""Lag that is audible: five frames."""
 STALL_S = 0.05
-"""A lateness from this on is reported by itself."""
+"""Lag from which each stall is reported."""
 TOLD_S = 1.0
-"""A lateness from this on is in the log: callers hear it as a silence, and ask what it was."""
+"""Lag from which a stall is logged, as callers notice the silence."""
 KEPT = 167
-"""The longest lateness of so many wake-ups is told: those of the last ten seconds."""
+"""Number of recent measurements kept, which span ten seconds."""
 
 log = structlog.get_logger()
 
 
 class LoopMonitor:
-    """Two gauges of one process: its longest lag in ten seconds, and its tasks.
+    """Two gauges of one process: its longest lag in ten seconds, and its tasks. A server of many processes
+    sums the tasks and exports the largest lag.
 
-    Those of a server of many processes are their sums. stalled: told of each stall, when it was over and how
-    late the loop woke; it may have lasted up to a beat longer.
+    stalled: called after each stall with the clock time and the lag. The stall may have lasted up to one
+    interval longer.
     """
 
     def __init__(
@@ -48,17 +50,16 @@ class LoopMonitor:
 
     @property
     def late(self) -> int:
-        """How often in ten seconds it woke later than a caller hears."""
+        """Number of audible lags in ten seconds."""
         return sum(lag_s > LATE_S for lag_s in self._lags_s)
 
     @property
     def lag_s(self) -> float:
-        """How late it usually wakes: nine of ten times in ten seconds it is no later. A single stall does not
-        count as load."""
+        """Typical lag: the 90th percentile of ten seconds, so that a single stall does not count as load."""
         return sorted(self._lags_s)[round(0.9 * KEPT)]
 
     def observe(self, beat: int, lag_s: float, clock_s: float = 0.0) -> None:
-        """The event loop woke `lag_s` too late."""
+        """Record that the event loop woke `lag_s` too late."""
         self._lags_s[beat % KEPT] = max(0.0, lag_s)
         if lag_s > STALL_S:
             self._stalled(clock_s, lag_s)
@@ -67,7 +68,7 @@ class LoopMonitor:
             log.warning("stood_still", for_s=round(lag_s, 1), reason=reason)
 
     async def run(self) -> None:
-        """Measure, until cancelled."""
+        """Measure until cancelled."""
         beat = 0
         while True:
             wait_s = until_multiple_s(BEAT_S, time.monotonic())

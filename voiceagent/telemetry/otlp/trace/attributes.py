@@ -1,8 +1,8 @@
-"""What the spans of a call tell, as attributes. Pure.
+"""Attributes of a call's spans.
 
-`gen_ai.*` are OpenTelemetry's semantic conventions for generative AI, version 0.1.0; what they have no word
-for is `voiceagent.*`. All that may be personal is `voiceagent.content.*`: a collector finds it by that
-prefix.
+`gen_ai.*` are OpenTelemetry's semantic conventions for generative AI, version 0.1.0; attributes they do not
+define are `voiceagent.*`. All that may be personal is `voiceagent.content.*`, so that a collector can filter
+by that prefix.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.otlp.trace.spans import Attributes
 
 CONVENTIONS = "0.1.0"
-"""The version of the semantic conventions: https://github.com/open-telemetry/semantic-conventions-genai, tag
-v0.1.0."""
+"""Version of the semantic conventions: https://github.com/open-telemetry/semantic-conventions-genai, tag
+v0.1.0.
+"""
 CONTENT = "voiceagent.content."
 
 
 @dataclass(frozen=True, slots=True)
 class MadeWith:
-    """The engines of a call by their names in the configuration, and the LLM's model, "" where it has none.
+    """Names of a call's engines in the configuration, and the LLM's model, "" if it has none.
 
-    rate_hz: of the synthesizer's sound.
+    rate_hz: sample rate of the synthesizer.
     """
 
     recognizer: str
@@ -34,7 +35,7 @@ class MadeWith:
 
 
 def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reason: str) -> Attributes:
-    """The attributes of one request to the LLM."""
+    """Return the attributes of one LLM request."""
     told: Attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": made_with.llm,
@@ -59,12 +60,14 @@ def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reaso
 
 
 def of_operation(operation: str, provider: str) -> Attributes:
-    """The attributes of what the conventions have no name for yet: `speech_to_text`, `text_to_speech`."""
+    """Return the attributes of an operation that the conventions do not define: `speech_to_text`,
+    `text_to_speech`.
+    """
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": provider}
 
 
 def of_tool(name: str, call_id: str) -> Attributes:
-    """The attributes of one call of a tool."""
+    """Return the attributes of one tool call."""
     return {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,
@@ -74,7 +77,9 @@ def of_tool(name: str, call_id: str) -> Attributes:
 
 
 def of_turn(report: TurnReport) -> Attributes:
-    """Where the caller's wait went, what ended the turn, and what was done ahead."""
+    """Return the attributes of a turn: stages of the caller's wait, the end-of-turn decision, preemptive
+    work.
+    """
     counts, decided = report.counts, report.end_of_turn
     told: Attributes = {
         "voiceagent.turn.outcome": report.outcome,

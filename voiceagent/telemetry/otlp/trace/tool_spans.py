@@ -1,4 +1,4 @@
-"""The spans of a call's tools, the agent's own and its client's. Pure."""
+"""Spans of tool calls, the agent's own and its client's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from voiceagent.telemetry.otlp.trace.attributes import CONTENT, of_tool
 from voiceagent.telemetry.otlp.trace.spans import CallSpans
 
 MAX_TOOLS = 32
-"""Calls that may be out; of more the oldest will not be answered."""
+"""Maximum open tool calls; the oldest is then ended as unanswered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,9 @@ class _Running:
 
 
 class ToolSpans:
-    """Each from the model's call to its output. content: tell arguments and results."""
+    """Spans of tool calls, each from the model's call to its output. content: include arguments and
+    results.
+    """
 
     def __init__(self, spans: CallSpans, content: bool) -> None:
         self._spans = spans
@@ -28,13 +30,13 @@ class ToolSpans:
         self._running: dict[str, _Running] = {}
 
     def begin(self, call: ToolCall, under: str, now_us: int) -> None:
-        """A tool is called. under: what the span above it is of."""
+        """Start the span of a tool call. under: key of the parent span."""
         self._running[call.call_id] = _Running(call, under, now_us)
         if len(self._running) > MAX_TOOLS:
             self.end(next(iter(self._running)), "unanswered", "", now_us)
 
     def end(self, call_id: str, outcome: str, output: str, now_us: int) -> None:
-        """It has ended: done, failed, cancelled or unanswered."""
+        """End the span of a tool call. outcome: done, failed, cancelled or unanswered."""
         running = self._running.pop(call_id, None)
         if running is None:
             return
@@ -48,6 +50,6 @@ class ToolSpans:
         )
 
     def end_all(self, now_us: int) -> None:
-        """The call is over."""
+        """End all open spans at the end of the call."""
         for call_id in list(self._running):
             self.end(call_id, "unanswered", "", now_us)

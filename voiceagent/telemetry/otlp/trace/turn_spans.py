@@ -1,4 +1,4 @@
-"""The spans of one response and of the turn that it answers. Pure."""
+"""Spans of a response and of the turn that it answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ Moments = Mapping[Moment, int]
 class TracedTurn:
     """A turn; times in microseconds of the clock.
 
-    spoken: a voice began it. committed: it is an item. reported: told has where its time went.
+    spoken: it began with the caller's voice. committed: it is an item of the conversation. reported: `told`
+    has its stages.
     """
 
     key: str
@@ -35,16 +36,16 @@ class TracedTurn:
 
     @property
     def span(self) -> str:
-        """What its span is of: a turn has the id of its item, or of a response."""
+        """Key of the turn's span. A turn has the id of its item or of a response."""
         return f"turn {self.key}"
 
 
 @dataclass(slots=True)
 class TracedResponse:
-    """A response. request: None where the LLM is not asked. beside: it is none of the conversation's. known:
-    its client knows of it.
+    """A response. request: None if the LLM is not asked. beside: it is out of band. known: the client was
+    notified of it.
 
-    reported: its spans are made. played: what became of its sound is known.
+    reported: its spans are added. played: its playout is over.
     """
 
     turn: TracedTurn
@@ -64,7 +65,7 @@ class TracedResponse:
 
 
 class TurnSpans:
-    """Makes the spans of turns and responses that are over. content: tell words."""
+    """Adds the spans of ended turns and responses. content: include transcripts."""
 
     def __init__(self, spans: CallSpans, made_with: MadeWith, content: bool) -> None:
         self._spans = spans
@@ -72,7 +73,7 @@ class TurnSpans:
         self._content = content
 
     def add_turn(self, turn: TracedTurn) -> None:
-        """The turn, and its recognition where a voice began it."""
+        """Add the span of a turn, and of its recognition if it was spoken."""
         if turn.spoken:
             told = of_operation("speech_to_text", self._made_with.recognizer)
             until_us = turn.ended_us if turn.settled_us is None else turn.settled_us
@@ -82,7 +83,7 @@ class TurnSpans:
         self._spans.add("turn", turn.span, CALL, turn.began_us, turn.ended_us, about)
 
     def add_chat(self, response_id: str, response: TracedResponse, moments: Moments, now_us: int) -> None:
-        """The request to the LLM; nothing where it was not asked. moments: as far as they are known."""
+        """Add the span of the LLM request, if there was one. moments: those known so far."""
         if response.request is None:
             return
         began_us = moments.get("llm_request", response.began_us)
@@ -99,7 +100,7 @@ class TurnSpans:
         self._spans.add(name, response_id, response.turn.span, began_us, until_us, told, error)
 
     def add_speech(self, response_id: str, response: TracedResponse, moments: Moments, now_us: int) -> None:
-        """The synthesis of what it says; nothing where it came to none."""
+        """Add the span of the speech synthesis, if there was any."""
         began_us = moments.get("first_fragment", response.began_us)
         if response.sounded_us is None and response.failure != "synthesizer":
             return
