@@ -77,7 +77,7 @@ class _Stopped:
     played_s: float
 
 
-_Told = Frame | _Stopped | Entry
+_Queued = Frame | _Stopped | Entry
 
 
 class KeptCall(KeepsNothing):
@@ -86,17 +86,17 @@ class KeptCall(KeepsNothing):
     """
 
     def __init__(self, clock: Callable[[], float], losses: Losses) -> None:
-        self.waiting: deque[_Told] = deque()
+        self.waiting: deque[_Queued] = deque()
         self._clock = clock
         self._losses = losses
         self._number = 0
-        self._missed: dict[str, int] = {}  # samples dropped for lack of room, by response
+        self._dropped: dict[str, int] = {}  # samples dropped for lack of room, by response
 
     def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
         """Record the call's metadata, limited to `MAX_FACTS` of `MAX_FACT` characters each."""
         known = islice(parameters.items(), MAX_FACTS)
         facts = tuple(Fact(name[:MAX_FACT], value[:MAX_FACT]) for name, value in known)
-        self._tell(CallIdentified(line_call[:MAX_FACT], facts))
+        self._queue(CallIdentified(line_call[:MAX_FACT], facts))
 
     def took(
         self,
@@ -109,18 +109,18 @@ class KeptCall(KeepsNothing):
         """Record an event. Every event has a number, so that the log shows gaps."""
         self._number += 1
         named = "" if fault is None else fault_name(fault)
-        self._tell(Record(self._number, self._clock(), received_s, event, ids, commands, named))
+        self._queue(Record(self._number, self._clock(), received_s, event, ids, commands, named))
 
     def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
         """Record the caller's audio. Dropped audio is recorded as silence, so that the timing is kept."""
-        if self._missed or len(self.waiting) >= MAX_WAITING:
-            self._tell_short_of_room("", samples, rate_hz)
+        if self._dropped or len(self.waiting) >= MAX_WAITING:
+            self._queue_audio_after_loss("", samples, rate_hz)
         else:
             self.waiting.append((self._clock() - begins_ago_s, "", samples, rate_hz))
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
-        if self._missed or len(self.waiting) >= MAX_WAITING:
-            self._tell_short_of_room(response_id, frame, rate_hz)
+        if self._dropped or len(self.waiting) >= MAX_WAITING:
+            self._queue_audio_after_loss(response_id, frame, rate_hz)
         else:
             self.waiting.append((self._clock(), response_id, frame, rate_hz))
 
@@ -128,29 +128,29 @@ class KeptCall(KeepsNothing):
         self.waiting.append(_Stopped(response_id, played_s))
 
     def answered(self, report: TurnReport) -> None:
-        self._tell(report)
+        self._queue(report)
 
     def played(self, message: MessageItem) -> None:
-        self._tell(HeardText(message.item_id, message.text))
+        self._queue(HeardText(message.item_id, message.text))
 
     def stalled(self, clock_s: float, lag_s: float) -> None:
         """Record that the event loop woke `lag_s` too late."""
-        self._tell(LoopStalled(clock_s, lag_s))
+        self._queue(LoopStalled(clock_s, lag_s))
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:
         self.waiting.append(CallEnded(reason, self._clock(), heard_texts(history)))
 
-    def _tell_short_of_room(self, response_id: str, samples: Samples, rate_hz: int) -> None:
+    def _queue_audio_after_loss(self, response_id: str, samples: Samples, rate_hz: int) -> None:
         if len(self.waiting) >= MAX_WAITING:
             self._losses.sound_s += len(samples) / rate_hz
-            self._missed[response_id] = self._missed.get(response_id, 0) + len(samples)
+            self._dropped[response_id] = self._dropped.get(response_id, 0) + len(samples)
             return
         clock_s = self._clock()
-        if missed := self._missed.pop(response_id, 0):
-            self.waiting.append((clock_s, response_id, np.zeros(missed, np.int16), rate_hz))
+        if dropped := self._dropped.pop(response_id, 0):
+            self.waiting.append((clock_s, response_id, np.zeros(dropped, np.int16), rate_hz))
         self.waiting.append((clock_s, response_id, samples, rate_hz))
 
-    def _tell(self, entry: Entry) -> None:
+    def _queue(self, entry: Entry) -> None:
         if len(self.waiting) < MAX_WAITING:
             self.waiting.append(entry)
         else:
@@ -189,13 +189,13 @@ class CallFiles:
         waiting = self.call.waiting
         frames: list[Frame] = []  # consecutive
         for _ in range(len(waiting)):
-            told = waiting.popleft()
-            if isinstance(told, tuple):  # nearly all are audio
-                frames.append(told)
+            queued = waiting.popleft()
+            if isinstance(queued, tuple):  # nearly all are audio
+                frames.append(queued)
                 continue
             self._place(frames)
             frames.clear()
-            self._take(told)
+            self._write_entry(queued)
         self._place(frames)
         if self._sound is not None and not self.over:
             self._record(*self._sound.take(clock_s))
@@ -227,8 +227,8 @@ class CallFiles:
             self._append(RecordingBegan(highest_hz))
         self._sound.place(frames)
 
-    def _take(self, told: _Stopped | Entry) -> None:
-        match told:
+    def _write_entry(self, queued: _Stopped | Entry) -> None:
+        match queued:
             case _Stopped(response_id, played_s):
                 if self._sound is not None:
                     self._sound.stopped(response_id, played_s)
@@ -236,12 +236,12 @@ class CallFiles:
                 self.over = True
                 if self._sound is not None:
                     self._record(*self._sound.finish())
-                self._append(told)
+                self._append(queued)
             case Record(event=SettingsChanged(settings)):
                 self._settings = settings
-                self._append(told)
+                self._append(queued)
             case _:
-                self._append(told)
+                self._append(queued)
 
     def _record(self, since: int, sound: np.ndarray[tuple[int, int], np.dtype[np.int16]]) -> None:
         if self.recording is None or self._sound is None or not len(sound):

@@ -10,9 +10,9 @@ from prometheus_client.core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from voiceagent.calls.archiver import CallArchiver
 from voiceagent.calls.config import CallsConfig
 from voiceagent.calls.kept_call import KeptCall, Losses
-from voiceagent.calls.librarian import Librarian
 from voiceagent.calls.places import check_url
 from voiceagent.calls.retention import Retention
 from voiceagent.calls.store import CallStore, sqlite_url
@@ -37,16 +37,16 @@ class KeptCalls:
         if config.storage:
             check_url(config.storage)
         retention = Retention(config.keep_days, config.keep_gib * GIB)
-        self._librarian = Librarian(store, folder, config.storage, retention, losses)
+        self._archiver = CallArchiver(store, folder, config.storage, retention, losses)
         self._writer = CallWriter(
-            folder, config.record, config.words, losses, self._librarian.began, self._librarian.ended
+            folder, config.record, config.words, losses, self._archiver.began, self._archiver.ended
         )
         registry.register(_Lost(losses))
 
     def start(self) -> None:
         """Start writing."""
         self._writer.start()
-        self._librarian.start()
+        self._archiver.start()
 
     def keep(self, call_id: str, settings: CallSettings, policy: TurnPolicy, rate_hz: int) -> KeptCall:
         """Record a call that begins now; the arguments are those of its conversation."""
@@ -64,13 +64,13 @@ class KeptCalls:
     def close(self) -> None:
         """Write queued data, and stop."""
         self._writer.close()
-        self._librarian.close()
+        self._archiver.close()
 
     def trouble(self) -> str:
         """Return the current problem, "" if there is none."""
         if self._writer.behind_s > BEHIND_S:
             return f"calls are written {self._writer.behind_s:.0f} s late"
-        return self._librarian.trouble or self._writer.losses.trouble()
+        return self._archiver.trouble or self._writer.losses.trouble()
 
 
 class _Lost(Collector):

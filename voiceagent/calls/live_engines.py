@@ -18,7 +18,7 @@ from audio.resample import resample
 from audio.synthesizers import Speech
 from llmcore.engine import LlmError, Request
 from voiceagent.calls.log.event_log import CallLog
-from voiceagent.calls.replaying.recorded_answers import Later
+from voiceagent.calls.replaying.recorded_answers import DelayedEvents
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.session.call_monitor import CallMonitor
@@ -84,19 +84,19 @@ class RunningEngines:
         finally:
             self._runner.close()
 
-    def response(self, start: do.StartResponse) -> Later:
+    def response(self, start: do.StartResponse) -> DelayedEvents:
         """See `LiveEngines`."""
         return self._run(lambda services: self._respond(services, start))
 
-    def summary(self, wanted: do.Summarise) -> Later:
+    def summary(self, wanted: do.Summarise) -> DelayedEvents:
         """See `LiveEngines`."""
         return self._run(lambda services: self._summarise(services, wanted))
 
-    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+    def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         """See `LiveEngines`."""
 
-        async def ask(services: Services) -> Later:
-            made = _Made()
+        async def ask(services: Services) -> DelayedEvents:
+            made = _EventCollector()
             asking = EndAsking(self._call_id, services.answering.llm, made.post)
             await asking.ask(asked, asked.messages)
             return made.events
@@ -107,18 +107,18 @@ class RunningEngines:
         """See `LiveEngines`."""
 
         async def begin(services: Services) -> None:
-            post = _Posts(self._turns, item_id, asyncio.get_running_loop())
+            post = _HypothesisCollector(self._turns, item_id, asyncio.get_running_loop())
             monitor = _monitor(self._call_id, services, lambda awaited, reason: None)
             recognition = TurnRecognition(item_id, services.hearing.recognizer, post, monitor.fault)
             self._turns[item_id] = _Turn(recognition, _samples(at_s - self._padding_s))
 
         self._run(begin)
 
-    def hear(self, item_id: str, received_s: float, until_s: float) -> Later:
+    def hear(self, item_id: str, received_s: float, until_s: float) -> DelayedEvents:
         """See `LiveEngines`."""
         return self._run(lambda _: self._hear(self._turns[item_id], received_s, until_s))
 
-    def settle(self, item_id: str, received_s: float, number: bool) -> Later:
+    def settle(self, item_id: str, received_s: float, number: bool) -> DelayedEvents:
         """See `LiveEngines`."""
         return self._run(lambda services: self._settle(services, self._turns[item_id], received_s, number))
 
@@ -132,10 +132,10 @@ class RunningEngines:
 
         self._run(end)
 
-    def judge(self, item_id: str, received_s: float) -> Later:
+    def judge(self, item_id: str, received_s: float) -> DelayedEvents:
         """See `LiveEngines`."""
 
-        async def judge(services: Services) -> Later:
+        async def judge(services: Services) -> DelayedEvents:
             if (model := services.hearing.turn_model) is None:
                 return []
             began_s = _clock()
@@ -154,18 +154,18 @@ class RunningEngines:
 
         return self._runner.run(run())
 
-    async def _respond(self, services: Services, start: do.StartResponse) -> Later:
+    async def _respond(self, services: Services, start: do.StartResponse) -> DelayedEvents:
         if not start.say:
             await self._read_before(services, start)
-        made, over = _Made(), (ev.ResponseGenerated, ev.ResponseFailed)
+        made, over = _EventCollector(), (ev.ResponseGenerated, ev.ResponseFailed)
         llm_work = self._llm_work(services, made)
         llm_work.start(replace(start, preemptive=False))
         await made.until(over)
         await llm_work.close()
         return [(after_s, self._at_rate(services, event)) for after_s, event in made.events]
 
-    async def _summarise(self, services: Services, wanted: do.Summarise) -> Later:
-        made = _Made()
+    async def _summarise(self, services: Services, wanted: do.Summarise) -> DelayedEvents:
+        made = _EventCollector()
         llm_work = self._llm_work(services, made)
         llm_work.summarise(wanted)
         await made.until((ev.HistorySummarised,))
@@ -179,7 +179,7 @@ class RunningEngines:
         with suppress(LlmError):  # the response fails the same way, and reports it
             await services.answering.llm.prefill(prompt)
 
-    def _llm_work(self, services: Services, made: _Made) -> LlmWork:
+    def _llm_work(self, services: Services, made: _EventCollector) -> LlmWork:
         def give_up(awaited: Awaited, reason: str) -> None:
             llm_work.give_up(awaited.owner, awaited.stage, reason)  # type: ignore[arg-type]  # one of the two
 
@@ -188,7 +188,7 @@ class RunningEngines:
         llm_work = LlmWork(self._call_id, services, made.post, stamps, _room, monitor)
         return llm_work
 
-    async def _hear(self, turn: _Turn, received_s: float, until_s: float) -> Later:
+    async def _hear(self, turn: _Turn, received_s: float, until_s: float) -> DelayedEvents:
         turn.recognition.push(self._next(turn, received_s))
         turn.hypotheses.clear()
         began_s, at_s = _clock(), received_s
@@ -198,7 +198,9 @@ class RunningEngines:
             turn.recognition.push(self._next(turn, at_s))
         return [(came_s - began_s, event) for came_s, event in turn.hypotheses]
 
-    async def _settle(self, services: Services, turn: _Turn, received_s: float, number: bool) -> Later:
+    async def _settle(
+        self, services: Services, turn: _Turn, received_s: float, number: bool
+    ) -> DelayedEvents:
         turn.recognition.push(self._next(turn, received_s))
         turn.hypotheses.clear()
         turn.settled.clear()
@@ -230,11 +232,11 @@ class RunningEngines:
         return replace(event, speech=speech)
 
 
-class _Made:
+class _EventCollector:
     """Collects events of engines, with the seconds since the request."""
 
     def __init__(self) -> None:
-        self.events: Later = []
+        self.events: DelayedEvents = []
         self._began_s = _clock()
         self._came = asyncio.Event()
 
@@ -250,7 +252,7 @@ class _Made:
             await self._came.wait()
 
 
-class _Posts:
+class _HypothesisCollector:
     """Collects the hypotheses of a turn."""
 
     def __init__(self, turns: dict[str, _Turn], item_id: str, loop: asyncio.AbstractEventLoop) -> None:

@@ -17,7 +17,7 @@ class Retention(NamedTuple):
     size_bytes: float
 
 
-class Kept(Protocol):
+class StoredCall(Protocol):
     """The fields of a call used here."""
 
     @property
@@ -33,7 +33,7 @@ class Kept(Protocol):
         """Size of its files."""
 
 
-class SetClock:
+class ClockStepDetector:
     """Detects steps of the wall clock, by which calls expire: one that was set forward may be set back, but
     deleted calls are lost. All times are seconds.
     """
@@ -47,7 +47,7 @@ class SetClock:
         return before_s is not None and self._ahead_s - before_s > STEP_S
 
 
-K = TypeVar("K", bound=Kept)
+K = TypeVar("K", bound=StoredCall)
 
 
 def expired(newest_first: Sequence[K], retention: Retention, now: float) -> Iterator[K]:

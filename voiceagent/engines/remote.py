@@ -31,7 +31,7 @@ from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.engines.engines import Engines
 from voiceagent.processes.messages import RpcError, Windows
 from voiceagent.processes.rpc import RpcConnection
-from voiceagent.processes.streams import Service, Unhurried
+from voiceagent.processes.streams import CoalescedValue, Service
 from voiceagent.text_normalization import Alignment
 
 ENGINE_ERRORS = (
@@ -136,8 +136,8 @@ def _as_written(text: str, *_: str) -> tuple[str, Alignment]:
 
 async def hurried_at_first(
     deltas: AsyncGenerator[Delta, None], fragmenter: Fragmenter
-) -> AsyncGenerator[Delta | Unhurried, None]:
-    """Yield `deltas`; low-priority ones as `Unhurried`.
+) -> AsyncGenerator[Delta | CoalescedValue, None]:
+    """Yield `deltas`; low-priority ones as `CoalescedValue`.
 
     High priority: the first delta, the first words after thoughts, each delta that ends a fragment, tool
     calls, and the end of the response. Each takes along the deltas before it. `fragmenter` must be new; it
@@ -152,7 +152,7 @@ async def hurried_at_first(
             if first or begins or ended or delta.tool_calls or delta.finish_reason is not None:
                 yield delta
             else:
-                yield Unhurried(delta, one_delta)
+                yield CoalescedValue(delta, one_delta)
             first = False
 
 

@@ -49,7 +49,7 @@ def call_query(parameters: Mapping[str, str]) -> CallQuery:
         state,
         None if slower_ms is None else slower_ms / 1000,
         **{name: _flag(parameters, name) for name in FLAGS},
-        told=_told(parameters.get("told")),
+        told=_parameter_value(parameters.get("told")),
     )
     return CallQuery(wanted, _limit(parameters.get("limit", str(LIMIT))), _cursor(parameters.get("behind")))
 
@@ -97,7 +97,7 @@ def _flag(parameters: Mapping[str, str], name: str) -> bool:
     return value == "1"
 
 
-def _told(text: str | None) -> str | None:
+def _parameter_value(text: str | None) -> str | None:
     """Return the value with a leading plus restored: a URL decodes it to a space unless it is
     written as %2B.
     """

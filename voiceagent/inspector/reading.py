@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+from voiceagent.calls.archiver import GilYield
 from voiceagent.calls.kept_call import LOG_NAME
-from voiceagent.calls.librarian import Breath
 from voiceagent.calls.log.event_log import LogError, read_log
 from voiceagent.calls.log.timeline import Timeline
 from voiceagent.calls.places import PlaceError, read_log_at
@@ -66,22 +66,22 @@ def document(call: CallRow) -> bytes:
         if call.state != "running":
             raise
         data = b""  # it has only just begun
-    _feed(timeline, _lines(data), Breath())
-    return _told(call, timeline)
+    _feed(timeline, _lines(data), GilYield())
+    return _changes_json(call, timeline)
 
 
 def replayed(call: CallRow, max_bytes: int = MAX_REPLAY_BYTES) -> dict[str, Any]:
     """Replay a call and return the result. Raises LogError, PlaceError, CannotReplay."""
-    began_s, breathe, data = time.monotonic(), Breath(), read_log_at(call.place)
+    began_s, yield_gil, data = time.monotonic(), GilYield(), read_log_at(call.place)
     if len(data) > max_bytes:
         long = f"its log has {len(data)} bytes; allowed here: {max_bytes}"
         raise CannotReplay(f"{long}; voiceagent replay {call.call_id} runs any")
-    log = read_log(data, call.call_id, breathe)
-    departure = replay(log, breathe, begin_again)
-    told = {"events": len(log.records), "seconds": round(time.monotonic() - began_s, 3)}
+    log = read_log(data, call.call_id, yield_gil)
+    departure = replay(log, yield_gil, begin_again)
+    changed = {"events": len(log.records), "seconds": round(time.monotonic() - began_s, 3)}
     if departure is None:
-        return {"same": True, **told}
-    return {"same": False, **told, "event": departure.number, "diff": departure.diff()}
+        return {"same": True, **changed}
+    return {"same": False, **changed, "event": departure.number, "diff": departure.diff()}
 
 
 class Follower:
@@ -105,9 +105,9 @@ class Follower:
             return b""
         self._read += len(data)
         *lines, self._half = (self._half + data).split(b"\n")
-        _feed(self._timeline, iter(lines), Breath())
+        _feed(self._timeline, iter(lines), GilYield())
         self.over = self._timeline.over
-        return _told(self._call, self._timeline)
+        return _changes_json(self._call, self._timeline)
 
     def _more(self) -> bytes:
         try:
@@ -126,24 +126,24 @@ class Follower:
         return b""
 
 
-def _feed(timeline: Timeline, lines: Iterator[bytes], breathe: Callable[[], None]) -> None:
+def _feed(timeline: Timeline, lines: Iterator[bytes], yield_gil: Callable[[], None]) -> None:
     for line in lines:
-        timeline.take(line)
-        breathe()
+        timeline.add_line(line)
+        yield_gil()
 
 
-def _told(call: CallRow, timeline: Timeline) -> bytes:
+def _changes_json(call: CallRow, timeline: Timeline) -> bytes:
     """Return the timeline's changes as JSON. Encodes item by item: encoding an hour at once holds the GIL too
     long.
     """
-    changes, breathe = timeline.changes(), Breath()
+    changes, yield_gil = timeline.changes(), GilYield()
     changed = {"call": {**shown(call), **(changes.pop("call") or {})}}
     pieces = [_json(changed).removesuffix("}")]
     for kind, items in changes.items():
         made = []
         for item in items:
             made.append(_json(item))
-            breathe()
+            yield_gil()
         pieces.append(f'"{kind}":[{",".join(made)}]')
     return (",".join(pieces) + "}").encode("utf-8", "replace")
 

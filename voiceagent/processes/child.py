@@ -16,9 +16,18 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from voiceagent.processes.messages import Failed, LifeMessage, Ping, Pong, Ready, RpcError, Start, Told
+from voiceagent.processes.messages import (
+    Failed,
+    LifeMessage,
+    Notification,
+    Ping,
+    Pong,
+    Ready,
+    RpcError,
+    Start,
+)
 from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
-from voiceagent.processes.program import Dying, Program
+from voiceagent.processes.program import Program, TerminatingProcesses
 from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.rpc import RpcConnection
 
@@ -33,8 +42,8 @@ class _State(Enum):
     GIVEN_UP = auto()
 
 
-_OVER = (_State.STOPPED, _State.GIVEN_UP)
-_BETWEEN = (_State.STARTING, _State.WAITING)
+_ENDED = (_State.STOPPED, _State.GIVEN_UP)
+_BEFORE_READY = (_State.STARTING, _State.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +57,7 @@ class _Phase:
     due_s: float = 0.0
 
 
-class _Changes:
+class _ChangeCondition:
     """Condition variable for waiters in any event loop."""
 
     def __init__(self) -> None:
@@ -68,7 +77,7 @@ class _Changes:
                 change.set_result(None)
 
 
-def _ending(status: int) -> str:
+def _exit_description(status: int) -> str:
     """Describe how a process ended. status: from `Popen.wait`."""
     return f"exit status {status}" if status >= 0 else f"killed by {signal.Signals(-status).name}"
 
@@ -96,11 +105,11 @@ class Child:
         self._retired = False
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: RpcConnection
-        self._changes = _Changes()
+        self._changes = _ChangeCondition()
         self._heartbeat = Heartbeat(supervision)
         self._restarts = Restarts(supervision, random.random)
-        self._beating: asyncio.AbstractEventLoop | None = None
-        self._dying = Dying()
+        self._heartbeat_loop: asyncio.AbstractEventLoop | None = None
+        self._terminating = TerminatingProcesses()
 
     @property
     def ready(self) -> bool:
@@ -114,7 +123,7 @@ class Child:
     @property
     def ended(self) -> bool:
         """True if it is stopped or given up, and will not be restarted."""
-        return self._phase.state in _OVER
+        return self._phase.state in _ENDED
 
     @property
     def available(self) -> bool:
@@ -147,7 +156,7 @@ class Child:
             self._connection.lose()  # it died while no event loop was running
         if self._process is None:
             raise RpcError(self._phase.reason)
-        self._keep_beating()
+        self._schedule_heartbeat()
         return self._connection
 
     async def start(self) -> None:
@@ -159,18 +168,18 @@ class Child:
             self._spawn("it is starting")
         if self._process is not None:
             self._connection.attach()
-        self._keep_beating()
-        await self._changes.until(lambda: self._phase.state not in _BETWEEN)
+        self._schedule_heartbeat()
+        await self._changes.until(lambda: self._phase.state not in _BEFORE_READY)
         if not self.ready:
             raise RpcError(self._phase.reason)
 
-    async def over(self) -> None:
+    async def wait_until_ended(self) -> None:
         """Wait until it has ended and will not be restarted. Raises RpcError if it was given up."""
         await self._changes.until(lambda: self.ended)
         if self._phase.state is _State.GIVEN_UP:
             raise RpcError(self._phase.reason)
 
-    def retire(self) -> None:
+    def disable_restart(self) -> None:
         """Do not restart it when it ends."""
         self._retired = True
 
@@ -180,9 +189,9 @@ class Child:
         process, self._process = self._process, None
         if process is not None:
             self._connection.close()
-            self._dying.add(process)
+            self._terminating.add(process)
         self._changes.wake()
-        await self._dying.end(patience_s)
+        await self._terminating.end(patience_s)
 
     def _spawn(self, reason: str) -> None:
         """Start the process and send its task. reason: why there was none."""
@@ -192,22 +201,22 @@ class Child:
         try:
             ours, theirs = socket.socketpair()
             with theirs:
-                self._run(ours, theirs)
+                self._start_process(ours, theirs)
         except OSError as error:
-            self._not_started(f"no process can be started: {error}")
+            self._on_start_failed(f"no process can be started: {error}")
             return
         self._connection = RpcConnection(
             ours,
             self._program.services,
             opens_even=True,
             passed_on=self._program.passed_on,
-            on_life=self._note,
-            on_lost=self._lost,
+            on_life=self._on_life_message,
+            on_lost=self._on_connection_lost,
         )
         self._connection.attach()
         self._connection.notify(Start(self._program.task))
 
-    def _run(self, ours: socket.socket, theirs: socket.socket) -> None:
+    def _start_process(self, ours: socket.socket, theirs: socket.socket) -> None:
         try:
             with self._program.inherited() as inherited:
                 self._process = self._program.run(theirs, inherited)
@@ -215,7 +224,7 @@ class Child:
             ours.close()
             raise
 
-    def _note(self, message: LifeMessage) -> None:
+    def _on_life_message(self, message: LifeMessage) -> None:
         match message:
             case Ready(facts):
                 self.facts = facts
@@ -225,25 +234,27 @@ class Child:
             case Failed(reason):
                 self._failure = reason  # the connection closes next
             case Pong(full):
-                self._heartbeat.answered(full)
+                self._heartbeat.on_reply(full)
             case Ping():
                 self._connection.notify(Pong())
-            case Told(value):
-                self._program.on_told(value)
+            case Notification(value):
+                self._program.on_notification(value)
 
-    def _keep_beating(self) -> None:
+    def _schedule_heartbeat(self) -> None:
         """Schedule heartbeats in the current event loop."""
         loop = asyncio.get_running_loop()
-        if self._beating is not loop and not self.ended:
-            self._beating = loop
-            loop.call_later(until_multiple_s(self._supervision.beat_s, time.monotonic()), self._beat, loop)
+        if self._heartbeat_loop is not loop and not self.ended:
+            self._heartbeat_loop = loop
+            loop.call_later(
+                until_multiple_s(self._supervision.beat_s, time.monotonic()), self._on_heartbeat, loop
+            )
 
-    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _on_heartbeat(self, loop: asyncio.AbstractEventLoop) -> None:
         """Check the process once per interval: reap, restart, time out or send a heartbeat."""
-        if self._beating is not loop:
+        if self._heartbeat_loop is not loop:
             return
-        self._beating = None
-        self._dying.reap()
+        self._heartbeat_loop = None
+        self._terminating.reap()
         now_s = time.monotonic()
         state, due = self._phase.state, now_s >= self._phase.due_s
         if state is _State.WAITING and self._retired:
@@ -261,45 +272,45 @@ class Child:
                 self._connection.notify(Ping())
             elif self._heartbeat.state == "hung":
                 self._kill(f"it did not answer for {self._heartbeat.silent_s:.1f} s, and was killed")
-        self._keep_beating()
+        self._schedule_heartbeat()
 
     def _kill(self, reason: str) -> None:
         """Kill a hung process, without waiting for its end."""
         process, self._process = self._process, None
         assert process is not None
         process.kill()
-        self._dying.add(process)
+        self._terminating.add(process)
         self._failure = reason
         self._connection.lose()
 
-    def _lost(self) -> str:
+    def _on_connection_lost(self) -> str:
         """Handle the loss of the connection: kill the process and restart it. Return the reason."""
-        told_why, reason = bool(self._failure), self._failure
+        reason_reported, reason = bool(self._failure), self._failure
         process, self._process = self._process, None
         if process is not None:
             process.kill()  # its end of the socket closes only as it exits, so there is no work to wait for
             # it was killed or has died, so this returns quickly, and it leaves no zombie
             status = process.wait()
-            reason = reason or f"the worker process died ({_ending(status)})"
-        self._start_again(reason, told_why)
+            reason = reason or f"the worker process died ({_exit_description(status)})"
+        self._restart(reason, reason_reported)
         # after the restart has begun: the callback may use the new process at once
         self._on_lost(reason)
         self._changes.wake()
         return reason
 
-    def _not_started(self, reason: str) -> None:
-        self._start_again(reason, told_why=True)
+    def _on_start_failed(self, reason: str) -> None:
+        self._restart(reason, reason_reported=True)
         self._changes.wake()
 
-    def _start_again(self, reason: str, told_why: bool) -> None:
+    def _restart(self, reason: str, reason_reported: bool) -> None:
         """Restart the process: at once, later, or not at all."""
         if self._retired:
             self._phase = _Phase(_State.STOPPED, reason)
             return
         now_s = time.monotonic()
-        wait_s = self._restarts.lost(now_s, told_why)
+        wait_s = self._restarts.lost(now_s, reason_reported)
         if wait_s is None:
-            if not told_why:
+            if not reason_reported:
                 reason = f"given up after {STARTS_IN_A_ROW} starts that failed: {reason}"
             self._phase = _Phase(_State.GIVEN_UP, reason)
         elif wait_s:

@@ -78,7 +78,7 @@ class HostGone(Exception):
     """The host closed the socket, or the engine could not be built."""
 
 
-class _Served:
+class _ServedStream:
     """One stream: unprocessed items, and frames that flow control holds back."""
 
     def __init__(self, number: int, windows: Windows) -> None:
@@ -106,7 +106,7 @@ class EngineProcess:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._frames = FrameReader()
-        self._streams: dict[int, _Served] = {}
+        self._streams: dict[int, _ServedStream] = {}
         self._engine: Engine
         self._error: type[Exception] = RpcError
 
@@ -117,52 +117,52 @@ class EngineProcess:
         Only this method removes streams.
         """
         while True:
-            self._receive(wait=not any(served.runnable for served in self._streams.values()))
-            for served in list(self._streams.values()):
-                if served.runnable:
-                    self._advance(served)
+            self._receive(wait=not any(stream.runnable for stream in self._streams.values()))
+            for stream in list(self._streams.values()):
+                if stream.runnable:
+                    self._process_item(stream)
                     self._receive(wait=False)
-                if served.over:
-                    self._forget(served)
+                if stream.over:
+                    self._remove(stream)
 
-    def _advance(self, served: _Served) -> None:
+    def _process_item(self, stream: _ServedStream) -> None:
         """Process one item of one stream."""
-        message, size = served.inbox.popleft()
+        message, size = stream.inbox.popleft()
 
         def emit(value: Any) -> bool:
-            served.held.append(encode(Item(served.number, value)))
-            self._release(served)
+            stream.held.append(encode(Item(stream.number, value)))
+            self._send_held(stream)
             self._receive(wait=False)
-            return not served.abandoned
+            return not stream.abandoned
 
         try:
-            if served.engine_stream is None:
-                served.engine_stream = self._engine.open()
+            if stream.engine_stream is None:
+                stream.engine_stream = self._engine.open()
             if isinstance(message, Item):
-                served.engine_stream.push(message.value, emit)
-                if credit := served.receiving.read(size):
-                    self._send(Credit(served.number, credit))
+                stream.engine_stream.push(message.value, emit)
+                if credit := stream.receiving.read(size):
+                    self._send(Credit(stream.number, credit))
             else:
-                served.engine_stream.finish(emit)
-                served.finished = True
+                stream.engine_stream.finish(emit)
+                stream.finished = True
         except HostGone:
             raise
         except Exception as error:  # an engine's failure ends its stream, not the process
-            served.abandoned = True
-            self._send(Broken(served.number, RpcError(self._in_words(error))))
+            stream.abandoned = True
+            self._send(Broken(stream.number, RpcError(self._error_text(error))))
 
-    def _release(self, served: _Served) -> None:
+    def _send_held(self, stream: _ServedStream) -> None:
         """Send held frames as far as credit allows."""
-        while served.held and not served.abandoned and served.sending.has_room(len(served.held[0])):
-            served.sending.sent(len(served.held[0]))
-            self._send_frame(served.held.popleft())
+        while stream.held and not stream.abandoned and stream.sending.has_room(len(stream.held[0])):
+            stream.sending.count_sent(len(stream.held[0]))
+            self._send_frame(stream.held.popleft())
 
-    def _forget(self, served: _Served) -> None:
-        del self._streams[served.number]
-        if not served.abandoned:
-            self._send(End(served.number))
-        if served.engine_stream is not None:
-            served.engine_stream.close()
+    def _remove(self, stream: _ServedStream) -> None:
+        del self._streams[stream.number]
+        if not stream.abandoned:
+            self._send(End(stream.number))
+        if stream.engine_stream is not None:
+            stream.engine_stream.close()
 
     def _receive(self, wait: bool) -> None:
         """Read and handle messages of the host. wait: block until there is at least one."""
@@ -175,26 +175,26 @@ class EngineProcess:
         if not data:
             raise HostGone
         for message, size in self._frames.feed(data):
-            self._take(message, size)
+            self._on_message(message, size)
 
-    def _take(self, message: Message, size: int) -> None:
+    def _on_message(self, message: Message, size: int) -> None:
         """Handle one message. Items are only queued, until the stream's turn."""
         if isinstance(message, Start):
             self._build(message.task)
         elif isinstance(message, Ping):
             self._send(Pong())
         elif isinstance(message, Open):
-            self._streams[message.stream] = _Served(message.stream, message.windows)
+            self._streams[message.stream] = _ServedStream(message.stream, message.windows)
         elif isinstance(message, Item | End | Credit | Close) and message.stream in self._streams:
-            served = self._streams[message.stream]
+            stream = self._streams[message.stream]
             match message:
                 case Item() | End():
-                    served.inbox.append((message, size))
+                    stream.inbox.append((message, size))
                 case Credit():
-                    served.sending.credited(message.size)
-                    self._release(served)
+                    stream.sending.add_credit(message.size)
+                    self._send_held(stream)
                 case Close():
-                    served.abandoned = True
+                    stream.abandoned = True
 
     def _build(self, task: EngineTask) -> None:
         """Import and construct the engine."""
@@ -204,11 +204,11 @@ class EngineProcess:
             self._engine = getattr(import_module(module), name)(**task.arguments)
             facts = {fact: getattr(self._engine, fact) for fact in task.facts}
         except Exception as error:  # reported to the host, whatever it is
-            self._send(Failed(self._in_words(error)))
+            self._send(Failed(self._error_text(error)))
             raise HostGone from error
         self._send(Ready(facts))
 
-    def _in_words(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         if isinstance(error, self._error):
             return str(error)
         if isinstance(error, ModuleNotFoundError):

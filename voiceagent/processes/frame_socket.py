@@ -11,7 +11,7 @@ from collections.abc import Callable
 from voiceagent.processes.messages import FrameReader, Message
 from voiceagent.processes.rounds import ROUND_S, InRound, rounds_of
 
-PATIENCE_S = 3 * ROUND_S
+FLUSH_INTERVAL_S = 3 * ROUND_S
 """Maximum delay of a low-priority message, which saves wake-ups of the other process. It is sent at a whole
 multiple of this, so that all sockets of a process are written in one wake-up.
 """
@@ -66,7 +66,7 @@ class FrameSocket:
         """Queue a frame. Frames queued in one iteration of the event loop are sent together, with earlier
         delayed ones.
 
-        soon: if False, the frame may be delayed by up to `PATIENCE_S`.
+        soon: if False, the frame may be delayed by up to `FLUSH_INTERVAL_S`.
         """
         if self._closed:
             return
@@ -78,7 +78,9 @@ class FrameSocket:
         self._flushing = (
             self._loop.call_soon(self.flush)
             if soon
-            else rounds_of(self._loop).call_later(PATIENCE_S - self._loop.time() % PATIENCE_S, self.flush)
+            else rounds_of(self._loop).call_later(
+                FLUSH_INTERVAL_S - self._loop.time() % FLUSH_INTERVAL_S, self.flush
+            )
         )
 
     def flush(self) -> None:

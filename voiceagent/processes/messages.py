@@ -54,7 +54,7 @@ class Pong(NamedTuple):
     full: bool = False
 
 
-class Told(NamedTuple):
+class Notification(NamedTuple):
     """Notification from a child, pushed without a request so that it survives the child's death."""
 
     value: Any
@@ -109,7 +109,7 @@ class Broken(NamedTuple):
     error: Exception
 
 
-LifeMessage = Start | Ready | Failed | Ping | Pong | Told
+LifeMessage = Start | Ready | Failed | Ping | Pong | Notification
 """Messages about the process as a whole."""
 StreamMessage = Open | Item | Credit | End | Close | Broken
 Message = LifeMessage | StreamMessage

@@ -34,8 +34,8 @@ class Parent:
             socket.socket(fileno=descriptor),
             services,
             opens_even=False,
-            on_life=self._note,
-            on_lost=self._lost,
+            on_life=self._on_life_message,
+            on_lost=self._on_connection_lost,
         )
         self.connection.attach()
 
@@ -53,7 +53,7 @@ class Parent:
         """Report at once, without a request, if this process can accept new work."""
         self.connection.notify(Pong(full))
 
-    async def watch(self, supervision: Supervision) -> None:
+    async def monitor(self, supervision: Supervision) -> None:
         """Send heartbeats to the parent, and log when it stops and resumes answering, until cancelled."""
         # the settings arrived with the task
         self._heartbeat, reported = Heartbeat(supervision), False
@@ -68,16 +68,16 @@ class Parent:
                     log.warning("supervisor_answers_again")
             await asyncio.sleep(until_multiple_s(supervision.beat_s, time.monotonic()))
 
-    def _note(self, message: LifeMessage) -> None:
+    def _on_life_message(self, message: LifeMessage) -> None:
         match message:
             case Start(task):
                 self._task.set_result(task)
             case Ping():
                 self.connection.notify(Pong(self._full()))
             case Pong():
-                self._heartbeat.answered()
+                self._heartbeat.on_reply()
 
-    def _lost(self) -> str:
+    def _on_connection_lost(self) -> str:
         reason = "the parent process is gone"
         if not self._task.done():
             self._task.set_exception(RpcError(reason))

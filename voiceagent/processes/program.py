@@ -15,12 +15,12 @@ from typing import Any
 from voiceagent.processes.streams import Service
 from voiceagent.processes.threads import with_threads
 
-_LOOK_S = 0.002
+_POLL_S = 0.002
 """Polling interval for the end of a process: no event reports it on every platform without a thread."""
 
 
 @contextmanager
-def _nothing() -> Iterator[Sequence[int]]:
+def _no_descriptors() -> Iterator[Sequence[int]]:
     yield ()
 
 
@@ -29,18 +29,18 @@ class Program:
     """A program for a child process.
 
     main: `package.module:function`, called with the descriptor of its connection and the inherited ones.
-    task: its first message. services: the services it may request. passed_on: see `RpcConnection`. inherited:
-    context manager of further descriptors, open while it is started. threads: OpenMP's limit in it. on_told:
-    called with its notifications.
+    task: its first message. services: the services it may request. passed_on: see `RpcConnection`.
+    inherited: context manager of further descriptors, open while it is started. threads: OpenMP's limit in
+    it. on_notification: called with its notifications.
     """
 
     main: str
     task: Any
     services: Mapping[str, Service] = field(default_factory=dict)
     passed_on: tuple[type[Exception], ...] = ()
-    inherited: Callable[[], AbstractContextManager[Sequence[int]]] = _nothing
+    inherited: Callable[[], AbstractContextManager[Sequence[int]]] = _no_descriptors
     threads: int = 1
-    on_told: Callable[[Any], None] = lambda value: None
+    on_notification: Callable[[Any], None] = lambda value: None
 
     def run(self, connection: socket.socket, inherited: Sequence[int]) -> subprocess.Popen[bytes]:
         """Start a fresh interpreter with the same import path; nothing is forked. Raises OSError."""
@@ -61,7 +61,7 @@ class Program:
         )
 
 
-class Dying:
+class TerminatingProcesses:
     """Terminating processes: reaps those that end, so that nothing else must wait for them."""
 
     def __init__(self) -> None:
@@ -83,4 +83,4 @@ class Dying:
             if loop.time() >= give_up_s:
                 for process in self._processes:
                     process.kill()
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
-from voiceagent.processes.frame_socket import PATIENCE_S
+from voiceagent.processes.frame_socket import FLUSH_INTERVAL_S
 from voiceagent.processes.policies.flow_control import ReceiveWindow, SendWindow
 from voiceagent.processes.rounds import InRound, rounds_of
 
@@ -15,8 +15,8 @@ Service = Callable[[Any, AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
 """Serves a stream: yields values for the request and the items that follow."""
 
 
-class Unhurried(NamedTuple):
-    """A value that a service allows to be delayed by `PATIENCE_S`.
+class CoalescedValue(NamedTuple):
+    """A value that a service allows to be delayed by `FLUSH_INTERVAL_S`.
 
     join: merges this value and the next one into one.
     """
@@ -61,7 +61,7 @@ class Stream:
         self._arrival = asyncio.Event()
         self._room = asyncio.Event()
 
-    def arrive(self, value: Any, size: int) -> int:
+    def put(self, value: Any, size: int) -> int:
         """Queue a value. Return the credit to grant for one that it replaced."""
         credit = 0
         # only the newest: an older one that must be read stands between
@@ -71,9 +71,9 @@ class Stream:
         self._arrival.set()
         return credit
 
-    def credited(self, size: int) -> None:
+    def add_credit(self, size: int) -> None:
         """Count bytes that the other end has read."""
-        self._sending.credited(size)
+        self._sending.add_credit(size)
         self._room.set()
 
     def end(self, failure: BaseException | None = None) -> None:
@@ -84,23 +84,23 @@ class Stream:
             self._arrival.set()
             self._room.set()
 
-    async def room(self, size: int) -> None:
+    async def wait_for_room(self, size: int) -> None:
         """Wait until a frame of `size` bytes may be sent, and count it; returns at once if the stream is
         over.
         """
         while not (self.over or self._sending.has_room(size)):
             self._room.clear()
             await self._room.wait()
-        self._sending.sent(size)
+        self._sending.count_sent(size)
 
     @property
     def has_room(self) -> bool:
         """True if a small frame may be sent now."""
         return self._sending.has_room(0)
 
-    def sent(self, size: int) -> None:
+    def count_sent(self, size: int) -> None:
         """Count a delayed frame, for which there was room when it was queued."""
-        self._sending.sent(size)
+        self._sending.count_sent(size)
 
     async def take(self) -> tuple[Any, int] | None:
         """Return the next value and the credit to grant, or None at the end. Raises the stream's failure."""
@@ -116,48 +116,48 @@ class Stream:
         return value, self._receiving.read(size)
 
 
-class UnhurriedValues:
+class CoalescedValues:
     """Delayed values, one per stream: further values are merged into it.
 
     send: called with each stream and its value when the delay is over. All are sent at whole multiples of
-    `PATIENCE_S`, so that the other end receives them in one wake-up.
+    `FLUSH_INTERVAL_S`, so that the other end receives them in one wake-up.
     """
 
     def __init__(self, send: Callable[[Stream, Any], None]) -> None:
         self._send = send
-        self._kept: dict[Stream, Unhurried] = {}
+        self._delayed: dict[Stream, CoalescedValue] = {}
         self._timer: asyncio.Handle | InRound | None = None
 
-    def joined(self, stream: Stream, value: Any) -> Any:
-        """Merge `value`, `Unhurried` or not, with the delayed value of the stream, if any."""
-        before = self._kept.pop(stream, None)
+    def merged(self, stream: Stream, value: Any) -> Any:
+        """Merge `value`, `CoalescedValue` or not, with the delayed value of the stream, if any."""
+        before = self._delayed.pop(stream, None)
         if before is None:
             return value
-        if isinstance(value, Unhurried):
-            return Unhurried(before.join(before.value, value.value), value.join)
+        if isinstance(value, CoalescedValue):
+            return CoalescedValue(before.join(before.value, value.value), value.join)
         return before.join(before.value, value)
 
-    def keep(self, stream: Stream, value: Unhurried) -> None:
+    def delay(self, stream: Stream, value: CoalescedValue) -> None:
         """Delay the value of a stream that has none delayed."""
-        self._kept[stream] = value
+        self._delayed[stream] = value
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            left_s = PATIENCE_S - loop.time() % PATIENCE_S
+            left_s = FLUSH_INTERVAL_S - loop.time() % FLUSH_INTERVAL_S
             self._timer = rounds_of(loop).call_later(left_s, self._send_all)
 
     def send(self, stream: Stream) -> None:
         """Send the delayed value of a stream now."""
-        if (kept := self._kept.pop(stream, None)) is not None:
+        if (kept := self._delayed.pop(stream, None)) is not None:
             self._send(stream, kept.value)
 
     def clear(self) -> None:
         """Drop all delayed values."""
-        self._kept.clear()
+        self._delayed.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _send_all(self) -> None:
         self._timer = None
-        for stream in list(self._kept):
+        for stream in list(self._delayed):
             self.send(stream)

@@ -28,12 +28,12 @@ log = structlog.get_logger()
 
 END_S = 10.0
 """Time a worker has to end once its calls are over."""
-TAKEN_S = 0.25
+ACCEPT_TIMEOUT_S = 0.25
 """Time after which a connection that its worker has not accepted goes to another one."""
-START_AGAIN_S = 5.0
+RETRY_START_S = 5.0
 """Retry interval for a worker that could not start while others could."""
 
-HandedOver = tuple[bytes, socket.socket]
+PendingConnection = tuple[bytes, socket.socket]
 """A connection's purpose and socket."""
 
 
@@ -41,10 +41,11 @@ HandedOver = tuple[bytes, socket.socket]
 class WorkerProgram:
     """Program of the workers.
 
-    main: `package.module:function`, called with the descriptors of its connection, of the socket that passes
-    connections to it, and `shared`. tasks: one per worker. services, passed_on: see `RpcConnection`. shared:
-    descriptor that all of them inherit. supervision: settings. on_told: called with a worker's number and its
-    notifications. on_lost: called with the number of a worker that died, and why; returns fields for the log.
+    main: `package.module:function`, called with the descriptors of its connection, of the socket that
+    passes connections to it, and `shared`. tasks: one per worker. services, passed_on: see `RpcConnection`.
+    shared: descriptor that all of them inherit. supervision: settings. on_notification: called with a
+    worker's number and its notifications. on_lost: called with the number of a worker that died, and why;
+    returns fields for the log.
     """
 
     main: str
@@ -53,7 +54,7 @@ class WorkerProgram:
     passed_on: tuple[type[Exception], ...]
     shared: int
     supervision: Supervision
-    on_told: Callable[[int, Any], None]
+    on_notification: Callable[[int, Any], None]
     on_lost: Callable[[int, str], Mapping[str, Any]]
 
 
@@ -67,7 +68,7 @@ class Worker:
     def __init__(self, program: WorkerProgram, number: int, on_lost: Callable[[str], None]) -> None:
         self._shared = program.shared
         self._connections: tuple[socket.socket, socket.socket] | None = None
-        self._left_behind: list[HandedOver] = []
+        self._unaccepted: list[PendingConnection] = []
         self.handed_over = 0
         """Number of connections since the server started."""
         self.failure = ""
@@ -79,7 +80,7 @@ class Worker:
                 program.services,
                 program.passed_on,
                 self.inherited,
-                on_told=partial(program.on_told, number),
+                on_notification=partial(program.on_notification, number),
             ),
             on_lost,
             program.supervision,
@@ -97,7 +98,7 @@ class Worker:
         socket.send_fds(self._connections[0], [purpose], [connection.fileno()])
         self.handed_over += 1
 
-    def has_taken(self, number: int) -> bool:
+    def has_accepted(self, number: int) -> bool:
         """Return True if it has accepted the first `number` connections, or has no process to accept them."""
         if self._connections is None:
             return True
@@ -105,9 +106,9 @@ class Worker:
         fcntl.ioctl(self._connections[1], termios.FIONREAD, untaken)  # in bytes, one per connection
         return untaken[0] <= self.handed_over - number
 
-    def take_back(self) -> list[HandedOver]:
+    def reclaim(self) -> list[PendingConnection]:
         """Return the connections that this process, or one before it, has not accepted."""
-        taken, self._left_behind = self._left_behind, []
+        taken, self._unaccepted = self._unaccepted, []
         if self._connections is not None:
             with suppress(BlockingIOError):
                 while True:
@@ -118,7 +119,7 @@ class Worker:
     async def end(self) -> None:
         """End the process, and wait for that."""
         await self.child.end(END_S)
-        for _, connection in self.take_back():
+        for _, connection in self.reclaim():
             connection.close()
         self._close()
 
@@ -133,7 +134,7 @@ class Worker:
         message.
         """
         # connections that a dead worker did not accept go to another one
-        self._left_behind = self.take_back()
+        self._unaccepted = self.reclaim()
         self._close()
         self._connections = ends = socket.socketpair()
         for end in ends:
@@ -160,7 +161,8 @@ class WorkerPool:
         self._on_lost = program.on_lost
         self._unavailable = unavailable
         self._workers = [
-            Worker(program, number, partial(self._note_lost, number)) for number in range(len(program.tasks))
+            Worker(program, number, partial(self._on_worker_lost, number))
+            for number in range(len(program.tasks))
         ]
         self.facts: Any = None
         """Facts reported by the first worker that was ready."""
@@ -194,7 +196,7 @@ class WorkerPool:
         try:
             async with asyncio.TaskGroup() as group:
                 for number in range(len(self._workers)):
-                    group.create_task(self._keep(number), name=f"worker {number}")
+                    group.create_task(self._keep_running(number), name=f"worker {number}")
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
         finally:
@@ -218,14 +220,14 @@ class WorkerPool:
                 continue
             connection.close()
             handed_over = self._workers[number].handed_over
-            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number, handed_over)
+            asyncio.get_running_loop().call_later(ACCEPT_TIMEOUT_S, self._check_accepted, number, handed_over)
             return
         self._unavailable(connection, purpose)
 
     async def drain(self, patience_s: float) -> None:
         """Let all workers refuse new calls, and wait until theirs are over, `patience_s` at most."""
         for worker in self._workers:
-            worker.child.retire()
+            worker.child.disable_restart()
         await self.ask("drain", patience_s, patience_s + END_S)
 
     async def ask(
@@ -264,50 +266,50 @@ class WorkerPool:
             raise RpcError(child.trouble)
         return await child.connection.ask(service, asked)
 
-    async def _keep(self, number: int) -> None:
+    async def _keep_running(self, number: int) -> None:
         worker = self._workers[number]
         while True:
             try:
                 await worker.child.start()
                 worker.failure = ""
                 self.facts = self.facts or worker.child.facts
-                self._note_started()
-                await worker.child.over()
+                self._on_worker_started()
+                await worker.child.wait_until_ended()
                 return
             except RpcError as failure:
                 worker.failure = f"it does not start: {failure}"
-                self._note_started()
+                self._on_worker_started()
                 # while one runs, the others are retried without limit, as callers can be served
                 if self.facts is None and all(other.failure for other in self._workers):
                     raise CommandFailed(f"worker {number} does not start: {failure}") from failure
                 log.error("worker_does_not_start", worker=number, reason=str(failure))
-            await asyncio.sleep(START_AGAIN_S)
+            await asyncio.sleep(RETRY_START_S)
 
-    def _note_started(self) -> None:
+    def _on_worker_started(self) -> None:
         ready = [worker.child.ready for worker in self._workers]
         if any(ready) and all(
             one or worker.failure for one, worker in zip(ready, self._workers, strict=True)
         ):
             self.complete.set()
 
-    def _look(self, number: int, handed_over: int) -> None:
+    def _check_accepted(self, number: int, handed_over: int) -> None:
         """Check if a worker has accepted its first `handed_over` connections; otherwise pass the rest to
         others.
         """
         worker = self._workers[number]
-        if worker.has_taken(handed_over):
+        if worker.has_accepted(handed_over):
             return
         others = any(other.child.available for other in self._workers if other is not worker)
         if others or not worker.child.available:
             self._redistribute(number)
         else:
-            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number, handed_over)
+            asyncio.get_running_loop().call_later(ACCEPT_TIMEOUT_S, self._check_accepted, number, handed_over)
 
     def _redistribute(self, number: int) -> None:
-        for purpose, connection in self._workers[number].take_back():
+        for purpose, connection in self._workers[number].reclaim():
             self.hand_over(connection, purpose, passed_over=number)
 
-    def _note_lost(self, number: int, reason: str) -> None:
+    def _on_worker_lost(self, number: int, reason: str) -> None:
         told = self._on_lost(number, reason)
         self._redistribute(number)
         if not self._workers[number].child.ended:

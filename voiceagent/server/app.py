@@ -24,20 +24,20 @@ from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
-from voiceagent.server.ending import STOPPING, heed_no_signals, run_until_all_end, stop_on_signals
-from voiceagent.server.followed_call import Following
+from voiceagent.server.ending import STOPPING, ignore_stop_signals, run_until_all_end, stop_on_signals
+from voiceagent.server.followed_call import CallReporting
+from voiceagent.server.health_monitor import HealthMonitor
 from voiceagent.server.http import Http
-from voiceagent.server.kept_calls import keeping
+from voiceagent.server.kept_calls import recording_calls
 from voiceagent.server.load import ProcessLoad, load_report
-from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import Gateway
-from voiceagent.server.startup import build_engines, posting, started
-from voiceagent.server.status import Judged, Triage, health, ready_line
+from voiceagent.server.startup import build_engines, posting_webhooks, started
+from voiceagent.server.status import Triage, TriageResult, health, ready_line
 from voiceagent.server.supervisor import Supervisor
 from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.telemetry.event_loop import LoopMonitor
-from voiceagent.telemetry.gpu import watch_gpus
+from voiceagent.telemetry.gpu import register_gpu_metrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
@@ -56,18 +56,18 @@ class Server:
         self._config = config
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
-        watch_gpus(self._metrics.registry)
+        register_gpu_metrics(self._metrics.registry)
         self._engines = build_engines(config, self._llm_monitor, self._metrics)
-        self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
+        self._health = HealthMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._triage = Triage(self._collect)
         self._slots = LocalSlots(config.server.max_calls)
         self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s, self._transcribing)
         self._exporter = new_exporter(config, self._metrics)
-        following = Following() if self._exporter is None else Following(self._exporter.send)
+        following = CallReporting() if self._exporter is None else CallReporting(self._exporter.send)
         self._routes = Routes(config, self._slots, self._metrics, self, following)
         self._calls = self._routes.calls
-        self._gateway = Gateway(config, self._told_load, self._routes.shared, self._metrics)
+        self._gateway = Gateway(config, self._load_now, self._routes.shared, self._metrics)
 
     def app(self) -> Starlette:
         """Return the ASGI application."""
@@ -95,7 +95,7 @@ class Server:
             if not stopped.is_set():
                 raise
         finally:
-            heed_no_signals()
+            ignore_stop_signals()
             http.stop()
             await serving
 
@@ -107,15 +107,15 @@ class Server:
         telephony = self._config.telephony
         async with (
             started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
-            keeping(self._routes.kept),
-            posting(self._routes.webhooks),
+            recording_calls(self._routes.kept),
+            posting_webhooks(self._routes.webhooks),
             exporting(self._exporter, self._config.otlp.metrics_s, self._collect),
             self._routes.sharing(self._gateway),
             audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
         ):
             monitoring = [
                 asyncio.create_task(self._llm_monitor.run(lambda: self._slots.answered), name="LLM monitor"),
-                asyncio.create_task(self._parts.run(), name="parts monitor"),
+                asyncio.create_task(self._health.run(), name="health monitor"),
                 asyncio.create_task(self._loop.run(), name="loop monitor"),
                 asyncio.create_task(self._load.run(), name="load"),
                 asyncio.create_task(self._triage.run(), name="triage"),
@@ -140,16 +140,16 @@ class Server:
 
     async def load(self) -> dict[str, Any]:
         """See `WholeServer`."""
-        return self._told_load()
+        return self._load_now()
 
-    def _told_load(self) -> dict[str, Any]:
+    def _load_now(self) -> dict[str, Any]:
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
         outlook = monitor.outlook(self._slots.answered)
         return load_report(self._calls.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def health(self) -> dict[str, Any]:
         """See `WholeServer`."""
-        calls, troubles = len(self._calls), self._parts.troubles()
+        calls, troubles = len(self._calls), self._health.troubles()
         return health(self._config, self._calls.state, calls, self._llm_monitor, troubles, self._loop)
 
     def _transcribing(self) -> int:
@@ -164,7 +164,7 @@ class Server:
     async def _collect(self) -> list[Metric]:
         return list(self._metrics.registry.collect())
 
-    async def triage(self) -> Judged:
+    async def triage(self) -> TriageResult:
         """See `WholeServer`."""
         return await self._triage.judge()
 

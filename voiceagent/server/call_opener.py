@@ -10,7 +10,7 @@ from voiceagent.agents.load import Agents
 from voiceagent.agents.running import running_agent
 from voiceagent.config.tables import Config
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.server.followed_call import FollowedCall, Following
+from voiceagent.server.followed_call import CallReporting, FollowedCall
 from voiceagent.server.traces import tracer
 from voiceagent.session.call import Call, CallRefused, Client
 from voiceagent.session.keeping import CallObserver, Keeping, kept_and_traced
@@ -33,7 +33,7 @@ class CallOpener:
     upstream: Upstream | None
     kept: KeptCalls | None
     webhooks: WebhookSender | None
-    following: Following
+    following: CallReporting
 
     def opener(self, services: Services) -> Callable[..., Call]:
         """Return a function that opens a call. Its arguments: call id, client, requested model, and

@@ -28,14 +28,14 @@ from voiceagent.processes.messages import Failed, Ready, RpcError
 from voiceagent.processes.parent import Parent
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
-from voiceagent.server.descriptors import Shortage, nearly_out
+from voiceagent.server.descriptors import DescriptorShortage, nearly_out
 from voiceagent.server.ending import STOPPING, run_until_all_end
-from voiceagent.server.followed_call import Following
+from voiceagent.server.followed_call import CallReporting
 from voiceagent.server.http import Http
-from voiceagent.server.kept_calls import keeping
+from voiceagent.server.kept_calls import recording_calls
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
-from voiceagent.server.startup import build_recognizer, build_synthesizer, posting, started
+from voiceagent.server.startup import build_recognizer, build_synthesizer, posting_webhooks, started
 from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
@@ -47,7 +47,7 @@ log = structlog.get_logger()
 
 HTTP, AUDIOSOCKET = b"h", b"a"
 """Purposes of a connection that is passed over."""
-ROOM_S = 0.1
+RETRY_S = 0.1
 """Retry interval of a worker without free descriptors."""
 
 
@@ -79,10 +79,10 @@ class CallWorker:
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s, self._transcribing)
         self._supervisor = SupervisorClient(supervisor, self._metrics, self._load)
-        told = self._supervisor
-        send_spans = told.send_spans if config.otlp.endpoint else None
-        following = Following(send_spans, told.tell, told.hand_over)
-        self._routes = Routes(config, slots, self._metrics, told, following)
+        client = self._supervisor
+        send_spans = client.send_spans if config.otlp.endpoint else None
+        following = CallReporting(send_spans, client.report_progress, client.hand_over)
+        self._routes = Routes(config, slots, self._metrics, client, following)
         self._calls = self._routes.calls
         self._engines = engines_of_worker(task, supervisor.connection, self._metrics)
         app = self._routes.app()
@@ -91,8 +91,8 @@ class CallWorker:
         self._audiosocket = None
         if config.telephony.audiosocket is not None:
             self._audiosocket = AudioSocketEndpoint(config.telephony.tools, self._calls.open, config.limits)
-        self._taking: set[asyncio.Task[None]] = set()
-        self._shortage = Shortage()
+        self._accepting: set[asyncio.Task[None]] = set()
+        self._shortage = DescriptorShortage()
 
     def services(self) -> dict[str, Service]:
         """Return the services for the supervisor."""
@@ -113,19 +113,19 @@ class CallWorker:
         supervision = self._config.supervision.of_workers()
         monitoring = [
             asyncio.create_task(self._supervisor.monitor(), name="monitor the LLM"),
-            asyncio.create_task(self._parent.watch(supervision), name="monitor the supervisor"),
+            asyncio.create_task(self._parent.monitor(supervision), name="monitor the supervisor"),
             asyncio.create_task(self._loop.run(), name="monitor the loop"),
         ]
         connection, engines = self._connection, self._engines
-        loop.add_reader(self._connections, self._take_connection)
+        loop.add_reader(self._connections, self._accept_connection)
         try:
             shedder = self._supervisor.shedder
             # a restarted worker need not test the engines, as calls wait for it
             known = await connection.ask("engines_work")
             async with (
                 started(self._config, engines, self._metrics, shedder, known) as (services, latency),
-                keeping(self._routes.kept),
-                posting(self._routes.webhooks),
+                recording_calls(self._routes.kept),
+                posting_webhooks(self._routes.webhooks),
                 self._routes.sharing(),
             ):
                 for secret in await connection.ask("secrets"):
@@ -144,9 +144,9 @@ class CallWorker:
             self._http.stop()
             await serving
 
-    def _take_connection(self) -> None:
+    def _accept_connection(self) -> None:
         if nearly_out():
-            self._wait_for_room()
+            self._wait_for_descriptors()
             return
         try:
             purpose, descriptors, _, _ = socket.recv_fds(self._connections, 1, 1)
@@ -160,19 +160,19 @@ class CallWorker:
             return
         connection = socket.socket(fileno=descriptors[0])
         connection.setblocking(False)
-        taking = asyncio.create_task(self._serve_connection(purpose, connection))
-        self._taking.add(taking)
-        taking.add_done_callback(self._taking.discard)
+        accepting = asyncio.create_task(self._serve_connection(purpose, connection))
+        self._accepting.add(accepting)
+        accepting.add_done_callback(self._accepting.discard)
 
-    def _wait_for_room(self) -> None:
+    def _wait_for_descriptors(self) -> None:
         """Stop accepting until descriptors are free; the supervisor takes back the pending connections."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._connections)
         self._parent.report(full=nearly_out())
         if nearly_out():
-            loop.call_later(ROOM_S, self._wait_for_room)
+            loop.call_later(RETRY_S, self._wait_for_descriptors)
         else:
-            loop.add_reader(self._connections, self._take_connection)
+            loop.add_reader(self._connections, self._accept_connection)
 
     async def _serve_connection(self, purpose: bytes, connection: socket.socket) -> None:
         endpoint = self._audiosocket if purpose == AUDIOSOCKET else self._http

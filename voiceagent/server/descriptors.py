@@ -20,7 +20,7 @@ RESERVE = 24
 """Descriptors kept free for running calls; with fewer, the process accepts no connections."""
 PAUSE_S = 0.1
 """Pause of accepting after not even the reserve descriptor could be restored."""
-TELL_S = 5.0
+LOG_INTERVAL_S = 5.0
 """Time between two log lines about one shortage."""
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -43,33 +43,33 @@ def nearly_out() -> bool:
     return lowest >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVE
 
 
-class Shortage:
-    """Logs, at most every `TELL_S`, how many connections were closed for lack of a descriptor."""
+class DescriptorShortage:
+    """Logs, at most every `LOG_INTERVAL_S`, how many connections were closed for lack of a descriptor."""
 
     def __init__(self) -> None:
         self._closed = 0
-        self._told_s = -TELL_S
+        self._logged_s = -LOG_INTERVAL_S
 
     def note(self) -> None:
         """Count a closed connection."""
         self._closed += 1
         now_s = time.monotonic()
-        if now_s - self._told_s >= TELL_S:
+        if now_s - self._logged_s >= LOG_INTERVAL_S:
             log.error("descriptors_exhausted", connections_closed=self._closed)
-            self._closed, self._told_s = 0, now_s
+            self._closed, self._logged_s = 0, now_s
 
 
-class Door:
+class Acceptor:
     """Accepts the connections of a listening socket, and keeps working when descriptors run out.
 
     One descriptor is reserved: it is freed to accept the pending connection, and to close it. So callers are
     refused at once, and the event loop does not spin on a connection that it cannot accept.
     """
 
-    def __init__(self, listening: socket.socket, take: Callable[[socket.socket], None]) -> None:
+    def __init__(self, listening: socket.socket, on_connection: Callable[[socket.socket], None]) -> None:
         self._listening = listening
-        self._take = take
-        self._shortage = Shortage()
+        self._on_connection = on_connection
+        self._shortage = DescriptorShortage()
         self._reserve: int | None = os.dup(listening.fileno())
         listening.setblocking(False)
         self._open()
@@ -93,7 +93,7 @@ class Door:
                 if error.errno not in _EXHAUSTED or not self._refuse():
                     return
             else:
-                self._take(connection)
+                self._on_connection(connection)
 
     def _refuse(self) -> bool:
         """Close the pending connection. Return True if there may be another."""
@@ -104,12 +104,12 @@ class Door:
             self._listening.accept()[0].close()
             self._shortage.note()
         except BlockingIOError:
-            return self._take_reserve()
+            return self._restore_reserve()
         except OSError:
             pass
-        return self._take_reserve()
+        return self._restore_reserve()
 
-    def _take_reserve(self) -> bool:
+    def _restore_reserve(self) -> bool:
         try:
             self._reserve = os.dup(self._listening.fileno())
         except OSError:

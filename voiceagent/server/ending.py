@@ -66,7 +66,7 @@ def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
     return stopped
 
 
-def heed_no_signals() -> None:
+def ignore_stop_signals() -> None:
     """Ignore stop signals as long as the event loop exists: the server is ending already, which takes a few
     seconds at most, and an interruption would leave child processes behind.
     """

@@ -34,7 +34,7 @@ class CallProgress(NamedTuple):
     spans: tuple[Span, ...] = ()
 
 
-class Following(NamedTuple):
+class CallReporting(NamedTuple):
     """Receivers of a process's reports about its calls: `spans` receives ended spans, None if calls are not
     traced; `tell` passes progress to a supervisor, None if there is none; `hand_over` passes the events for
     `[webhooks]` to a supervisor, see `WebhookSender`.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def kept_calls(config: Config, metrics: Metrics) -> KeptCalls | None:
-    """Return the recorder of calls, or None if not configured; it works only within `keeping`. Raises
+    """Return the recorder of calls, or None if not configured; it works only within `recording_calls`. Raises
     ConfigError.
     """
     if not config.calls.folder:
@@ -54,7 +54,7 @@ async def _not_kept(_: Request) -> Response:
 
 
 @asynccontextmanager
-async def keeping(kept: KeptCalls | None) -> AsyncIterator[None]:
+async def recording_calls(kept: KeptCalls | None) -> AsyncIterator[None]:
     """Record calls for the length of the block; at its end everything is written."""
     if kept is None:
         yield

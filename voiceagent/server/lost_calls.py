@@ -92,7 +92,7 @@ class LostCalls:
         told = self._began.pop(worker, {})
         if self._kept is None:
             for began in told.values():
-                self._tell(began, why, at_s)
+                self._post_lost(began, why, at_s)
         else:
             call_ids = dict.fromkeys([*(call.call_id for call in calls), *told])
             ending = self._end_logs(self._kept, call_ids, told, why, at_s)
@@ -115,27 +115,27 @@ class LostCalls:
             try:
                 data = await asyncio.to_thread(end_lost_log, folder, call_id, why, at_s)
                 if data and call_id in told:
-                    items = await asyncio.to_thread(_said_in, data)
+                    items = await asyncio.to_thread(_transcript_of, data)
             except Exception as error:  # a disk's error, or a bug, must not prevent posting the end
                 log.error("call_log_not_ended", call=call_id, error=f"{type(error).__name__}: {error}")
             if call_id in told:
-                self._tell(told[call_id], why, at_s, items)
+                self._post_lost(told[call_id], why, at_s, items)
 
-    def _tell(self, began: _Began, why: str, at_s: float, items: Sequence[Item] = ()) -> None:
+    def _post_lost(self, began: _Began, why: str, at_s: float, items: Sequence[Item] = ()) -> None:
         if self._webhooks is not None:
             self._webhooks.lost(began.event, why, at_s - began.at_s, items)
 
 
-def _said_in(data: bytes) -> list[Item]:
+def _transcript_of(data: bytes) -> list[Item]:
     """Return the transcript of a kept log; empty if it has no transcripts or is incomplete."""
-    from voiceagent.calls.librarian import Breath  # noqa: PLC0415  it brings the extra `calls`
+    from voiceagent.calls.archiver import GilYield  # noqa: PLC0415  it brings the extra `calls`
     from voiceagent.calls.log.event_log import read_log  # noqa: PLC0415
     from voiceagent.calls.replaying.replay import CannotReplay  # noqa: PLC0415
     from voiceagent.upstream.replaying import said_in  # noqa: PLC0415
 
-    breath = Breath()
+    yield_gil = GilYield()
     try:
-        return said_in(read_log(data, breathe=breath), breath)
+        return said_in(read_log(data, yield_gil=yield_gil), yield_gil)
     except CannotReplay as error:
         log.info("call_log_without_words", reason=str(error))
         return []

@@ -26,12 +26,12 @@ from voiceagent.agents.load import load_agents
 from voiceagent.cluster.places import CallControl
 from voiceagent.config.tables import Config
 from voiceagent.server.call_opener import CallOpener
-from voiceagent.server.followed_call import Following
+from voiceagent.server.followed_call import CallReporting
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import Gateway, shared_state
 from voiceagent.server.startup import webhook_sender
-from voiceagent.server.status import Judged
+from voiceagent.server.status import TriageResult
 from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
@@ -82,7 +82,7 @@ class WholeServer(Protocol):
     async def metrics_page(self) -> bytes:
         """Return the page for Prometheus."""
 
-    async def triage(self) -> Judged:
+    async def triage(self) -> TriageResult:
         """Return the diagnosis of slow calls."""
 
     async def share_secret(self, secret: ClientSecret) -> None:
@@ -106,7 +106,7 @@ class Routes:
         slots: Slots,
         metrics: Metrics,
         server: WholeServer,
-        following: Following = Following(),  # noqa: B008  it is immutable
+        following: CallReporting = CallReporting(),  # noqa: B008  it is immutable
     ) -> None:
         self._server = server
         self._settings = config.call_settings()
@@ -177,10 +177,10 @@ class Routes:
             routes=[
                 Route("/health", self._health),
                 Route("/load", self._load),
-                Route("/gateways", self._tell_gateways),
-                Route("/metrics", self._show_metrics),
-                Route("/triage", self._show_triage),
-                Route("/triage.json", self._tell_triage),
+                Route("/gateways", self._gateways),
+                Route("/metrics", self._metrics_page),
+                Route("/triage", self._triage_page),
+                Route("/triage.json", self._triage_json),
                 *websocket_routes("/v1/realtime", realtime.serve),
                 under_realtime(api, self._admission),
                 *calls_routes(self.kept, self._admission),
@@ -296,27 +296,27 @@ class Routes:
             return JSONResponse(load)
         return JSONResponse(load, 503, {"retry-after": str(math.ceil(load["retry_after_s"]))})
 
-    async def _tell_gateways(self, request: Request) -> Response:
+    async def _gateways(self, request: Request) -> Response:
         """Return the reports of all gateways known here."""
         if not self._admission.sees_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         reports = () if self.shared is None else self.shared.reports
         return JSONResponse({"gateways": [one.to_json() for one in reports]})
 
-    async def _show_triage(self, request: Request) -> Response:
+    async def _triage_page(self, request: Request) -> Response:
         """Return the triage page."""
         if not self._admission.sees_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         page = as_page(*await self._server.triage())
         return HTMLResponse(page, headers={"content-security-policy": POLICY, "cache-control": "no-store"})
 
-    async def _tell_triage(self, request: Request) -> Response:
+    async def _triage_json(self, request: Request) -> Response:
         """Return the triage as JSON."""
         if not self._admission.sees_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         return JSONResponse(as_json(*await self._server.triage()))
 
-    async def _show_metrics(self, request: Request) -> Response:
+    async def _metrics_page(self, request: Request) -> Response:
         if not self._admission.sees_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         return Response(await self._server.metrics_page(), media_type=CONTENT_TYPE)

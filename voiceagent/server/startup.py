@@ -48,7 +48,7 @@ from voiceagent.webhooks.sender import WebhookSender
 
 log = structlog.get_logger()
 
-AGAIN_S = 3.0
+KNOWN_ENGINES_TIMEOUT_S = 3.0
 """Timeout of the warm-up if the engines are known to work."""
 _CANNOT_START = (
     RecognizerError,
@@ -104,7 +104,7 @@ async def started(
                 services = replace(services, answering=replace(services.answering, context=context))
             latency = {}
             if config.upstream.url is None:
-                latency = await _warmed_up(_with_prompt(config, services, mcp), engines_work)
+                latency = await _warm_up(_with_prompt(config, services, mcp), engines_work)
         except _CANNOT_START as error:
             raise CommandFailed(f"cannot start: {error}") from error
         # Exclude the objects loaded so far from garbage collection, which would otherwise scan them during
@@ -128,14 +128,14 @@ def _with_prompt(config: Config, services: Services, mcp: McpPool) -> Services:
     return replace(services, settings=replace(services.settings, instructions=prompt, tools=tools), mcp=None)
 
 
-async def _warmed_up(services: Services, engines_work: bool) -> dict[str, float]:
+async def _warm_up(services: Services, engines_work: bool) -> dict[str, float]:
     """Return the latencies of the warm-up turn. Raises WarmUpError, SynthesizerError, unless
     `engines_work`.
     """
     if not engines_work:
         return await warm_up(services)
     try:
-        return await warm_up(services, AGAIN_S)
+        return await warm_up(services, KNOWN_ENGINES_TIMEOUT_S)
     except (WarmUpError, SynthesizerError) as error:
         log.warning("warm_up_failed", reason=str(error))
         return {}
@@ -287,7 +287,7 @@ def build_engines(
 def webhook_sender(
     config: Config, metrics: Metrics, hand_over: Callable[[WebhookEvent], bool] = lambda event: False
 ) -> WebhookSender | None:
-    """Return the sender of events, or None if not configured; it works only within `posting`. Raises
+    """Return the sender of events, or None if not configured; it works only within `posting_webhooks`. Raises
     ConfigError.
 
     hand_over: see `WebhookSender`.
@@ -300,7 +300,7 @@ def webhook_sender(
 
 
 @asynccontextmanager
-async def posting(sender: WebhookSender | None) -> AsyncIterator[None]:
+async def posting_webhooks(sender: WebhookSender | None) -> AsyncIterator[None]:
     """Post events, if configured, for the length of the block; queued ones then have some seconds."""
     if sender is None:
         yield

@@ -66,7 +66,7 @@ def _loop_late(late: int) -> Alarm:
     return Alarm("loop_late", late, MAX_LATE, text)
 
 
-class Judged(NamedTuple):
+class TriageResult(NamedTuple):
     """All rules, likeliest cause first, and the length of the window."""
 
     findings: tuple[Finding, ...]
@@ -86,8 +86,8 @@ class Triage:
             self._history.keep(time.monotonic(), reading(await self._collect()))
             await asyncio.sleep(EVERY_S)
 
-    async def judge(self) -> Judged:
+    async def judge(self) -> TriageResult:
         """Evaluate the rules over the recorded window."""
         read = reading(await self._collect())
         window_s, window = self._history.window(time.monotonic(), read)
-        return Judged(judge(window), window_s)
+        return TriageResult(judge(window), window_s)

@@ -11,11 +11,11 @@ from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.access.access_control import CallAsked
 from voiceagent.access.client_secrets import ClientSecret
-from voiceagent.processes.messages import RpcError, Told
+from voiceagent.processes.messages import Notification, RpcError
 from voiceagent.processes.parent import Parent
 from voiceagent.server.followed_call import CallOver, CallProgress
 from voiceagent.server.load import ProcessLoad
-from voiceagent.server.status import Judged
+from voiceagent.server.status import TriageResult
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.transports.realtime.sidebands.messages import Relayed
@@ -79,19 +79,19 @@ class SupervisorClient:
         page: bytes = await self._connection.ask("metrics_page")
         return page
 
-    async def triage(self) -> Judged:
+    async def triage(self) -> TriageResult:
         """See `WholeServer`."""
-        judged: Judged = await self._connection.ask("triage")
+        judged: TriageResult = await self._connection.ask("triage")
         return judged
 
-    def tell(self, told: CallProgress | CallOver) -> None:
+    def report_progress(self, told: CallProgress | CallOver) -> None:
         """Report the progress of a call, which the supervisor logs if this process is lost."""
-        self._connection.notify(Told(told))
+        self._connection.notify(Notification(told))
 
     def send_spans(self, spans: Sequence[Span]) -> None:
         """Pass ended spans to the supervisor for sending; spans that end while it hangs are dropped."""
         if not self._parent.trouble:
-            self._connection.notify(Told(spans))
+            self._connection.notify(Notification(spans))
 
     def hand_over(self, event: WebhookEvent) -> bool:
         """Pass an event to the supervisor for posting, as it outlives this process. Return False if it is
@@ -99,7 +99,7 @@ class SupervisorClient:
         """
         there = not self._connection.gone.is_set()
         if there:
-            self._connection.notify(Told(event))
+            self._connection.notify(Notification(event))
         return there
 
     async def share_secret(self, secret: ClientSecret) -> None:

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from voiceagent.config.tables import Config
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.telemetry.otlp.trace.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.attributes import EngineNames
 from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.upstream.messages import UPSTREAM_HZ
 from voiceagent.validation.errors import problem
@@ -47,7 +47,7 @@ def tracer(
     """Return a function that begins to trace a call, by its id. send: receives ended spans."""
     from voiceagent.telemetry.otlp.traced_call import TracedCall, Tracing  # noqa: PLC0415  as above
 
-    made_with = MadeWith(
+    made_with = EngineNames(
         config.recognizer.engine,
         config.llm.engine,
         _name(str(config.llm.options.get("model", ""))),
@@ -55,7 +55,7 @@ def tracer(
         services.speaking.synthesizer.rate_hz,
     )
     if config.upstream.url is not None:  # local engines, if any, do not serve such calls
-        made_with = MadeWith(UPSTREAM, UPSTREAM, config.upstream.model, UPSTREAM, UPSTREAM_HZ)
+        made_with = EngineNames(UPSTREAM, UPSTREAM, config.upstream.model, UPSTREAM, UPSTREAM_HZ)
     otlp, clock = config.otlp, services.measuring.clock
     tracing = Tracing(made_with, otlp.sample, otlp.content, clock, send)
     return lambda call_id: TracedCall(call_id, tracing)

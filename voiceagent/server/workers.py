@@ -27,13 +27,13 @@ from voiceagent.processes.policies.balance import Balance
 from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
+from voiceagent.server.busy_responder import BusyResponder
 from voiceagent.server.call_worker import WorkerTask
-from voiceagent.server.desk import Desk
+from voiceagent.server.health_monitor import HealthMonitor
 from voiceagent.server.load import load_report
 from voiceagent.server.lost_calls import LostCalls
-from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
-from voiceagent.server.status import Judged, Triage, health
+from voiceagent.server.status import Triage, TriageResult, health
 from voiceagent.server.supervisor_client import LlmStatus
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
@@ -49,7 +49,7 @@ ANSWER_S = 2.0
 
 
 class Workers:
-    """The `WholeServer` of a supervisor, for requests of the workers and for `desk`, which answers
+    """The `WholeServer` of a supervisor, for requests of the workers and for `busy_responder`, which answers
     connections while no worker can.
 
     engines: shared by all workers. of_workers: the stages for which each worker has its own engine.
@@ -77,11 +77,11 @@ class Workers:
         self._totals = Totals()
         # Configuration errors of routes are reported here, once. These routes answer while no worker can.
         self.routes = Routes(config, LocalSlots(0), Metrics(), self)
-        self.desk = Desk(self.routes.app(), config.server.max_message_bytes, config.limits)
+        self.busy_responder = BusyResponder(self.routes.app(), config.server.max_message_bytes, config.limits)
         self.pool = self._pool([WorkerTask(config, worker, of_workers) for worker in range(number)])
         self.loop = LoopMonitor(metrics.registry)
         self.judging = Triage(self.collect)
-        self.parts = PartsMonitor(
+        self.health_monitor = HealthMonitor(
             metrics, engines, llm_monitor, self.pool.troubles, lambda: {"workers": self.pool.restarts}
         )
 
@@ -101,7 +101,7 @@ class Workers:
             program,
             lambda: self._slots.workers,
             Balance(self._config.server.worker_load_threshold, self._config.server.max_loop_lag_s),
-            self.desk.answer,
+            self.busy_responder.answer,
         )
 
     @property
@@ -175,7 +175,7 @@ class Workers:
 
     async def health(self) -> dict[str, Any]:
         """See `WholeServer`."""
-        troubles = self.parts.troubles()
+        troubles = self.health_monitor.troubles()
         for of_worker in (await self.pool.ask("troubles", wait_s=TROUBLES_S)).values():
             troubles |= {part: trouble for part, trouble in of_worker.items() if trouble}
         slots = self._slots.taken
@@ -207,7 +207,7 @@ class Workers:
         """Return the metrics of all workers and of the engines."""
         return list((await self._total()).collect())
 
-    async def triage(self) -> Judged:
+    async def triage(self) -> TriageResult:
         """See `WholeServer`."""
         return await self.judging.judge()
 

@@ -11,16 +11,16 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from voiceagent.processes.rounds import ROUND_S, until_multiple_s
 
-BEAT_S = 3 * ROUND_S
+INTERVAL_S = 3 * ROUND_S
 """Interval of the measurement, at whole multiples of itself so that it coincides with the ticks of a process.
 """
 LATE_S = 0.1
 """Lag that is audible: five frames."""
 STALL_S = 0.05
 """Lag from which each stall is reported."""
-TOLD_S = 1.0
+LOGGED_LAG_S = 1.0
 """Lag from which a stall is logged, as callers notice the silence."""
-KEPT = 167
+RECENT = 167
 """Number of recent measurements kept, which span ten seconds."""
 
 log = structlog.get_logger()
@@ -40,7 +40,7 @@ class LoopMonitor:
         stalled: Callable[[float, float], None] = lambda clock_s, lag_s: None,
     ) -> None:
         self._stalled = stalled
-        self._lags_s = [0.0] * KEPT
+        self._lags_s = [0.0] * RECENT
         about = "Longest lag in 10 s, summed over the event loops."
         lag = Gauge("voiceagent_loop_lag_seconds", about, registry=registry)
         lag.set_function(lambda: max(self._lags_s))
@@ -56,14 +56,14 @@ class LoopMonitor:
     @property
     def lag_s(self) -> float:
         """Typical lag: the 90th percentile of ten seconds, so that a single stall does not count as load."""
-        return sorted(self._lags_s)[round(0.9 * KEPT)]
+        return sorted(self._lags_s)[round(0.9 * RECENT)]
 
     def observe(self, beat: int, lag_s: float, clock_s: float = 0.0) -> None:
         """Record that the event loop woke `lag_s` too late."""
-        self._lags_s[beat % KEPT] = max(0.0, lag_s)
+        self._lags_s[beat % RECENT] = max(0.0, lag_s)
         if lag_s > STALL_S:
             self._stalled(clock_s, lag_s)
-        if lag_s > TOLD_S:
+        if lag_s > LOGGED_LAG_S:
             reason = "this process did not run: it was suspended, or something in it blocked"
             log.warning("stood_still", for_s=round(lag_s, 1), reason=reason)
 
@@ -71,11 +71,11 @@ class LoopMonitor:
         """Measure until cancelled."""
         beat = 0
         while True:
-            wait_s = until_multiple_s(BEAT_S, time.monotonic())
+            wait_s = until_multiple_s(INTERVAL_S, time.monotonic())
             due_s = time.monotonic() + wait_s
             await asyncio.sleep(wait_s)
             now_s = time.monotonic()
             self.observe(beat, now_s - due_s, now_s)
-            if beat % KEPT == 0:
+            if beat % RECENT == 0:
                 self._tasks = len(asyncio.all_tasks())
             beat += 1

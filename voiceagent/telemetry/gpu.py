@@ -68,7 +68,7 @@ class GpuCollector:
         yield full
 
 
-def watch_gpus(registry: CollectorRegistry, nvml: Nvml | None = None) -> int:
+def register_gpu_metrics(registry: CollectorRegistry, nvml: Nvml | None = None) -> int:
     """Register metrics for this machine's GPUs. Return their number, 0 if NVML is missing.
 
     nvml: defaults to nvidia-ml-py, if installed.

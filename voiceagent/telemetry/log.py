@@ -58,7 +58,7 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def _contained(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def _sanitize(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Truncate long fields and escape newlines, so that callers' text cannot forge log lines."""
     for name, value in event.items():
         if isinstance(value, str) and name != "event" and len(value) > MAX_CHARACTERS:
@@ -67,12 +67,12 @@ def _contained(_: object, __: str, event: structlog.typing.EventDict) -> structl
     return event
 
 
-ADDED: tuple[structlog.typing.Processor, ...] = (
+SHARED_PROCESSORS: tuple[structlog.typing.Processor, ...] = (
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
-    _contained,
+    _sanitize,
 )
 """Processors of every line, including libraries' lines: call context, level, logger, time."""
 
@@ -129,7 +129,7 @@ def configure_log(
         processors=[
             structlog.stdlib.filter_by_level,
             _with_personal if personal else _without_personal,
-            *ADDED,
+            *SHARED_PROCESSORS,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -159,7 +159,7 @@ def _formatter(log_format: Literal["console", "json"], stream: TextIO) -> loggin
         last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
     return structlog.stdlib.ProcessorFormatter(
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
-        foreign_pre_chain=ADDED,
+        foreign_pre_chain=SHARED_PROCESSORS,
     )
 
 

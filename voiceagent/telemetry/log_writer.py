@@ -11,7 +11,7 @@ from contextlib import suppress
 
 MAX_WAITING = 2_000
 """Lines queued for the stream; more are dropped."""
-AT_ONCE = 100
+MAX_BATCH = 100
 """Maximum lines in one write."""
 FLUSH_S = 1.0
 """Time given to queued lines when the process ends."""
@@ -27,7 +27,7 @@ class LogWriter(logging.Handler):
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self.dropped = 0
-        self._untold = 0
+        self._unreported = 0
         # A descriptor, not a stream: a thread blocked inside a stream's lock at exit aborts the interpreter.
         self._descriptor = descriptor
         self._waiting: queue.Queue[bytes] = queue.Queue(MAX_WAITING)
@@ -36,9 +36,9 @@ class LogWriter(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Queue a line; drop and count it if the queue is full."""
-        told = 0
-        if self._untold and isinstance(record.msg, dict):  # a library's line has no field for it
-            told = record.msg["lines_dropped"] = self._untold
+        reported = 0
+        if self._unreported and isinstance(record.msg, dict):  # a library's line has no field for it
+            reported = record.msg["lines_dropped"] = self._unreported
         try:
             line = f"{self.format(record)}\n".encode("utf-8", "backslashreplace")
         except Exception:  # like the standard library's handlers: a formatting error must not end the caller
@@ -49,10 +49,10 @@ class LogWriter(logging.Handler):
             return
         try:
             self._waiting.put_nowait(line)
-            self._untold -= told
+            self._unreported -= reported
         except queue.Full:
             self.dropped += 1
-            self._untold += 1
+            self._unreported += 1
 
     def flush(self) -> None:
         """Wait until all lines are written, `FLUSH_S` at most."""
@@ -64,7 +64,7 @@ class LogWriter(logging.Handler):
         while True:
             lines = [self._waiting.get()]
             with suppress(queue.Empty):
-                while len(lines) < AT_ONCE:
+                while len(lines) < MAX_BATCH:
                     lines.append(self._waiting.get_nowait())
             self._write(b"".join(lines))
             for _ in lines:

@@ -32,9 +32,9 @@ def begin_again(log: CallLog, ids: LoggedIds) -> Handle:
     return handle
 
 
-def said_in(log: CallLog, breathe: Callable[[], None] = lambda: None) -> list[Item]:
+def said_in(log: CallLog, yield_gil: Callable[[], None] = lambda: None) -> list[Item]:
     """What was said, and which tools were called, as the history has it where the log ends. A response that
-    is not over has the words that were made of it. breathe: called after every event. Raises CannotReplay.
+    is not over has the words that were made of it. yield_gil: called after every event. Raises CannotReplay.
     """
     ids, written = LoggedIds(), defaultdict[str, str](str)
     handle, history = _conversation(log, ids)
@@ -45,7 +45,7 @@ def said_in(log: CallLog, breathe: Callable[[], None] = lambda: None) -> list[It
         for command in record.commands:
             if command["type"] == "NotifyResponseText":
                 written[command["item_id"]] += command["text"]
-        breathe()
+        yield_gil()
     return [
         replace(item, text=written[item.item_id])
         if isinstance(item, MessageItem) and item.role == "assistant" and item.status == "in_progress"

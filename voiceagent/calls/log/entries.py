@@ -112,7 +112,7 @@ class CallIdentified:
     facts: tuple[Fact, ...]
 
 
-def told_by_line(entry: Json, words: str) -> tuple[Fact, ...]:
+def provider_facts(entry: Json, words: str) -> tuple[Fact, ...]:
     """Return the facts of a logged `CallIdentified`: the provider's call id as `line_call`, and the others if
     `words` are kept.
     """

@@ -145,8 +145,8 @@ class CallLog:
     ended: CallEnded | None
 
 
-def read_log(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallLog:
-    """Decode a log, ignoring an incomplete last line. name: of the file, for errors. breathe: called after
+def read_log(data: bytes, name: str = "log", yield_gil: Callable[[], None] = lambda: None) -> CallLog:
+    """Decode a log, ignoring an incomplete last line. name: of the file, for errors. yield_gil: called after
     every line. Raises LogError.
     """
     lines = lines_of(data, name)
@@ -163,7 +163,7 @@ def read_log(data: bytes, name: str = "log", breathe: Callable[[], None] = lambd
         reader.start(first)
         for number, line in lines:  # noqa: B007  named in the error
             reader.take(line)
-            breathe()
+            yield_gil()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LogError(f"{name}, line {number}: {error}") from error
     return reader.log()

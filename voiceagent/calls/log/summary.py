@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from voiceagent.calls.log.codec import Json
-from voiceagent.calls.log.entries import Fact, told_by_line
+from voiceagent.calls.log.entries import Fact, provider_facts
 from voiceagent.calls.log.event_log import LogError, lines_of, read_log
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.tool_steps import ToolCalled, ToolEnded, ToolStarted, ToolStep, ToolSteps
 from voiceagent.calls.log.unfinished import UnfinishedResponses
-from voiceagent.calls.replaying.replay import CannotReplay, heard_in
+from voiceagent.calls.replaying.replay import CannotReplay, played_texts_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class CallSummary:
     facts: tuple[Fact, ...] = ()
 
 
-def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallSummary:
-    """Summarise a log. breathe: called after every line. Raises LogError.
+def summarise(data: bytes, name: str = "log", yield_gil: Callable[[], None] = lambda: None) -> CallSummary:
+    """Summarise a log. yield_gil: called after every line. Raises LogError.
 
     The played text is at the end of a log; if it broke off, the conversation is replayed for it.
     """
@@ -95,12 +95,14 @@ def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lamb
             summary = _Summary(line)
         else:
             summary.take(line)
-        breathe()
+        yield_gil()
     if summary is None:
         raise LogError(f"{name}: there is not one whole line in it")
     if summary.lost:
         with suppress(CannotReplay):
-            summary.turns.heard = {heard.item_id: heard.text for heard in heard_in(read_log(data, name))}
+            summary.turns.heard = {
+                heard.item_id: heard.text for heard in played_texts_in(read_log(data, name))
+            }
     return summary.result()
 
 
@@ -217,7 +219,7 @@ class _Summary:
             self.reason, self._clock_s, self.lost = ended["reason"], ended["clock_s"], False
             self.turns.heard = {heard["item_id"]: heard["text"] for heard in ended["heard"]}
         elif line.get("type") == "CallIdentified":
-            self._facts = told_by_line(self._texts.resolved(line), self._header.get("words", ""))
+            self._facts = provider_facts(self._texts.resolved(line), self._header.get("words", ""))
         elif line.get("type") == "CallLost":
             self.reason, self._clock_s = line["reason"], line["clock_s"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from voiceagent.calls.log.codec import Json
-from voiceagent.calls.log.entries import told_by_line
+from voiceagent.calls.log.entries import provider_facts
 from voiceagent.calls.log.event_log import VERSION, LogError
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
@@ -34,7 +34,7 @@ REQUESTS = {
 
 
 class Timeline:
-    """Timeline of one call: call `take` with its lines in order, and `changes` for the output."""
+    """Timeline of one call: call `add_line` with its lines in order, and `changes` for the output."""
 
     def __init__(self) -> None:
         self._texts = ReadTexts()
@@ -52,7 +52,7 @@ class Timeline:
         """True if the log contains its end."""
         return self._call is not None and self._call["reason"] is not None
 
-    def take(self, line: bytes) -> None:
+    def add_line(self, line: bytes) -> None:
         """Process the next complete line. Raises LogError if it is not a line of a log."""
         if _SOUND_OF_A_RESPONSE in line and self._call is not None:
             return
@@ -128,7 +128,7 @@ class Timeline:
             case {"type": "TurnReport"}:
                 self._parts.report(line)
             case {"type": "CallIdentified"}:
-                facts = told_by_line(line, self._call["words"])
+                facts = provider_facts(line, self._call["words"])
                 self._call["told"] = {fact.name: fact.value for fact in facts}
             case {"type": "RecordingBegan", "rate_hz": rate_hz}:
                 self._axis.recorded(rate_hz)

@@ -10,12 +10,12 @@ from typing import NamedTuple, Protocol
 
 from llmcore.engine import ToolCall
 from voiceagent.calls.log.event_log import CallLog
-from voiceagent.calls.replaying.recorded_answers import Later, RecordedAnswers
+from voiceagent.calls.replaying.recorded_answers import DelayedEvents, RecordedAnswers
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 
 
-class Now(NamedTuple):
+class ClockReading(NamedTuple):
     """Current time. clock_s: monotonic seconds. received_s: the media clock, seconds of the
     caller's audio.
     """
@@ -36,28 +36,28 @@ class LiveEngines(Protocol):
     def hears(self) -> bool:
         """True if the caller's audio is available."""
 
-    def response(self, start: do.StartResponse) -> Later:
+    def response(self, start: do.StartResponse) -> DelayedEvents:
         """Return the events of a whole response."""
 
-    def summary(self, wanted: do.Summarise) -> Later:
+    def summary(self, wanted: do.Summarise) -> DelayedEvents:
         """Return the summary of old turns."""
 
-    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+    def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         """Return the LLM's end-of-turn score; nothing if its engine does not support that."""
 
     def begin_turn(self, item_id: str, at_s: float) -> None:
         """Start recognizing the turn that began at this position."""
 
-    def hear(self, item_id: str, received_s: float, until_s: float) -> Later:
+    def hear(self, item_id: str, received_s: float, until_s: float) -> DelayedEvents:
         """Return the turn's hypotheses from `received_s` to `until_s`, both of the media clock."""
 
-    def settle(self, item_id: str, received_s: float, number: bool) -> Later:
+    def settle(self, item_id: str, received_s: float, number: bool) -> DelayedEvents:
         """Return the settled hypothesis of the audio received by then. number: a number is expected."""
 
     def end_turn(self, item_id: str) -> None:
         """Stop recognizing the turn."""
 
-    def judge(self, item_id: str, received_s: float) -> Later:
+    def judge(self, item_id: str, received_s: float) -> DelayedEvents:
         """Return the turn model's judgement; nothing without one."""
 
 
@@ -83,14 +83,14 @@ class Answers:
         self._recorded = RecordedAnswers(log)
         self._live = live
         self._anew = anew
-        self._ears = live if live is not None and live.hears else None
+        self._hearing_engines = live if live is not None and live.hears else None
         pauses = (record for record in log.records if isinstance(record.event, ev.SpeechPaused))
-        self._pauses = [Now(record.clock_s, record.received_s) for record in pauses]
+        self._pauses = [ClockReading(record.clock_s, record.received_s) for record in pauses]
         self._turns: dict[str, float] = {}
         self._heard: set[str] = set()
         self.counts = Counts()
 
-    def response(self, start: do.StartResponse, now: Now) -> Later:
+    def response(self, start: do.StartResponse, now: ClockReading) -> DelayedEvents:
         """Return the events of a response."""
         if not self._anew & {"llm", "synthesizer"}:
             made = self._recorded.response(start, now.clock_s)
@@ -103,7 +103,7 @@ class Answers:
         self.counts.nearest += 1
         return self._recorded.nearest_response(start, now.clock_s)
 
-    def summary(self, wanted: do.Summarise) -> Later:
+    def summary(self, wanted: do.Summarise) -> DelayedEvents:
         """Return the summary of old turns."""
         made = None if "llm" in self._anew else self._recorded.summary(wanted)
         if made is None and self._live is not None:
@@ -114,40 +114,42 @@ class Answers:
         """Note the start of a turn before the fork."""
         self._turns[item_id] = at_s
 
-    def turn_began(self, item_id: str, at_s: float, now: Now) -> Later:
+    def turn_began(self, item_id: str, at_s: float, now: ClockReading) -> DelayedEvents:
         """Return the hypotheses of a turn while it is spoken."""
         self._turns[item_id] = at_s
-        if self._ears is not None and ("recognizer" in self._anew or not self._recorded.has_turn(at_s)):
-            return self._hear(self._ears, item_id, now)
+        if self._hearing_engines is not None and (
+            "recognizer" in self._anew or not self._recorded.has_turn(at_s)
+        ):
+            return self._hear(self._hearing_engines, item_id, now)
         return self._recorded.partial(item_id, at_s, now.clock_s)
 
-    def turn_resumed(self, at_s: float, now: Now) -> Later:
+    def turn_resumed(self, at_s: float, now: ClockReading) -> DelayedEvents:
         """Return the hypotheses after a resumed voice, which in the call may have been a turn of its own."""
         item_id = next(reversed(self._turns), None)
-        if item_id is None or self._ears is None:
+        if item_id is None or self._hearing_engines is None:
             return []
         if item_id not in self._heard and self._recorded.resumed_at(at_s):
             return []
-        return self._hear(self._ears, item_id, now)
+        return self._hear(self._hearing_engines, item_id, now)
 
-    def words(self, item_id: str, paused_at_s: float, number: bool, now: Now) -> Later:
+    def words(self, item_id: str, paused_at_s: float, number: bool, now: ClockReading) -> DelayedEvents:
         """Return the settled transcript of a turn that has paused at this position. number: a number is
         expected.
         """
         began_at_s = self._turns.get(item_id, 0.0)
         known = item_id not in self._heard and self._recorded.has_words(began_at_s, paused_at_s)
-        if self._ears is None or known:
+        if self._hearing_engines is None or known:
             return self._recorded.words(item_id, began_at_s, now.clock_s)
-        self._begin(self._ears, item_id)
+        self._begin(self._hearing_engines, item_id)
         self.counts.heard += 1
-        return self._ears.settle(item_id, now.received_s, number)
+        return self._hearing_engines.settle(item_id, now.received_s, number)
 
     def turn_over(self, item_id: str) -> None:
         """Stop recognizing a turn."""
         self._turns.pop(item_id, None)
-        if item_id in self._heard and self._ears is not None:
+        if item_id in self._heard and self._hearing_engines is not None:
             self._heard.discard(item_id)
-            self._ears.end_turn(item_id)
+            self._hearing_engines.end_turn(item_id)
 
     def is_open(self, item_id: str) -> bool:
         """Return True if a turn is being recognized."""
@@ -157,27 +159,31 @@ class Answers:
         """Return True if the log's hypotheses of a turn are still valid."""
         return item_id in self._turns and item_id not in self._heard
 
-    def judgement(self, item_id: str, now: Now) -> Later:
+    def judgement(self, item_id: str, now: ClockReading) -> DelayedEvents:
         """Return the turn model's judgement."""
         made = self._recorded.judgement(item_id, now.clock_s)
-        return self._ears.judge(item_id, now.received_s) if not made and self._ears is not None else made
+        return (
+            self._hearing_engines.judge(item_id, now.received_s)
+            if not made and self._hearing_engines is not None
+            else made
+        )
 
-    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+    def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         """Return the LLM's end-of-turn score."""
         made = [] if "llm" in self._anew else self._recorded.turn_end(asked)
         return self._live.turn_end(asked) if not made and self._live is not None else made
 
-    def tool(self, call: ToolCall, now: Now) -> Later:
+    def tool(self, call: ToolCall, now: ClockReading) -> DelayedEvents:
         """Return the logged result of a tool; no tool is run."""
         return self._recorded.tool(call, now.clock_s)
 
-    def _begin(self, ears: LiveEngines, item_id: str) -> None:
+    def _begin(self, engines: LiveEngines, item_id: str) -> None:
         if item_id not in self._heard:
             self._heard.add(item_id)
-            ears.begin_turn(item_id, self._turns.get(item_id, 0.0))
+            engines.begin_turn(item_id, self._turns.get(item_id, 0.0))
 
-    def _hear(self, ears: LiveEngines, item_id: str, now: Now) -> Later:
+    def _hear(self, engines: LiveEngines, item_id: str, now: ClockReading) -> DelayedEvents:
         """Recognize until the caller's next pause."""
-        self._begin(ears, item_id)
+        self._begin(engines, item_id)
         until_s = next((pause.received_s for pause in self._pauses if pause.clock_s > now.clock_s), None)
-        return [] if until_s is None else ears.hear(item_id, now.received_s, until_s)
+        return [] if until_s is None else engines.hear(item_id, now.received_s, until_s)

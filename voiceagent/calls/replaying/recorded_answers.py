@@ -30,7 +30,7 @@ Made = (
     | ev.ResponseGenerated
     | ev.ResponseFailed
 )
-Later = list[tuple[float, ev.Event]]
+DelayedEvents = list[tuple[float, ev.Event]]
 """Events, each with the seconds until it happens."""
 
 
@@ -100,14 +100,14 @@ class RecordedAnswers:
             for command in record.commands:
                 self._command(command, record)
 
-    def response(self, start: do.StartResponse, now_s: float) -> Later | None:
+    def response(self, start: do.StartResponse, now_s: float) -> DelayedEvents | None:
         """Return the events of the same response request in the call, if it was completed."""
         key = _key(encode(start, Inline()))
         same = [answer for answer in self._responses.values() if answer.key == key and answer.complete]
         found = _nearest(same, now_s)
         return None if found is None else _made_for(start.response_id, found)
 
-    def nearest_response(self, start: do.StartResponse, now_s: float) -> Later:
+    def nearest_response(self, start: do.StartResponse, now_s: float) -> DelayedEvents:
         """Return the events of the request nearest in time."""
         found = _nearest(self._responses.values(), now_s) or Answer("", now_s)
         later = _made_for(start.response_id, found)
@@ -132,7 +132,7 @@ class RecordedAnswers:
             for one in turn.settled
         )
 
-    def words(self, item_id: str, began_at_s: float, now_s: float) -> Later:
+    def words(self, item_id: str, began_at_s: float, now_s: float) -> DelayedEvents:
         """Return the settled hypothesis of a turn that began there, requested now."""
         texts: list[str] = []
         newest: Settled | None = None
@@ -150,7 +150,7 @@ class RecordedAnswers:
             return [(0.0, heard)]
         return [(newest.took_s, replace(heard, confidence=newest.confidence, complete=newest.complete))]
 
-    def partial(self, item_id: str, began_at_s: float, now_s: float) -> Later:
+    def partial(self, item_id: str, began_at_s: float, now_s: float) -> DelayedEvents:
         """Return the interim hypotheses of a turn, if one began there in the call too."""
         return [
             (at_s - now_s, replace(event, item_id=item_id))
@@ -160,28 +160,30 @@ class RecordedAnswers:
             if at_s >= now_s
         ]
 
-    def judgement(self, item_id: str, now_s: float) -> Later:
+    def judgement(self, item_id: str, now_s: float) -> DelayedEvents:
         """Return the turn model's judgement requested at about this time."""
         near = [one for one in self._judged if abs(one[0] - now_s) < EARLY_S]
         return [(answered - asked, ev.TurnJudged(item_id, p)) for asked, answered, p in near[:1]]
 
-    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+    def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         """Return the LLM's score of the same transcript."""
         return [
             (took_s, replace(told, item_id=asked.item_id)) for took_s, told in self._ends.get(asked.words, ())
         ]
 
-    def summary(self, wanted: do.Summarise) -> Later | None:
+    def summary(self, wanted: do.Summarise) -> DelayedEvents | None:
         """Return the summary of the same turns."""
         key = _key_of_summary(encode(wanted, Inline()))
-        made: list[Later] = [[(after_s, event)] for known, after_s, event in self._summaries if known == key]
+        made: list[DelayedEvents] = [
+            [(after_s, event)] for known, after_s, event in self._summaries if known == key
+        ]
         return made[0] if made else None
 
-    def next_summary(self) -> Later:
+    def next_summary(self) -> DelayedEvents:
         """Return the next summary that was made."""
         return [self._summaries.pop(0)[1:]] if self._summaries else []
 
-    def tool(self, call: ToolCall, now_s: float) -> Later:
+    def tool(self, call: ToolCall, now_s: float) -> DelayedEvents:
         """Return the result of the tool called with the same arguments; no tool is run."""
         asked = (call.name, call.arguments)
         same = [run for run in self._tools.values() if run.asked == asked and run.made]
@@ -252,7 +254,7 @@ def _key_of_summary(wanted: Json) -> str:
     return dumps([wanted["said"], wanted["earlier"]])
 
 
-def _made_for(response_id: str, answer: Answer) -> Later:
+def _made_for(response_id: str, answer: Answer) -> DelayedEvents:
     return [(after_s, replace(made, response_id=response_id)) for after_s, made in answer.made]
 
 

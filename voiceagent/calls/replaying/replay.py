@@ -26,7 +26,7 @@ class CannotReplay(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
+class Divergence:
     """The first event with different commands.
 
     number: of the record. expected, found: ids and commands, each a line of JSON.
@@ -90,7 +90,7 @@ def new_conversation(log: CallLog, ids: LoggedIds) -> Conversation:
     return Conversation(log.header.settings, log.header.policy, log.header.rate_hz, ids)
 
 
-def _handle_anew(log: CallLog, ids: LoggedIds) -> Handle:
+def _new_handler(log: CallLog, ids: LoggedIds) -> Handle:
     return new_conversation(log, ids).handle
 
 
@@ -105,10 +105,10 @@ def whole_records(log: CallLog) -> Iterator[LoggedRecord]:
 
 def replay(
     log: CallLog,
-    breathe: Callable[[], None] = lambda: None,
-    begin: Callable[[CallLog, LoggedIds], Handle] = _handle_anew,
-) -> Departure | None:
-    """Replay the whole log. Return None if all commands are the same. breathe: called after every event.
+    yield_gil: Callable[[], None] = lambda: None,
+    begin: Callable[[CallLog, LoggedIds], Handle] = _new_handler,
+) -> Divergence | None:
+    """Replay the whole log. Return None if all commands are the same. yield_gil: called after every event.
     begin: returns the call's core in its initial state. Raises CannotReplay.
     """
     ids = LoggedIds()
@@ -116,16 +116,16 @@ def replay(
     for record in whole_records(log):
         ids.expect(record.ids)
         commands, fault = _handled(handle, record.event)
-        logged = _as_told(record.commands)
+        logged = _without_former_fields(record.commands)
         expected = _lines(list(record.ids), logged, record.fault)
-        found = _lines(ids.made, _as_known(commands, logged), fault)
+        found = _lines(ids.made, _without_new_fields(commands, logged), fault)
         if expected != found:
-            return Departure(record.number, dumps(encode(record.event, _INLINE)), expected, found)
-        breathe()
+            return Divergence(record.number, dumps(encode(record.event, _INLINE)), expected, found)
+        yield_gil()
     return None
 
 
-def heard_in(log: CallLog) -> tuple[HeardText, ...]:
+def played_texts_in(log: CallLog) -> tuple[HeardText, ...]:
     """Return the played texts at the end of the log. Raises CannotReplay."""
     ids = LoggedIds()
     conversation = new_conversation(log, ids)
@@ -143,19 +143,25 @@ def _handled(handle: Handle, event: ev.Event) -> tuple[Json, str]:
         return [], fault_name(fault)
 
 
-def _as_told(logged: Json) -> Json:
+def _without_former_fields(logged: Json) -> Json:
     """Remove fields that commands no longer have."""
     if isinstance(logged, dict):
-        return {name: _as_told(value) for name, value in logged.items() if name not in _FORMER_FIELDS}
-    return [_as_told(value) for value in logged] if isinstance(logged, list) else logged
+        return {
+            name: _without_former_fields(value)
+            for name, value in logged.items()
+            if name not in _FORMER_FIELDS
+        }
+    return [_without_former_fields(value) for value in logged] if isinstance(logged, list) else logged
 
 
-def _as_known(found: Json, logged: Json) -> Json:
+def _without_new_fields(found: Json, logged: Json) -> Json:
     """Remove fields that the log does not know, as they are newer."""
     if isinstance(found, dict) and isinstance(logged, dict):
-        return {name: _as_known(value, logged[name]) for name, value in found.items() if name in logged}
+        return {
+            name: _without_new_fields(value, logged[name]) for name, value in found.items() if name in logged
+        }
     if isinstance(found, list) and isinstance(logged, list) and len(found) == len(logged):
-        return [_as_known(*pair) for pair in zip(found, logged, strict=True)]
+        return [_without_new_fields(*pair) for pair in zip(found, logged, strict=True)]
     return found
 
 

@@ -20,7 +20,7 @@ class CallersVoice:
         self._state = "silent"
         self._paused_at_s = 0.0
         self._silent_since_s = 0.0  # by the clock, in a pause
-        self._stretch = 0
+        self._generation = 0
         self._told: set[type[ev.Event]] = set()
 
     @property
@@ -34,13 +34,13 @@ class CallersVoice:
         return self._state == "speaking"
 
     @property
-    def stretch(self) -> int:
+    def generation(self) -> int:
         """Generation number, incremented when speech begins, pauses or resumes, and when the end of a pause
         is rescheduled.
         """
-        return self._stretch
+        return self._generation
 
-    def follow(self, event: ev.Event, now_s: float) -> None:
+    def apply(self, event: ev.Event, now_s: float) -> None:
         """Apply an event as in the call."""
         match event:
             case ev.SpeechStarted():
@@ -57,9 +57,9 @@ class CallersVoice:
                 return
             case _:
                 return
-        self._stretch += 1
+        self._generation += 1
 
-    def meaning(self, event: ev.Event, now_s: float) -> ev.Event | None:
+    def translate(self, event: ev.Event, now_s: float) -> ev.Event | None:
         """Translate an event to the current state: resumed speech may be a new turn, or the reverse. Return
         None to ignore it.
         """
@@ -72,7 +72,7 @@ class CallersVoice:
         if isinstance(event, ev.SpeechStarted | ev.SpeechResumed):
             kind = ev.SpeechStarted if self._state == "silent" else ev.SpeechResumed
             event = kind(event.at_s)
-        self.follow(event, now_s)
+        self.apply(event, now_s)
         return event
 
     def interruptions(self, started: ev.SpeechStarted) -> list[tuple[float, ev.Event]]:
@@ -87,9 +87,9 @@ class CallersVoice:
             )
         ]
 
-    def end_after(self, silence_s: float, now_s: float) -> tuple[float, ev.TurnEnded]:
+    def schedule_end(self, silence_s: float, now_s: float) -> tuple[float, ev.TurnEnded]:
         """Let the current pause end the turn after this silence. Return the time and the event."""
-        self._stretch += 1
+        self._generation += 1
         whole_s = max(1, round(silence_s / WINDOW_S)) * WINDOW_S
         at_s = max(now_s, self._pauses.at_least_s(self._paused_at_s, silence_s))
         return max(at_s, self._silent_since_s + whole_s), ev.TurnEnded(self._paused_at_s)

@@ -76,11 +76,11 @@ class Balance:
         self._cost.observe(now_s, workers)
         while self._recent and self._recent[0][0] <= now_s - UNCOUNTED_S:
             self._recent.popleft()
-        came = Counter(worker for _, worker in self._recent)
+        recent = Counter(worker for _, worker in self._recent)
         cost = self._cost.mean
 
         def order(number: int) -> tuple[bool, bool, int, int]:
-            worker, new = workers[number], came[number] + 1
+            worker, new = workers[number], recent[number] + 1
             calls = worker.calls + new
             # the larger of observed and expected load, as new calls do not cost anything yet
             load = max(worker.busy + cost * new, cost * calls)

@@ -6,7 +6,7 @@ window, for few messages and few wake-ups, so up to a quarter may be outstanding
 
 from __future__ import annotations
 
-_OWED = 4
+_PORTIONS = 4
 """Credit is returned in portions of one window divided by this."""
 
 
@@ -23,13 +23,13 @@ class SendWindow:
         """
         # a frame larger than the window must be sent at some time: when little is unread
         unread = self._unread + size
-        return unread <= self._window or self._unread < self._window // _OWED or not self._unread
+        return unread <= self._window or self._unread < self._window // _PORTIONS or not self._unread
 
-    def sent(self, size: int) -> None:
+    def count_sent(self, size: int) -> None:
         """Count a frame that was sent."""
         self._unread += size
 
-    def credited(self, size: int) -> None:
+    def add_credit(self, size: int) -> None:
         """Count bytes that the other end has read."""
         self._unread -= size
 
@@ -38,13 +38,13 @@ class ReceiveWindow:
     """Bytes read of a stream, for which credit is due."""
 
     def __init__(self, window: int) -> None:
-        self._portion = window // _OWED
-        self._owed = 0
+        self._portion = window // _PORTIONS
+        self._uncredited = 0
 
     def read(self, size: int) -> int:
         """Count a frame that was read. Return the credit to grant now, mostly 0."""
-        self._owed += size
-        if self._owed < self._portion:
+        self._uncredited += size
+        if self._uncredited < self._portion:
             return 0
-        credit, self._owed = self._owed, 0
+        credit, self._uncredited = self._uncredited, 0
         return credit

@@ -13,7 +13,7 @@ from llmcore.policies.circuit_breaker import Backoff
 
 STARTS_IN_A_ROW = 3
 """Failed starts after which a process that was never ready is given up, as the cause will not go away."""
-_OWN_BEATS = 1.5
+_MAX_COUNTED_BEATS = 1.5
 """Maximum intervals that one heartbeat adds to a silence. If this process was suspended, or its clock
 stepped, the other process was not silent for that time.
 """
@@ -42,7 +42,7 @@ class Heartbeat:
 
     def __init__(self, supervision: Supervision) -> None:
         self._supervision = supervision
-        self._asked = False
+        self._awaits_reply = False
         self._beat_s = 0.0
         self.silent_s = 0.0
         self.full = False
@@ -50,16 +50,16 @@ class Heartbeat:
     def beat(self, now_s: float) -> bool:
         """Count one interval. Return True if a heartbeat must be sent now."""
         passed_s, self._beat_s = now_s - self._beat_s, now_s
-        if not self._asked:
-            self._asked = True
+        if not self._awaits_reply:
+            self._awaits_reply = True
             return True
         # limited to our own intervals, so that a laptop that slept does not kill its workers
-        self.silent_s += min(max(passed_s, 0.0), _OWN_BEATS * self._supervision.beat_s)
+        self.silent_s += min(max(passed_s, 0.0), _MAX_COUNTED_BEATS * self._supervision.beat_s)
         return False
 
-    def answered(self, full: bool = False) -> None:
+    def on_reply(self, full: bool = False) -> None:
         """Record a heartbeat reply."""
-        self._asked, self.full = False, full
+        self._awaits_reply, self.full = False, full
         self.silent_s = 0.0
 
     @property
@@ -87,16 +87,17 @@ class Restarts:
         self.was_ready = True
         self._ready_since_s = now_s
 
-    def lost(self, now_s: float, told_why: bool) -> float | None:
+    def lost(self, now_s: float, reason_reported: bool) -> float | None:
         """Return the seconds until a restart of a process that died, or None to give it up.
 
-        told_why: it reported a reason. A process that was ever ready is never given up. Its first restart is
-        immediate; further ones wait longer each time, until one has run for as long as the longest wait.
+        reason_reported: it reported a reason. A process that was ever ready is never given up. Its first
+        restart is immediate; further ones wait longer each time, until one has run for as long as the
+        longest wait.
         """
         if not self.was_ready:
             self._starts_left -= 1
             # A reason reported at the first start, such as a missing model, is a mistake in the settings.
-            return None if told_why or self._starts_left < 0 else 0.0
+            return None if reason_reported or self._starts_left < 0 else 0.0
         ready_since_s, self._ready_since_s = self._ready_since_s, None
         if ready_since_s is not None and now_s - ready_since_s >= self._backoff.max_s:
             self._failures = 0

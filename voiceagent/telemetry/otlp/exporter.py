@@ -34,7 +34,7 @@ from voiceagent.telemetry.otlp.trace.spans import Span
 MAX_WAITING = 8_192
 """Spans queued for sending, some 8 MB; more are dropped. 100 calls make 60 a second."""
 BATCH = 512
-ROUND_S = 1.0
+SEND_INTERVAL_S = 1.0
 """Interval at which queued data is sent."""
 TIMEOUT_S = 5.0
 """Timeout of one batch, including a retry if the collector's answer allows one."""
@@ -91,7 +91,7 @@ class Exporter:
     def _run(self) -> None:
         ended = False
         while not ended:
-            ended = self._ending.wait(ROUND_S)
+            ended = self._ending.wait(SEND_INTERVAL_S)
             try:
                 self._send_all()
             except Exception as error:  # a bug must not end all further exports
@@ -104,17 +104,17 @@ class Exporter:
                 self._spans.export([readable(span, self._resource) for span in batch])
                 is SpanExportResult.SUCCESS
             )
-            self._tell("spans", sent)
+            self._log_change("spans", sent)
             if sent:
                 self._counts.sent += len(batch)
             else:
                 self._counts.dropped += len(batch)
         page, self._page = self._page, None
         if page is not None:
-            told = self._metrics.export(metrics_data(page, self._resource, _SCOPE))
-            self._tell("metrics", told is MetricExportResult.SUCCESS)
+            result = self._metrics.export(metrics_data(page, self._resource, _SCOPE))
+            self._log_change("metrics", result is MetricExportResult.SUCCESS)
 
-    def _tell(self, what: str, sent: bool) -> None:
+    def _log_change(self, what: str, sent: bool) -> None:
         if self._closed:  # `close` no longer waits for this batch
             return
         if sent and what in self._failing:
@@ -157,9 +157,11 @@ class _Counts(Collector):
 def _resource() -> Resource:
     """Return the resource of this process. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence."""
     ours = {SERVICE_NAME: "voiceagent", SERVICE_VERSION: __version__, SERVICE_INSTANCE_ID: uuid4().hex}
-    told = Resource.create().attributes
-    unnamed = str(told.get(SERVICE_NAME, "")).startswith("unknown_service")
-    return Resource(ours).merge(Resource({k: v for k, v in told.items() if k != SERVICE_NAME or not unnamed}))
+    result = Resource.create().attributes
+    unnamed = str(result.get(SERVICE_NAME, "")).startswith("unknown_service")
+    return Resource(ours).merge(
+        Resource({k: v for k, v in result.items() if k != SERVICE_NAME or not unnamed})
+    )
 
 
 def _context(trace_id: str, span_id: str, remote: bool = False) -> SpanContext:

@@ -15,7 +15,7 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.telemetry.otlp.trace.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.attributes import EngineNames
 from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
 from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span
 from voiceagent.telemetry.otlp.trace.traceparent import new_trace, parse
@@ -27,7 +27,7 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 class Tracing:
     """Settings of tracing, see `OtlpConfig`. send: accepts ended spans without blocking."""
 
-    made_with: MadeWith
+    made_with: EngineNames
     sample: float
     content: bool
     clock: Callable[[], float]
@@ -109,5 +109,5 @@ class TracedCall:
         except Exception as error:
             self._broken = True
             self._log.error("trace_failed", exc_info=error)
-        if spans := self._spans.take():
+        if spans := self._spans.drain():
             self._send(spans)

@@ -21,7 +21,7 @@ CONTENT = "voiceagent.content."
 
 
 @dataclass(frozen=True, slots=True)
-class MadeWith:
+class EngineNames:
     """Names of a call's engines in the configuration, and the LLM's model, "" if it has none.
 
     rate_hz: sample rate of the synthesizer.
@@ -34,11 +34,13 @@ class MadeWith:
     rate_hz: int
 
 
-def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reason: str) -> Attributes:
+def chat_attributes(
+    engines: EngineNames, request: Generation, usage: Usage, finish_reason: str
+) -> Attributes:
     """Return the attributes of one LLM request."""
-    told: Attributes = {
+    attributes: Attributes = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": made_with.llm,
+        "gen_ai.provider.name": engines.llm,
         "gen_ai.output.type": "text",
         "gen_ai.request.stream": True,
         "gen_ai.request.max_tokens": request.max_tokens,
@@ -49,24 +51,24 @@ def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reaso
         "voiceagent.llm.gate_s": usage.gate_s,
     }
     if usage.written_tokens:
-        told["gen_ai.usage.cache_creation.input_tokens"] = usage.written_tokens
-    if made_with.model:
-        told["gen_ai.request.model"] = made_with.model
+        attributes["gen_ai.usage.cache_creation.input_tokens"] = usage.written_tokens
+    if engines.model:
+        attributes["gen_ai.request.model"] = engines.model
     if finish_reason:
-        told["gen_ai.response.finish_reasons"] = (finish_reason,)
+        attributes["gen_ai.response.finish_reasons"] = (finish_reason,)
     if usage.queue_s is not None:
-        told["voiceagent.llm.queue_s"] = usage.queue_s
-    return told
+        attributes["voiceagent.llm.queue_s"] = usage.queue_s
+    return attributes
 
 
-def of_operation(operation: str, provider: str) -> Attributes:
+def operation_attributes(operation: str, provider: str) -> Attributes:
     """Return the attributes of an operation that the conventions do not define: `speech_to_text`,
     `text_to_speech`.
     """
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": provider}
 
 
-def of_tool(name: str, call_id: str) -> Attributes:
+def tool_attributes(name: str, call_id: str) -> Attributes:
     """Return the attributes of one tool call."""
     return {
         "gen_ai.operation.name": "execute_tool",
@@ -76,12 +78,12 @@ def of_tool(name: str, call_id: str) -> Attributes:
     }
 
 
-def of_turn(report: TurnReport) -> Attributes:
+def turn_attributes(report: TurnReport) -> Attributes:
     """Return the attributes of a turn: stages of the caller's wait, the end-of-turn decision, preemptive
     work.
     """
-    counts, decided = report.counts, report.end_of_turn
-    told: Attributes = {
+    counts, end_of_turn = report.counts, report.end_of_turn
+    attributes: Attributes = {
         "voiceagent.turn.outcome": report.outcome,
         "voiceagent.turn.wait_s": report.total_s,
         "voiceagent.turn.over_budget": report.over_budget,
@@ -94,12 +96,12 @@ def of_turn(report: TurnReport) -> Attributes:
         "voiceagent.thought.tokens": counts.thought_tokens,
     }
     for stage in report.stages:
-        told[f"voiceagent.stage.{stage.name}_s"] = stage.duration_s
+        attributes[f"voiceagent.stage.{stage.name}_s"] = stage.duration_s
         if stage.hidden_us:
-            told[f"voiceagent.stage.{stage.name}_ahead_s"] = stage.hidden_us / 1e6
+            attributes[f"voiceagent.stage.{stage.name}_ahead_s"] = stage.hidden_us / 1e6
     if report.stages and report.stages[0].name == "endpointing":
-        told["voiceagent.end_of_turn.delay_s"] = report.stages[0].duration_s
-    if decided is not None:
-        told["voiceagent.end_of_turn.probability"] = decided.probability
-        told["voiceagent.end_of_turn.silence_s"] = decided.silence_s
-    return told
+        attributes["voiceagent.end_of_turn.delay_s"] = report.stages[0].duration_s
+    if end_of_turn is not None:
+        attributes["voiceagent.end_of_turn.probability"] = end_of_turn.probability
+        attributes["voiceagent.end_of_turn.silence_s"] = end_of_turn.silence_s
+    return attributes

@@ -21,7 +21,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.telemetry.otlp.trace.attributes import CONTENT, MadeWith, of_turn
+from voiceagent.telemetry.otlp.trace.attributes import CONTENT, EngineNames, turn_attributes
 from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans, Span
 from voiceagent.telemetry.otlp.trace.tool_spans import ToolSpans
 from voiceagent.telemetry.otlp.trace.turn_spans import Moments, TracedResponse, TracedTurn, TurnSpans
@@ -33,7 +33,9 @@ REMEMBERED_TURNS = 16
 class CallTrace:
     """Builds spans from the events of a call. began_s: start of the call. content: include transcripts."""
 
-    def __init__(self, spans: CallSpans, made_with: MadeWith, began_s: float, content: bool = False) -> None:
+    def __init__(
+        self, spans: CallSpans, made_with: EngineNames, began_s: float, content: bool = False
+    ) -> None:
         self.spans = spans
         self._made_with = made_with
         self._began_us = self._now_us = _microseconds(began_s)
@@ -63,7 +65,7 @@ class CallTrace:
         moments, turn = dict(report.moments_us), response.turn
         turn.settled_us = moments.get("transcript_final", turn.settled_us)
         if not turn.reported:
-            turn.told |= of_turn(report)
+            turn.told |= turn_attributes(report)
             turn.reported = True
         turn.told["voiceagent.turn.outcome"] = report.outcome
         self._end_response(report.response_id, moments)
@@ -82,7 +84,7 @@ class CallTrace:
     def unfinished(self, now_s: float) -> list[Span]:
         """Return the open spans of turns, responses and the call, as if they ended now."""
         now_us = _microseconds(now_s)
-        spans = self.spans.like()
+        spans = self.spans.empty_copy()
         of_turns = TurnSpans(spans, self._made_with, self._content)
         for response_id, response in self._responses.items():
             if response.known and not response.reported:
@@ -94,7 +96,7 @@ class CallTrace:
             if turn.committed or turn.answered:
                 of_turns.add_turn(turn)
         spans.add_call(self._began_us, now_us, {"voiceagent.call.turns": self._ended_turns})
-        return spans.take()
+        return spans.drain()
 
     # ---- the caller's turns
 

@@ -49,31 +49,38 @@ class CallSpans:
         self._ended: list[Span] = []
         self.place = place
 
-    def traceparent(self, of: str) -> str:
+    def traceparent(self, key: str) -> str:
         """Return the `traceparent` header for children of a span."""
-        return header_of(TraceContext(self.place.trace_id, self._id(of), self.place.sampled))
+        return header_of(TraceContext(self.place.trace_id, self._id(key), self.place.sampled))
 
     def add(
-        self, name: str, of: str, under: str, start_us: int, end_us: int, told: Attributes, error: str = ""
+        self,
+        name: str,
+        key: str,
+        parent_key: str,
+        start_us: int,
+        end_us: int,
+        attributes: Attributes,
+        error: str = "",
     ) -> None:
-        """Add an ended span; times in microseconds of the clock. of, under: keys of the span and of its
+        """Add an ended span; times in microseconds of the clock. key, parent_key: keys of the span and of its
         parent.
         """
         self._ended.append(
             Span(
                 name,
                 self.place.trace_id,
-                self._id(of),
-                self._id(under),
+                self._id(key),
+                self._id(parent_key),
                 self._unix_ns(start_us),
                 self._unix_ns(max(start_us, end_us)),
-                {"gen_ai.conversation.id": self._call_id, **told},
-                "client" if told.get("gen_ai.operation.name") == "chat" else "internal",
+                {"gen_ai.conversation.id": self._call_id, **attributes},
+                "client" if attributes.get("gen_ai.operation.name") == "chat" else "internal",
                 error,
             )
         )
 
-    def add_call(self, start_us: int, end_us: int, told: Attributes) -> None:
+    def add_call(self, start_us: int, end_us: int, attributes: Attributes) -> None:
         """Add the root span."""
         self._ended.append(
             Span(
@@ -83,23 +90,23 @@ class CallSpans:
                 self.place.span_id,
                 self._unix_ns(start_us),
                 self._unix_ns(end_us),
-                {"gen_ai.conversation.id": self._call_id, **told},
+                {"gen_ai.conversation.id": self._call_id, **attributes},
                 "server",
                 remote_parent=bool(self.place.span_id),
             )
         )
 
-    def like(self) -> CallSpans:
+    def empty_copy(self) -> CallSpans:
         """Return an empty collector for spans of the same call."""
         return CallSpans(self._call_id, self.place, self._offset_ns)
 
-    def take(self) -> list[Span]:
+    def drain(self) -> list[Span]:
         """Return and clear the spans ended since the last call."""
         ended, self._ended = self._ended, []
         return ended
 
-    def _id(self, of: str) -> str:
-        return span_id(self._call_id, of)
+    def _id(self, key: str) -> str:
+        return span_id(self._call_id, key)
 
     def _unix_ns(self, at_us: int) -> int:
         return at_us * 1000 + self._offset_ns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from llmcore.engine import ToolCall
-from voiceagent.telemetry.otlp.trace.attributes import CONTENT, of_tool
+from voiceagent.telemetry.otlp.trace.attributes import CONTENT, tool_attributes
 from voiceagent.telemetry.otlp.trace.spans import CallSpans
 
 MAX_TOOLS = 32
@@ -15,7 +15,7 @@ MAX_TOOLS = 32
 @dataclass(frozen=True, slots=True)
 class _Running:
     call: ToolCall
-    under: str
+    parent_key: str
     began_us: int
 
 
@@ -29,9 +29,9 @@ class ToolSpans:
         self._content = content
         self._running: dict[str, _Running] = {}
 
-    def begin(self, call: ToolCall, under: str, now_us: int) -> None:
+    def begin(self, call: ToolCall, parent_key: str, now_us: int) -> None:
         """Start the span of a tool call. under: key of the parent span."""
-        self._running[call.call_id] = _Running(call, under, now_us)
+        self._running[call.call_id] = _Running(call, parent_key, now_us)
         if len(self._running) > MAX_TOOLS:
             self.end(next(iter(self._running)), "unanswered", "", now_us)
 
@@ -41,12 +41,18 @@ class ToolSpans:
         if running is None:
             return
         call = running.call
-        told = of_tool(call.name, call_id) | {"voiceagent.tool.outcome": outcome}
+        attributes = tool_attributes(call.name, call_id) | {"voiceagent.tool.outcome": outcome}
         if self._content:
-            told |= {f"{CONTENT}tool.arguments": call.arguments, f"{CONTENT}tool.result": output}
+            attributes |= {f"{CONTENT}tool.arguments": call.arguments, f"{CONTENT}tool.result": output}
         error = "tool" if outcome == "failed" else ""
         self._spans.add(
-            f"execute_tool {call.name}", call_id, running.under, running.began_us, now_us, told, error
+            f"execute_tool {call.name}",
+            call_id,
+            running.parent_key,
+            running.began_us,
+            now_us,
+            attributes,
+            error,
         )
 
     def end_all(self, now_us: int) -> None:

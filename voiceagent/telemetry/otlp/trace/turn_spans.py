@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 
 from llmcore.engine import Generation, Usage
 from voiceagent.conversation.latency import Moment
-from voiceagent.telemetry.otlp.trace.attributes import CONTENT, MadeWith, of_chat, of_operation
+from voiceagent.telemetry.otlp.trace.attributes import (
+    CONTENT,
+    EngineNames,
+    chat_attributes,
+    operation_attributes,
+)
 from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans
 
 Moments = Mapping[Moment, int]
@@ -67,7 +72,7 @@ class TracedResponse:
 class TurnSpans:
     """Adds the spans of ended turns and responses. content: include transcripts."""
 
-    def __init__(self, spans: CallSpans, made_with: MadeWith, content: bool) -> None:
+    def __init__(self, spans: CallSpans, made_with: EngineNames, content: bool) -> None:
         self._spans = spans
         self._made_with = made_with
         self._content = content
@@ -75,10 +80,10 @@ class TurnSpans:
     def add_turn(self, turn: TracedTurn) -> None:
         """Add the span of a turn, and of its recognition if it was spoken."""
         if turn.spoken:
-            told = of_operation("speech_to_text", self._made_with.recognizer)
+            told = operation_attributes("speech_to_text", self._made_with.recognizer)
             until_us = turn.ended_us if turn.settled_us is None else turn.settled_us
-            of, failure = f"stt {turn.key}", turn.failure
-            self._spans.add("speech_to_text", of, turn.span, turn.began_us, until_us, told, failure)
+            key, failure = f"stt {turn.key}", turn.failure
+            self._spans.add("speech_to_text", key, turn.span, turn.began_us, until_us, told, failure)
         about: Attributes = {"voiceagent.turn.id": turn.key, **turn.told}
         self._spans.add("turn", turn.span, CALL, turn.began_us, turn.ended_us, about)
 
@@ -87,7 +92,7 @@ class TurnSpans:
         if response.request is None:
             return
         began_us = moments.get("llm_request", response.began_us)
-        told = of_chat(self._made_with, response.request, response.usage, response.finish_reason)
+        told = chat_attributes(self._made_with, response.request, response.usage, response.finish_reason)
         if "first_token" in moments:
             told["gen_ai.response.time_to_first_chunk"] = (moments["first_token"] - began_us) / 1e6
         used = "used" if response.known else "wasted"
@@ -104,11 +109,11 @@ class TurnSpans:
         began_us = moments.get("first_fragment", response.began_us)
         if response.sounded_us is None and response.failure != "synthesizer":
             return
-        told = of_operation("text_to_speech", self._made_with.synthesizer)
+        told = operation_attributes("text_to_speech", self._made_with.synthesizer)
         told["voiceagent.speech.length_s"] = response.samples / self._made_with.rate_hz
         if "first_sound" in moments:
             told["voiceagent.speech.time_to_first_sound_s"] = (moments["first_sound"] - began_us) / 1e6
         error = "synthesizer" if response.failure == "synthesizer" else ""
         until_us = now_us if response.sounded_us is None else response.sounded_us
-        of, under = f"tts {response_id}", response.turn.span
-        self._spans.add("text_to_speech", of, under, began_us, until_us, told, error)
+        key, parent_key = f"tts {response_id}", response.turn.span
+        self._spans.add("text_to_speech", key, parent_key, began_us, until_us, told, error)

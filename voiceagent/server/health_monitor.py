@@ -16,11 +16,11 @@ from voiceagent.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
 
-LOOK_S = 0.5
+CHECK_INTERVAL_S = 0.5
 """Interval of the health check."""
 
 
-class PartsMonitor:
+class HealthMonitor:
     """Monitors engines, LLM and other components.
 
     others: returns problems of other components by name. restarts: returns restarts of their processes by
@@ -39,7 +39,7 @@ class PartsMonitor:
         self._llm = llm
         self._others = others
         self._restarts = restarts
-        self._looked_s = -math.inf
+        self._checked_s = -math.inf
         self._since_s: dict[str, float] = {}
         self._counted: dict[str, int] = {}
         self._processes: dict[str, list[int]] = {}
@@ -59,19 +59,19 @@ class PartsMonitor:
     async def run(self) -> None:
         """Log and count each change of health until cancelled."""
         while True:
-            self.look(time.monotonic())
-            await asyncio.sleep(LOOK_S)
+            self.check(time.monotonic())
+            await asyncio.sleep(CHECK_INTERVAL_S)
 
-    def look(self, now_s: float) -> None:
+    def check(self, now_s: float) -> None:
         """Log and count the changes since the last check. If this process was stalled since then, skip this
         check: all components seem late, and get time to answer.
         """
-        if now_s - self._looked_s < 2 * LOOK_S:
-            self._tell(self.troubles(), now_s)
-            self._tell_processes()
-        self._looked_s = now_s
+        if now_s - self._checked_s < 2 * CHECK_INTERVAL_S:
+            self._report_changes(self.troubles(), now_s)
+            self._report_processes()
+        self._checked_s = now_s
 
-    def _tell(self, troubles: Mapping[str, str], now_s: float) -> None:
+    def _report_changes(self, troubles: Mapping[str, str], now_s: float) -> None:
         seen = self._since_s.keys() | troubles.keys()
         for part in troubles.keys() - self._since_s.keys():
             self._since_s[part] = now_s
@@ -85,7 +85,7 @@ class PartsMonitor:
             log.warning("part_recovered", part=part, after_s=0.0)
         self._count(self._restarts())
 
-    def _tell_processes(self) -> None:
+    def _report_processes(self) -> None:
         """Log the process ids of the engines whenever they change."""
         processes = self._engines.process_ids()
         if processes != self._processes:

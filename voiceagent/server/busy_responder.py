@@ -18,7 +18,7 @@ CONNECTIONS = 32
 """Maximum open connections; the oldest is closed beyond that."""
 
 
-class Desk:
+class BusyResponder:
     """Answers health checks, and refuses calls, over HTTP by `app`; closes all other connections."""
 
     def __init__(self, app: Starlette, max_message_bytes: int, limits: TransportLimits) -> None:

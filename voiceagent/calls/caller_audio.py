@@ -15,7 +15,7 @@ from audio.resample import resample
 from voiceagent.calls.log.entries import SilentSpan
 
 
-def caller_sound(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan]) -> Samples:
+def caller_audio(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan]) -> Samples:
     """Return the audio the caller sent, [n] at 16 kHz: the left channel without the inserted silences.
 
     rate_hz: of the recording, and unit of its silences. silences: spans without input. Raises ValueError if

@@ -24,13 +24,13 @@ from voiceagent.calls.log.entries import Header
 from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import CallSummary, summarise
 from voiceagent.calls.places import PlaceError, move_away, read_log_at, remove_at, size_at
-from voiceagent.calls.retention import Retention, SetClock, expired
+from voiceagent.calls.retention import ClockStepDetector, Retention, expired
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, StoreError
 
 RETRY_S = (1.0, 30.0)
 """First and longest wait after database or storage failed."""
-CLEAR_S = 3600.0
+DELETE_INTERVAL_S = 3600.0
 """Interval of the search for expired calls."""
 MAX_JOBS = 10_000
 """Maximum queued updates; the next start finds the calls of dropped ones."""
@@ -40,7 +40,7 @@ removed.
 """
 HANGS_S = 30.0
 """Time for one update after which database or storage counts as hanging, as when the network is gone."""
-LINES_A_BREATH = 20
+LINES_PER_YIELD = 20
 END_S = 10.0
 
 log = structlog.get_logger()
@@ -68,7 +68,7 @@ class _Moved:
 _Job = _Began | _Ended | _Moved
 
 
-class Librarian:
+class CallArchiver:
     """Archives the calls of a folder in a store. storage: URL to which their files are moved; "" leaves them
     there.
     """
@@ -90,8 +90,8 @@ class Librarian:
         self._failure = ""
         self._working_from_s = math.inf
         self._prepared = False
-        self._clear_at_s = -math.inf
-        self._clock = SetClock()
+        self._delete_at_s = -math.inf
+        self._clock = ClockStepDetector()
         self._wake = threading.Event()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="calls on record", daemon=True)
@@ -145,13 +145,13 @@ class Librarian:
                 wait_s, self._failure = RETRY_S[0], ""
             if ending:
                 return
-            self._wake.wait(CLEAR_S)
+            self._wake.wait(DELETE_INTERVAL_S)
 
     def _work(self) -> None:
         if not self._prepared or self._store.file_gone():
             self._folder.mkdir(parents=True, exist_ok=True)
             self._store.upgrade()
-            self._find_lost()
+            self._find_unarchived()
             self._prepared = True
         while self._jobs:
             job = self._jobs.popleft()
@@ -165,13 +165,13 @@ class Librarian:
                 log.error("call_not_on_record", exc_info=error)
                 self._losses.failed(error)
         self._working_from_s = math.inf
-        if time.monotonic() >= self._clear_at_s:
+        if time.monotonic() >= self._delete_at_s:
             now = time.time()  # read once, as the clock may be set meanwhile
             if self._clock.set_forward(now, time.monotonic()):
                 log.warning("clock_set_forward", calls_deleted="an hour later, where it stays so")
             else:
-                self._clear(now)
-            self._clear_at_s = time.monotonic() + CLEAR_S
+                self._delete_expired(now)
+            self._delete_at_s = time.monotonic() + DELETE_INTERVAL_S
 
     def _do(self, job: _Job) -> None:
         match job:
@@ -186,7 +186,7 @@ class Librarian:
     def _move(self, folder: Path) -> None:
         place = str(folder)
         try:
-            summary = summarise(read_log_at(place), place, Breath())
+            summary = summarise(read_log_at(place), place, GilYield())
         except LogError as error:
             log.error("call_log_unreadable", place=place, error=str(error))
             return
@@ -194,7 +194,7 @@ class Librarian:
             place = move_away(folder, self._storage)
         self._jobs.appendleft(_Moved(summary, place))
 
-    def _find_lost(self) -> None:
+    def _find_unarchived(self) -> None:
         """Archive calls of dead processes, and those that the database missed."""
         known = self._store.newest()
         over = {call.call_id for call in known if call.state != "running"}
@@ -230,7 +230,7 @@ class Librarian:
         os.close(lock)
         return True
 
-    def _clear(self, now: float) -> None:
+    def _delete_expired(self, now: float) -> None:
         # other servers of the same database have folders of their own
         here = (str(self._folder), self._storage or str(self._folder))
         calls = [call for call in self._store.newest() if call.place.startswith(here)]
@@ -242,7 +242,7 @@ class Librarian:
                 shutil.rmtree(day, ignore_errors=True)
 
 
-class Breath:
+class GilYield:
     """Releases the GIL every few lines while a log is read: 0.2 ms per 20 lines, enough for the event loop to
     run.
     """
@@ -253,7 +253,7 @@ class Breath:
     def __call__(self) -> None:
         """Count a line that was read."""
         self._lines += 1
-        if self._lines % LINES_A_BREATH == 0:
+        if self._lines % LINES_PER_YIELD == 0:
             time.sleep(0.0002)
 
 
