@@ -17,11 +17,11 @@ from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.replaying.replay import LoggedIds, new_conversation, whole_records
 from voiceagent.conversation import notifications as notify
 from voiceagent.telemetry.otlp.exporter import readable
-from voiceagent.telemetry.otlp.trace.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.attributes import EngineNames
 from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.telemetry.otlp.traced_call import TracedCall, Tracing
 
-MADE_WITH = MadeWith("fixed", "fixed", "fixed", "fixed", 24_000)
+MADE_WITH = EngineNames("fixed", "fixed", "fixed", "fixed", 24_000)
 
 
 def traced(log: CallLog) -> tuple[list[Span], float]:

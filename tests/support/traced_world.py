@@ -11,12 +11,12 @@ from voiceagent.conversation.latency import LatencyBudget, TurnReport
 from voiceagent.session.services import Measuring
 from voiceagent.session.turn_stamps import TurnStamps
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.telemetry.otlp.trace.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.attributes import EngineNames
 from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
 from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span
 from voiceagent.telemetry.otlp.trace.traceparent import TraceContext, new_trace
 
-MADE_WITH = MadeWith("moonshine", "vllm", "small", "espeak", RATE_HZ)
+MADE_WITH = EngineNames("moonshine", "vllm", "small", "espeak", RATE_HZ)
 STEP_S = 0.5
 
 
@@ -43,7 +43,7 @@ class TracedWorld:
                 self._answered(self._stamps.hung_up())
         self._now_s += STEP_S
         self._trace.ended("the caller hung up", self._now_s)
-        self.spans: list[Span] = self.spans_made.take()
+        self.spans: list[Span] = self.spans_made.drain()
 
     def _carry_out(self, command: do.Command) -> None:
         self._stamps.command(command)

@@ -1,4 +1,4 @@
-"""All that is kept of a call, as a zip that is made while it is read: a recording may be of any length."""
+"""Export of a kept call as a zip, generated while it is read, as a recording may be of any length."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voiceagent.calls.store import CallStore
 
 
 def export(store: CallStore, call: CallRow) -> Iterator[bytes]:
-    """The pieces of the zip: what the store knows, the log, the recording. Raises StoreError, PlaceError,
+    """Yield the zip in pieces: the store's data, the log, the recording. Raises StoreError, PlaceError,
     LogError.
     """
     shown = {**asdict(call), "turns": [asdict(turn) for turn in store.turns_of(call.call_id)]}
@@ -31,7 +31,7 @@ def export(store: CallStore, call: CallRow) -> Iterator[bytes]:
                 yield sink.take()
         for name in names_at(call.place):
             if name.startswith(RECORDING_NAME):
-                stored = zipfile.ZipInfo(name)  # sound hardly gets smaller
+                stored = zipfile.ZipInfo(name)  # audio hardly compresses
                 with archive.open(stored, "w", force_zip64=True) as file:
                     for piece in pieces_at(call.place, name):
                         file.write(piece)
@@ -40,21 +40,20 @@ def export(store: CallStore, call: CallRow) -> Iterator[bytes]:
 
 
 class _Sink(RawIOBase):
-    """What the zip is written to, without going back."""
+    """Write-only, unseekable target of the zip."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
 
     def writable(self) -> bool:
-        """It takes all that is written; it can neither be read nor gone back in."""
+        """Return True; reading and seeking are not supported."""
         return True
 
     def write(self, data: Any, /) -> int:
-        """Keep it until it is taken."""
         self._pieces.append(bytes(data))
         return len(data)
 
     def take(self) -> bytes:
-        """What was written since it was asked before."""
+        """Return and clear the data written since the last call."""
         pieces, self._pieces = self._pieces, []
         return b"".join(pieces)

@@ -1,5 +1,5 @@
-"""The files of a kept call. A disk that is full or fails is told to whoever asks, and tried again: what could
-not be written waits, up to a bound, and nothing here raises for it.
+"""Files of a kept call. Errors of a disk are reported to callbacks and writes are retried; unwritten data is
+buffered up to a bound. Nothing here raises for a failing disk.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from voiceagent.calls.log.peaks import PEAK_BYTES, peak_samples, peaks
 from voiceagent.calls.log.placement import Stereo
 
 MAX_WAITING_BYTES = 1 << 20
-"""How much of one file may wait while its disk takes nothing."""
+"""Maximum unwritten bytes of one file."""
 Failed = Callable[[OSError], None]
 
 _WAV_HEADER_BYTES = 44
@@ -25,9 +25,9 @@ _FRAME_BYTES = 4  # two samples of 16 bits
 
 
 class AppendedFile:
-    """A file that grows. failed: told each time when the disk takes nothing.
+    """A file that grows. failed: called with each write error.
 
-    It is locked while its process lives, so that another one can tell whether the call still goes on.
+    It is locked while its process lives, so that other processes can tell if the call is running.
     """
 
     def __init__(self, path: Path, failed: Failed) -> None:
@@ -40,20 +40,20 @@ class AppendedFile:
 
     @property
     def has_room(self) -> bool:
-        """Whether more may be appended."""
+        """True if more may be appended."""
         return len(self._waiting) < MAX_WAITING_BYTES
 
     @property
     def waiting_lines(self) -> int:
-        """Lines that the disk has not taken."""
+        """Number of unwritten lines."""
         return self._waiting.count(b"\n")
 
     def append(self, data: bytes) -> None:
-        """Append bytes, now or as soon as the disk takes them."""
+        """Buffer bytes for writing."""
         self._waiting += data
 
     def flush(self) -> bool:
-        """Write what waits; whether all of it is written."""
+        """Write buffered bytes. Return True if all of them are written."""
         try:
             if self._file is None:
                 self._file = open_locked(self.path)
@@ -67,7 +67,7 @@ class AppendedFile:
         return True
 
     def close(self) -> bool:
-        """Write what waits and close; whether all of it was written. What was not is lost."""
+        """Write buffered bytes and close the file. Return False if some were lost."""
         complete = self.flush()
         if self._file is not None:
             os.close(self._file)
@@ -76,7 +76,9 @@ class AppendedFile:
 
 
 class WavRecording:
-    """16-bit stereo PCM. Its header holds at every moment, and sound that could not be written is silence."""
+    """16-bit stereo PCM. Its header is valid after each write, and audio that could not be written is
+    silence.
+    """
 
     suffix = ".wav"
 
@@ -87,7 +89,7 @@ class WavRecording:
         self._file: int | None = None
 
     def write(self, since: int, sound: Stereo) -> bool:
-        """Write frames [n, 2] from sample `since` on; whether the disk took them."""
+        """Write frames [n, 2] from sample `since` on. Return False if the disk failed."""
         data = sound.astype("<i2", copy=False).tobytes()
         try:
             if self._file is None:
@@ -100,13 +102,15 @@ class WavRecording:
         return True
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
     def _header(self, data_bytes: int) -> bytes:
-        """RIFF/WAVE of PCM (Multimedia Programming Interface and Data Specifications 1.0, 1991)."""
+        """Return the header, RIFF/WAVE of PCM (Multimedia Programming Interface and Data Specifications 1.0,
+        1991).
+        """
         rate = self._rate_hz
         form = pack("<4sIHHIIHH", b"fmt ", 16, 1, 2, rate, rate * _FRAME_BYTES, _FRAME_BYTES, 16)
         return (
@@ -117,13 +121,15 @@ class WavRecording:
 
 
 class OpusRecording:
-    """Opus in Ogg (RFC 7845), stereo. Pages that could not be written are missing; the others keep time."""
+    """Opus in Ogg (RFC 7845), stereo. Pages that could not be written are missing; the timing of the others
+    is kept.
+    """
 
     suffix = ".ogg"
 
     def __init__(self, path: Path, rate_hz: int, failed: Failed) -> None:
         self._file = AppendedFile(path, failed)
-        # Half a second a page, each handed on when it is full.
+        # Half a second a page, each written when it is full.
         options = {"page_duration": "500000", "flush_packets": "1"}
         self._container = av.open(_Pages(self._file), "w", format="ogg", container_options=options)
         quality = {"b": "48000", "compression_level": "0"}
@@ -132,14 +138,14 @@ class OpusRecording:
         self._encoded = 0
 
     def write(self, since: int, sound: Stereo) -> bool:
-        """As `WavRecording.write`; what no write covered is silence."""
+        """Write like `WavRecording.write`; gaps are encoded as silence."""
         if since > self._encoded:
             self._encode(np.zeros((since - self._encoded, 2), np.int16))
         self._encode(sound)
         return self._file.flush()
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Close the file."""
         for packet in self._stream.encode(None):
             self._container.mux(packet)
         self._container.close()
@@ -154,8 +160,8 @@ class OpusRecording:
 
 
 class PeaksFile:
-    """How loud both sides of a recording are, to be drawn: two bytes, caller and agent, each 20 ms, made by
-    `peaks`. What could not be written is silence.
+    """Loudness of both sides of a recording, for drawing: two bytes, caller and agent, per 20 ms, computed by
+    `peaks`. Values that could not be written are 0.
     """
 
     def __init__(self, path: Path, rate_hz: int, failed: Failed) -> None:
@@ -166,7 +172,7 @@ class PeaksFile:
         self._rest: Stereo = np.zeros((0, 2), np.int16)
 
     def write(self, since: int, sound: Stereo) -> None:
-        """The next frames [n, 2], from sample `since` on; what makes no whole block waits for more."""
+        """Add the next frames [n, 2], from sample `since` on; an incomplete block is buffered."""
         first = (since - len(self._rest)) // self._block
         sound = np.concatenate((self._rest, sound))
         whole = len(sound) // self._block * self._block
@@ -174,7 +180,7 @@ class PeaksFile:
         self._put(peaks(sound[:whole], self._block), first)
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """Close the file."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
@@ -189,7 +195,7 @@ class PeaksFile:
 
 
 class _Pages:
-    """What PyAV writes to. A page for which there is no room is lost whole."""
+    """Output of PyAV. A page for which there is no room is dropped whole."""
 
     def __init__(self, file: AppendedFile) -> None:
         self._file = file
@@ -201,14 +207,14 @@ class _Pages:
 
 
 def open_locked(path: Path) -> int:
-    """The descriptor of a file, made if there is none, that no other process has open this way. Raises
-    BlockingIOError where one has, and OSError.
+    """Return the descriptor of a locked file, created if missing. Raises BlockingIOError if another process
+    has locked it, and OSError.
     """
     return _locked(_open(path))
 
 
 def lock_existing(path: Path) -> int:
-    """As `open_locked`, for a file that must be there. Raises FileNotFoundError, BlockingIOError, OSError."""
+    """Return the descriptor of a locked existing file. Raises FileNotFoundError, BlockingIOError, OSError."""
     return _locked(os.open(path, os.O_RDWR))
 
 

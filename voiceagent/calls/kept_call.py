@@ -1,4 +1,4 @@
-"""One call that is kept: what its session tells waits here for the writer, and is written by it."""
+"""Recording of one call: a buffer for its session's notifications, and its files."""
 
 from __future__ import annotations
 
@@ -39,17 +39,19 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.keeping import KeepsNothing
 
 MAX_WAITING = 1_000
-"""Pieces of sound and events of one call that wait for the writer: five seconds; what comes then is lost."""
+"""Maximum queued audio frames and events of one call, five seconds; more are dropped."""
 MAX_FACTS, MAX_FACT = 32, 256
-"""How many parameters of a phone line are kept, and how many characters of each: anybody may send them."""
+"""Maximum parameters of a phone call that are kept, and characters of each: anybody may send them."""
 RECENT_S = 3.0
-"""An error that is older than this is over."""
+"""Time for which an error counts as current."""
 LOG_NAME, RECORDING_NAME, PEAKS_NAME = "log.jsonl", "sound", "peaks"
 
 
 @dataclass(slots=True)
 class Losses:
-    """What could not be written since the process began, of all calls. last: the newest error, and when."""
+    """Data of all calls that could not be written since the process began. last: the newest error, and its
+    time.
+    """
 
     records: int = 0
     sound_s: float = 0.0
@@ -58,12 +60,14 @@ class Losses:
     last_at_s: float = -math.inf
 
     def failed(self, error: Exception) -> None:
-        """A file, or the store, took nothing."""
+        """Count an error of a file or of the store."""
         self.failures += 1
         self.last, self.last_at_s = f"{type(error).__name__}: {error}", time.monotonic()
 
     def trouble(self) -> str:
-        """The error of an attempt that failed just now; what fails is tried again all the time."""
+        """Return the error of a recent attempt, "" if there is none; failed writes are retried all
+        the time.
+        """
         return self.last if time.monotonic() - self.last_at_s < RECENT_S else ""
 
 
@@ -73,25 +77,26 @@ class _Stopped:
     played_s: float
 
 
-_Told = Frame | _Stopped | Entry
+_Queued = Frame | _Stopped | Entry
 
 
 class KeptCall(KeepsNothing):
-    """What a session tells of a call that is kept, except what only traces want. clock: monotonic seconds.
-    waiting: for the writer."""
+    """Buffers a session's notifications for the writer, except those that only traces need. clock: monotonic
+    seconds. waiting: the buffer.
+    """
 
     def __init__(self, clock: Callable[[], float], losses: Losses) -> None:
-        self.waiting: deque[_Told] = deque()
+        self.waiting: deque[_Queued] = deque()
         self._clock = clock
         self._losses = losses
         self._number = 0
-        self._missed: dict[str, int] = {}  # samples for which there was no room, by response
+        self._dropped: dict[str, int] = {}  # samples dropped for lack of room, by response
 
     def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
-        """See `Keeping`. At most `MAX_FACTS` are kept, of `MAX_FACT` characters each."""
+        """Record the call's metadata, limited to `MAX_FACTS` of `MAX_FACT` characters each."""
         known = islice(parameters.items(), MAX_FACTS)
         facts = tuple(Fact(name[:MAX_FACT], value[:MAX_FACT]) for name, value in known)
-        self._tell(CallIdentified(line_call[:MAX_FACT], facts))
+        self._queue(CallIdentified(line_call[:MAX_FACT], facts))
 
     def took(
         self,
@@ -101,56 +106,51 @@ class KeptCall(KeepsNothing):
         commands: Sequence[Command],
         fault: Exception | None = None,
     ) -> None:
-        """See `Keeping`. A number is given to every event, so that the log shows where some are missing."""
+        """Record an event. Every event has a number, so that the log shows gaps."""
         self._number += 1
         named = "" if fault is None else fault_name(fault)
-        self._tell(Record(self._number, self._clock(), received_s, event, ids, commands, named))
+        self._queue(Record(self._number, self._clock(), received_s, event, ids, commands, named))
 
     def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
-        """See `Keeping`. Sound for which there is no room is lost as silence, so that the rest keeps time."""
-        if self._missed or len(self.waiting) >= MAX_WAITING:
-            self._tell_short_of_room("", samples, rate_hz)
+        """Record the caller's audio. Dropped audio is recorded as silence, so that the timing is kept."""
+        if self._dropped or len(self.waiting) >= MAX_WAITING:
+            self._queue_audio_after_loss("", samples, rate_hz)
         else:
             self.waiting.append((self._clock() - begins_ago_s, "", samples, rate_hz))
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
-        """See `Keeping`."""
-        if self._missed or len(self.waiting) >= MAX_WAITING:
-            self._tell_short_of_room(response_id, frame, rate_hz)
+        if self._dropped or len(self.waiting) >= MAX_WAITING:
+            self._queue_audio_after_loss(response_id, frame, rate_hz)
         else:
             self.waiting.append((self._clock(), response_id, frame, rate_hz))
 
     def stopped(self, response_id: str, played_s: float) -> None:
-        """See `Keeping`."""
         self.waiting.append(_Stopped(response_id, played_s))
 
     def answered(self, report: TurnReport) -> None:
-        """See `Keeping`."""
-        self._tell(report)
+        self._queue(report)
 
     def played(self, message: MessageItem) -> None:
-        """See `Keeping`."""
-        self._tell(HeardText(message.item_id, message.text))
+        self._queue(HeardText(message.item_id, message.text))
 
     def stalled(self, clock_s: float, lag_s: float) -> None:
-        """The event loop woke `lag_s` too late."""
-        self._tell(LoopStalled(clock_s, lag_s))
+        """Record that the event loop woke `lag_s` too late."""
+        self._queue(LoopStalled(clock_s, lag_s))
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:
-        """See `Keeping`."""
         self.waiting.append(CallEnded(reason, self._clock(), heard_texts(history)))
 
-    def _tell_short_of_room(self, response_id: str, samples: Samples, rate_hz: int) -> None:
+    def _queue_audio_after_loss(self, response_id: str, samples: Samples, rate_hz: int) -> None:
         if len(self.waiting) >= MAX_WAITING:
             self._losses.sound_s += len(samples) / rate_hz
-            self._missed[response_id] = self._missed.get(response_id, 0) + len(samples)
+            self._dropped[response_id] = self._dropped.get(response_id, 0) + len(samples)
             return
         clock_s = self._clock()
-        if missed := self._missed.pop(response_id, 0):
-            self.waiting.append((clock_s, response_id, np.zeros(missed, np.int16), rate_hz))
+        if dropped := self._dropped.pop(response_id, 0):
+            self.waiting.append((clock_s, response_id, np.zeros(dropped, np.int16), rate_hz))
         self.waiting.append((clock_s, response_id, samples, rate_hz))
 
-    def _tell(self, entry: Entry) -> None:
+    def _queue(self, entry: Entry) -> None:
         if len(self.waiting) < MAX_WAITING:
             self.waiting.append(entry)
         else:
@@ -159,9 +159,9 @@ class KeptCall(KeepsNothing):
 
 @dataclass(slots=True)
 class CallFiles:
-    """Writes what one call has waiting; all on the writer's thread. folder: of the call.
+    """Files of one call, used only on the writer's thread. folder: of the call.
 
-    recording: how its sound is kept. over: the call is. finished: it is, and its files are closed.
+    recording: format of the audio. over: the call has ended. finished: it has ended and its files are closed.
     """
 
     call: KeptCall
@@ -185,17 +185,17 @@ class CallFiles:
         self._log.append(self._lines.header(self.header))
 
     def write(self, clock_s: float) -> None:
-        """Write what waits now. Files of a call that is over are open until the disk has taken its log."""
+        """Write the queued data. Files of a call that is over stay open until its log is written."""
         waiting = self.call.waiting
-        frames: list[Frame] = []  # in a row
+        frames: list[Frame] = []  # consecutive
         for _ in range(len(waiting)):
-            told = waiting.popleft()
-            if isinstance(told, tuple):  # nearly all is sound
-                frames.append(told)
+            queued = waiting.popleft()
+            if isinstance(queued, tuple):  # nearly all are audio
+                frames.append(queued)
                 continue
             self._place(frames)
             frames.clear()
-            self._take(told)
+            self._write_entry(queued)
         self._place(frames)
         if self._sound is not None and not self.over:
             self._record(*self._sound.take(clock_s))
@@ -203,7 +203,7 @@ class CallFiles:
             self.close()
 
     def close(self) -> None:
-        """Close the files; lines that the disk does not take now are lost."""
+        """Close the files; lines that the disk does not accept now are lost."""
         self.finished = True
         if self._recording is not None:
             self._recording.close()
@@ -215,7 +215,9 @@ class CallFiles:
             self.losses.records += self._log.waiting_lines
 
     def _place(self, frames: list[Frame]) -> None:
-        """The recording has the higher rate of both sides, as they are when there is sound first."""
+        """Place frames in the recording, which has the higher sample rate of both sides at the
+        first frame.
+        """
         if not frames or self.recording is None:
             return
         if self._sound is None:
@@ -225,8 +227,8 @@ class CallFiles:
             self._append(RecordingBegan(highest_hz))
         self._sound.place(frames)
 
-    def _take(self, told: _Stopped | Entry) -> None:
-        match told:
+    def _write_entry(self, queued: _Stopped | Entry) -> None:
+        match queued:
             case _Stopped(response_id, played_s):
                 if self._sound is not None:
                     self._sound.stopped(response_id, played_s)
@@ -234,12 +236,12 @@ class CallFiles:
                 self.over = True
                 if self._sound is not None:
                     self._record(*self._sound.finish())
-                self._append(told)
+                self._append(queued)
             case Record(event=SettingsChanged(settings)):
                 self._settings = settings
-                self._append(told)
+                self._append(queued)
             case _:
-                self._append(told)
+                self._append(queued)
 
     def _record(self, since: int, sound: np.ndarray[tuple[int, int], np.dtype[np.int16]]) -> None:
         if self.recording is None or self._sound is None or not len(sound):
@@ -266,7 +268,7 @@ class CallFiles:
 
 
 def compress(log: Path, failed: Callable[[OSError], None]) -> None:
-    """Put a log that is complete into a file of a tenth of its size beside it, in its place."""
+    """Replace a complete log by a compressed one, a tenth of its size."""
     packed, unfinished = log.with_name(LOG_NAME + ".zst"), log.with_name(LOG_NAME + ".part")
     try:
         unfinished.write_bytes(zstandard.compress(log.read_bytes()))
@@ -274,10 +276,10 @@ def compress(log: Path, failed: Callable[[OSError], None]) -> None:
         log.unlink()
     except OSError as error:
         failed(error)
-        with suppress(OSError):  # a folder that cannot be written to keeps what is in it
+        with suppress(OSError):  # a read-only folder keeps it
             unfinished.unlink(missing_ok=True)
 
 
 def call_folder(folder: Path, call_id: str, started_at: float) -> Path:
-    """Where a call's files are: by the day on which it began, UTC."""
+    """Return the folder of a call's files, grouped by the UTC day of its start."""
     return folder / time.strftime("%Y-%m-%d", time.gmtime(started_at)) / call_id

@@ -1,4 +1,4 @@
-"""Engines that answer in a call that is run again, on an event loop that runs only while they are asked."""
+"""Live engines for a forked call, on an event loop that runs only during requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from audio.resample import resample
 from audio.synthesizers import Speech
 from llmcore.engine import LlmError, Request
 from voiceagent.calls.log.event_log import CallLog
-from voiceagent.calls.replaying.recorded_answers import Later
+from voiceagent.calls.replaying.recorded_answers import DelayedEvents
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.session.call_monitor import CallMonitor
@@ -31,13 +31,15 @@ from voiceagent.session.turn_stamps import TurnStamps
 
 T = TypeVar("T")
 CHUNK_S = 0.032
-"""The recognizer is given the sound in windows, as in a call."""
+"""Length of the chunks given to the recognizer, as in a call."""
 _NOTHING: Samples = np.zeros(0, np.int16)
 
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn that is recognized. given: samples that the recognizer was given, since the call's begin."""
+    """A turn in recognition. given: position of the recognizer's input, in samples since the start of the
+    call.
+    """
 
     recognition: TurnRecognition
     given: int
@@ -46,10 +48,10 @@ class _Turn:
 
 
 class RunningEngines:
-    """`LiveEngines`: the services of a server, which are started when the first question comes.
+    """`LiveEngines` with a server's services, which are started at the first request.
 
-    services: starts them. log: of the call. sound: the caller's, [n] at 16 kHz, None where there is none.
-    The recognizer is given it at the pace of real time, so that its answers take as long as in a call.
+    services: starts them. log: of the call. sound: the caller's audio, [n] at 16 kHz, None without a
+    recording. The recognizer receives it in real time, so that its answers take as long as in a call.
     """
 
     def __init__(
@@ -82,19 +84,19 @@ class RunningEngines:
         finally:
             self._runner.close()
 
-    def response(self, start: do.StartResponse) -> Later:
+    def response(self, start: do.StartResponse) -> DelayedEvents:
         """See `LiveEngines`."""
         return self._run(lambda services: self._respond(services, start))
 
-    def summary(self, wanted: do.Summarise) -> Later:
+    def summary(self, wanted: do.Summarise) -> DelayedEvents:
         """See `LiveEngines`."""
         return self._run(lambda services: self._summarise(services, wanted))
 
-    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+    def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         """See `LiveEngines`."""
 
-        async def ask(services: Services) -> Later:
-            made = _Made()
+        async def ask(services: Services) -> DelayedEvents:
+            made = _EventCollector()
             asking = EndAsking(self._call_id, services.answering.llm, made.post)
             await asking.ask(asked, asked.messages)
             return made.events
@@ -105,18 +107,18 @@ class RunningEngines:
         """See `LiveEngines`."""
 
         async def begin(services: Services) -> None:
-            post = _Posts(self._turns, item_id, asyncio.get_running_loop())
+            post = _HypothesisCollector(self._turns, item_id, asyncio.get_running_loop())
             monitor = _monitor(self._call_id, services, lambda awaited, reason: None)
             recognition = TurnRecognition(item_id, services.hearing.recognizer, post, monitor.fault)
             self._turns[item_id] = _Turn(recognition, _samples(at_s - self._padding_s))
 
         self._run(begin)
 
-    def hear(self, item_id: str, received_s: float, until_s: float) -> Later:
+    def hear(self, item_id: str, received_s: float, until_s: float) -> DelayedEvents:
         """See `LiveEngines`."""
         return self._run(lambda _: self._hear(self._turns[item_id], received_s, until_s))
 
-    def settle(self, item_id: str, received_s: float, number: bool) -> Later:
+    def settle(self, item_id: str, received_s: float, number: bool) -> DelayedEvents:
         """See `LiveEngines`."""
         return self._run(lambda services: self._settle(services, self._turns[item_id], received_s, number))
 
@@ -130,10 +132,10 @@ class RunningEngines:
 
         self._run(end)
 
-    def judge(self, item_id: str, received_s: float) -> Later:
+    def judge(self, item_id: str, received_s: float) -> DelayedEvents:
         """See `LiveEngines`."""
 
-        async def judge(services: Services) -> Later:
+        async def judge(services: Services) -> DelayedEvents:
             if (model := services.hearing.turn_model) is None:
                 return []
             began_s = _clock()
@@ -142,7 +144,7 @@ class RunningEngines:
 
         return self._run(judge)
 
-    # ---- what is done on the event loop
+    # ---- coroutines for the event loop
 
     def _run(self, work: Callable[[Services], Coroutine[Any, Any, T]]) -> T:
         async def run() -> T:
@@ -152,18 +154,18 @@ class RunningEngines:
 
         return self._runner.run(run())
 
-    async def _respond(self, services: Services, start: do.StartResponse) -> Later:
+    async def _respond(self, services: Services, start: do.StartResponse) -> DelayedEvents:
         if not start.say:
             await self._read_before(services, start)
-        made, over = _Made(), (ev.ResponseGenerated, ev.ResponseFailed)
+        made, over = _EventCollector(), (ev.ResponseGenerated, ev.ResponseFailed)
         llm_work = self._llm_work(services, made)
         llm_work.start(replace(start, preemptive=False))
         await made.until(over)
         await llm_work.close()
         return [(after_s, self._at_rate(services, event)) for after_s, event in made.events]
 
-    async def _summarise(self, services: Services, wanted: do.Summarise) -> Later:
-        made = _Made()
+    async def _summarise(self, services: Services, wanted: do.Summarise) -> DelayedEvents:
+        made = _EventCollector()
         llm_work = self._llm_work(services, made)
         llm_work.summarise(wanted)
         await made.until((ev.HistorySummarised,))
@@ -171,13 +173,13 @@ class RunningEngines:
         return made.events
 
     async def _read_before(self, services: Services, start: do.StartResponse) -> None:
-        """In a call all but the newest words has been read when a response is asked for."""
+        """Prefill the prompt without the newest message, as a call does before it requests a response."""
         asked = start.request
         prompt = Request(asked.messages[:-1], asked.tools, priority_class="prefill", caller=self._call_id)
-        with suppress(LlmError):  # the response meets the same failure, and tells it
+        with suppress(LlmError):  # the response fails the same way, and reports it
             await services.answering.llm.prefill(prompt)
 
-    def _llm_work(self, services: Services, made: _Made) -> LlmWork:
+    def _llm_work(self, services: Services, made: _EventCollector) -> LlmWork:
         def give_up(awaited: Awaited, reason: str) -> None:
             llm_work.give_up(awaited.owner, awaited.stage, reason)  # type: ignore[arg-type]  # one of the two
 
@@ -186,7 +188,7 @@ class RunningEngines:
         llm_work = LlmWork(self._call_id, services, made.post, stamps, _room, monitor)
         return llm_work
 
-    async def _hear(self, turn: _Turn, received_s: float, until_s: float) -> Later:
+    async def _hear(self, turn: _Turn, received_s: float, until_s: float) -> DelayedEvents:
         turn.recognition.push(self._next(turn, received_s))
         turn.hypotheses.clear()
         began_s, at_s = _clock(), received_s
@@ -196,7 +198,9 @@ class RunningEngines:
             turn.recognition.push(self._next(turn, at_s))
         return [(came_s - began_s, event) for came_s, event in turn.hypotheses]
 
-    async def _settle(self, services: Services, turn: _Turn, received_s: float, number: bool) -> Later:
+    async def _settle(
+        self, services: Services, turn: _Turn, received_s: float, number: bool
+    ) -> DelayedEvents:
         turn.recognition.push(self._next(turn, received_s))
         turn.hypotheses.clear()
         turn.settled.clear()
@@ -218,7 +222,7 @@ class RunningEngines:
         return self._sound[_samples(since_s) : _samples(until_s)]
 
     def _at_rate(self, services: Services, event: ev.Event) -> ev.Event:
-        """Sound at the rate that the call's had: its synthesizer may have been another one."""
+        """Resample speech to the call's sample rate, as its synthesizer may have been another one."""
         rate_hz = services.speaking.synthesizer.rate_hz
         if not isinstance(event, ev.SpeechReady) or rate_hz == self._rate_hz:
             return event
@@ -228,28 +232,28 @@ class RunningEngines:
         return replace(event, speech=speech)
 
 
-class _Made:
-    """What engines make, with the seconds since they were asked."""
+class _EventCollector:
+    """Collects events of engines, with the seconds since the request."""
 
     def __init__(self) -> None:
-        self.events: Later = []
+        self.events: DelayedEvents = []
         self._began_s = _clock()
         self._came = asyncio.Event()
 
     def post(self, event: ev.Event) -> None:
-        """One more."""
+        """Add an event."""
         self.events.append((_clock() - self._began_s, event))
         self._came.set()
 
     async def until(self, last: tuple[type[ev.Event], ...]) -> None:
-        """Wait for the last one."""
+        """Wait until an event of these types was added."""
         while not self.events or not isinstance(self.events[-1][1], last):
             self._came.clear()
             await self._came.wait()
 
 
-class _Posts:
-    """Takes the hypotheses of a turn."""
+class _HypothesisCollector:
+    """Collects the hypotheses of a turn."""
 
     def __init__(self, turns: dict[str, _Turn], item_id: str, loop: asyncio.AbstractEventLoop) -> None:
         self._turns, self._item_id, self._loop = turns, item_id, loop
@@ -270,7 +274,7 @@ def _monitor(call_id: str, services: Services, give_up: Callable[[Awaited, str],
 
 
 async def _room() -> None:
-    """There is always room for more sound: nobody listens."""
+    """Return at once: there is always room for more audio, as there is no playout."""
 
 
 def _clock() -> float:

@@ -1,6 +1,4 @@
-"""The logs of calls whose process was lost: whoever saw it die writes into them when, and why, and reads what
-was said until then.
-"""
+"""Logs of calls whose process was lost, ended by the supervisor."""
 
 from __future__ import annotations
 
@@ -15,15 +13,15 @@ from voiceagent.calls.log.codec import Inline, dumps, encode
 from voiceagent.calls.log.entries import CallLost
 
 PATIENCE_S = 5.0
-"""A process that was killed holds its logs until it has gone."""
+"""Time to wait for the lock of a killed process's log."""
 _LOOK_S = 0.02
 
 
 def end_lost_log(folder: Path, call_id: str, reason: str, clock_s: float) -> bytes:
-    """Write into the log of a call that it was lost, behind its last whole line. Waits, `PATIENCE_S` at most;
-    gives the log, b"" where there is none, or it was put away meanwhile. Raises OSError.
+    """Append `CallLost` to the log of a call after its last complete line. Return the log before that, b"" if
+    there is none, or it was archived meanwhile. Waits for `PATIENCE_S` at most. Raises OSError.
 
-    folder: where calls are kept. clock_s: monotonic seconds when it was lost.
+    folder: of all kept calls. clock_s: monotonic seconds of the loss.
     """
     found = b""
     for log in folder.glob(f"*-*-*/{glob.escape(call_id)}/{LOG_NAME}"):
@@ -32,7 +30,7 @@ def end_lost_log(folder: Path, call_id: str, reason: str, clock_s: float) -> byt
             continue
         try:
             lines, torn, _ = os.pread(file, os.fstat(file).st_size, 0).rpartition(b"\n")
-            if lines:  # else there is no header either
+            if lines:  # otherwise there is no header either
                 found = lines + torn
                 os.ftruncate(file, len(found))
                 line = dumps(encode(CallLost(reason, clock_s), Inline())).encode() + b"\n"
@@ -43,7 +41,7 @@ def end_lost_log(folder: Path, call_id: str, reason: str, clock_s: float) -> byt
 
 
 def _locked(log: Path) -> int | None:
-    """The log's descriptor once its process lets go of it; None where there is no log. Raises OSError."""
+    """Return the log's descriptor once its process has released it; None without a log. Raises OSError."""
     give_up_s = time.monotonic() + PATIENCE_S
     while True:
         try:

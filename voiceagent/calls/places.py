@@ -1,4 +1,4 @@
-"""Where the files of calls are once the calls are over: a folder, or whatever fsspec knows by a URL."""
+"""Final location of calls' files: a folder, or any URL that fsspec supports."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from voiceagent.calls.kept_call import LOG_NAME, RECORDING_NAME
 from voiceagent.calls.log.event_log import LogError
 
 PIECE_BYTES = 1 << 18
-"""How much of a recording is read at once."""
+"""Bytes of a recording read at a time."""
 
 
 class PlaceError(Exception):
-    """The files cannot be reached now; the text says why."""
+    """The files cannot be reached now. The text says why."""
 
 
 def check_url(url: str) -> None:
-    """Raises PlaceError where fsspec knows no such place, or lacks what it needs for it."""
+    """Raise PlaceError if fsspec does not support the URL, or a package for it is missing."""
     try:
         fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
@@ -29,21 +29,21 @@ def check_url(url: str) -> None:
 
 
 def move_away(folder: Path, url: str) -> str:
-    """Move a call's files from its folder to a place below `url`; where they are then. Raises PlaceError."""
+    """Move a call's files from its folder to a place below `url`. Return that place. Raises PlaceError."""
     place = f"{url.rstrip('/')}/{folder.parent.name}/{folder.name}"
     try:
         files, path = fsspec.core.url_to_fs(place)
         files.makedirs(path, exist_ok=True)
         for file in sorted(folder.iterdir()):
             files.put_file(str(file), f"{path}/{file.name}")
-    except Exception as error:  # whatever its library raises
+    except Exception as error:  # backends raise exceptions of any type
         raise PlaceError(f"{place}: {error}") from error
     shutil.rmtree(folder)
     return place
 
 
 def names_at(place: str) -> list[str]:
-    """The names of a call's files. Raises PlaceError."""
+    """Return the names of a call's files. Raises PlaceError."""
     try:
         files, path = fsspec.core.url_to_fs(place)
         return sorted(Path(name).name for name in files.ls(path, detail=False))
@@ -52,12 +52,12 @@ def names_at(place: str) -> list[str]:
 
 
 def recording_of(names: Iterable[str]) -> str | None:
-    """The name of the recording among a call's files."""
+    """Return the name of the recording among a call's files."""
     return next((name for name in names if name.startswith(RECORDING_NAME)), None)
 
 
 def read_at(place: str, name: str, begin: int | None = None, end: int | None = None) -> bytes:
-    """One of them, or its bytes from `begin` to `end`, which is excluded. Raises PlaceError."""
+    """Return a file, or its bytes from `begin` to `end` (exclusive). Raises PlaceError."""
     try:
         files, path = fsspec.core.url_to_fs(place)
         data: bytes = files.cat_file(f"{path}/{name}", start=begin, end=end)
@@ -67,14 +67,14 @@ def read_at(place: str, name: str, begin: int | None = None, end: int | None = N
 
 
 def pieces_at(place: str, name: str) -> Iterator[bytes]:
-    """One of them, piece by piece; what is written meanwhile is left out. Raises PlaceError."""
+    """Yield a file in pieces, up to its size at the start. Raises PlaceError."""
     size = sizes_at(place).get(name, 0)
     for begin in range(0, size, PIECE_BYTES):
         yield read_at(place, name, begin, min(size, begin + PIECE_BYTES))
 
 
 def sizes_at(place: str) -> dict[str, int]:
-    """Bytes of each, by name. Raises PlaceError."""
+    """Return the sizes of the files in bytes by name. Raises PlaceError."""
     try:
         files, path = fsspec.core.url_to_fs(place)
         return {Path(entry["name"]).name: entry["size"] or 0 for entry in files.ls(path, detail=True)}
@@ -83,12 +83,12 @@ def sizes_at(place: str) -> dict[str, int]:
 
 
 def size_at(place: str) -> int:
-    """Bytes of all of them. Raises PlaceError."""
+    """Return the total size of the files in bytes. Raises PlaceError."""
     return sum(sizes_at(place).values())
 
 
 def remove_at(place: str) -> None:
-    """Remove them; what is not there is no error, nor is an empty folder of its day. Raises PlaceError."""
+    """Delete the files; missing files are no error, and empty folders of a day remain. Raises PlaceError."""
     try:
         files, path = fsspec.core.url_to_fs(place)
         if files.exists(path):
@@ -98,7 +98,7 @@ def remove_at(place: str) -> None:
 
 
 def read_log_at(place: str) -> bytes:
-    """The lines of a call's log, whether it is over or not. Raises LogError, PlaceError."""
+    """Return the lines of a call's log, also of a running call. Raises LogError, PlaceError."""
     names = names_at(place)
     if LOG_NAME + ".zst" in names:
         try:

@@ -1,4 +1,4 @@
-"""Which calls are kept no longer. Pure."""
+"""Selection of kept calls to delete."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import NamedTuple, Protocol, TypeVar
 
 DAY_S = 86_400.0
 STEP_S = 60.0
-"""A clock that is kept right goes no further in an hour, or in the time in which calls are looked through."""
+"""Jump of the clock that counts as a step: a correct clock drifts less in an hour."""
 
 
 class Retention(NamedTuple):
-    """How long and how much is kept; 0 sets no limit."""
+    """Limits of age and size; 0 for no limit."""
 
     days: float
     size_bytes: float
 
 
-class Kept(Protocol):
-    """What is known of a call here."""
+class StoredCall(Protocol):
+    """The fields of a call used here."""
 
     @property
     def state(self) -> str:
-        """ "running" for one that goes on."""
+        """ "running" for a running call."""
 
     @property
     def started_at(self) -> float:
@@ -30,28 +30,28 @@ class Kept(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """The size of its files."""
+        """Size of its files."""
 
 
-class SetClock:
-    """Whether to believe the clock by which calls are old: one that was set forward may be set back, and what
-    was deleted meanwhile is gone. All times are seconds.
+class ClockStepDetector:
+    """Detects steps of the wall clock, by which calls expire: one that was set forward may be set back, but
+    deleted calls are lost. All times are seconds.
     """
 
     def __init__(self) -> None:
         self._ahead_s: float | None = None
 
     def set_forward(self, now: float, monotonic_s: float) -> bool:
-        """Whether it has gone more than `STEP_S` further than time has since it was asked before."""
+        """Return True if the clock advanced over `STEP_S` more than time since the last call."""
         before_s, self._ahead_s = self._ahead_s, now - monotonic_s
         return before_s is not None and self._ahead_s - before_s > STEP_S
 
 
-K = TypeVar("K", bound=Kept)
+K = TypeVar("K", bound=StoredCall)
 
 
 def expired(newest_first: Sequence[K], retention: Retention, now: float) -> Iterator[K]:
-    """Calls that are older than is kept, and the oldest of those that are too many bytes together."""
+    """Yield calls older than the limit, and the oldest ones beyond the size limit."""
     total = 0
     for call in newest_first:
         total += call.size_bytes

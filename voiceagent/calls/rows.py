@@ -1,4 +1,4 @@
-"""The rows of the store: what stands in them of a call, which of them are wanted, and what they say. Pure."""
+"""Rows of the store: conversion from and to objects, and filters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from voiceagent.calls.log.summary import CallSummary, Stage, Turn
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """One call as the list shows it.
+    """One call in lists.
 
-    state: "running", "ended" or "broken": its process died. place: where its files are. size_bytes: theirs.
-    interruptions, failures: responses that were cut, engines that broke. longest_wait_s: of its turns.
-    false_ends: turns of the caller that were cut off. tool_failures: tools that failed.
+    state: "running", "ended" or "broken" (its process died). place: location of its files. size_bytes: of its
+    files. interruptions, failures: cut responses, failed engines. longest_wait_s: of its turns. false_ends:
+    turns answered before they were over. tool_failures: failed tools.
     """
 
     call_id: str
@@ -36,7 +36,7 @@ class CallRow:
 
 
 class Cursor(NamedTuple):
-    """A place in the list of calls, the newest first: what comes behind this call."""
+    """A position in the list of calls, newest first: after this call."""
 
     started_at: float
     call_id: str
@@ -44,11 +44,12 @@ class Cursor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CallFilter:
-    """Which calls are wanted: those for which all holds that is given.
+    """Filter of calls; all given conditions must hold.
 
-    since, until: when they began, Unix seconds, `until` excluded. state: as in `CallRow`. slower_than_s: a
-    turn that waited longer. cut_off: a turn that was not over was answered. interrupted: a response was cut.
-    tool_failed, engine_failed: one did. told: the phone line told this of it, as the caller's number.
+    since, until: start of the call, Unix seconds, `until` exclusive. state: as in `CallRow`. slower_than_s:
+    minimum of the longest wait. cut_off: a turn was answered before it was over. interrupted: a response was
+    cut. tool_failed, engine_failed: at least one. told: value of the provider's metadata, such as the
+    caller's number.
     """
 
     since: float | None = None
@@ -63,11 +64,11 @@ class CallFilter:
 
 
 NOTHING_YET = {"bytes": 0, "turns": 0, "interruptions": 0, "failures": 0, "longest_wait_us": 0}
-"""The figures of a call that goes on."""
+"""Figures of a running call."""
 
 
 def conditions(wanted: CallFilter) -> list[sa.ColumnElement[bool]]:
-    """What holds for the rows of the calls that are wanted."""
+    """Return the SQL conditions of a filter."""
     calls = tables.calls.c
     found: list[sa.ColumnElement[bool]] = []
     if wanted.since is not None:
@@ -91,7 +92,7 @@ def conditions(wanted: CallFilter) -> list[sa.ColumnElement[bool]]:
 
 
 def call_values(summary: CallSummary, state: str, place: str, size_bytes: int) -> dict[str, Any]:
-    """The row of a call that is over."""
+    """Return the row of an ended call."""
     turns = summary.turns
     return {
         "call_id": summary.call_id,
@@ -111,7 +112,7 @@ def call_values(summary: CallSummary, state: str, place: str, size_bytes: int) -
 
 
 def turn_values(summary: CallSummary) -> list[dict[str, Any]]:
-    """The rows of its turns, numbered from 1."""
+    """Return the rows of its turns, numbered from 1."""
     return [
         {
             "call_id": summary.call_id,
@@ -130,7 +131,7 @@ def turn_values(summary: CallSummary) -> list[dict[str, Any]]:
 
 
 def fact_values(summary: CallSummary) -> list[dict[str, Any]]:
-    """The rows of what its phone line told, numbered from 1."""
+    """Return the rows of the provider's metadata, numbered from 1."""
     return [
         {
             "call_id": summary.call_id,
@@ -143,7 +144,7 @@ def fact_values(summary: CallSummary) -> list[dict[str, Any]]:
 
 
 def stage_values(summary: CallSummary) -> list[dict[str, Any]]:
-    """The rows of the stages of its turns."""
+    """Return the rows of the stages of its turns."""
     return [
         {
             "call_id": summary.call_id,
@@ -158,7 +159,7 @@ def stage_values(summary: CallSummary) -> list[dict[str, Any]]:
 
 
 def tool_values(summary: CallSummary) -> list[dict[str, Any]]:
-    """The rows of the tools that it ran, numbered from 1."""
+    """Return the rows of its tools, numbered from 1."""
     return [
         {
             "call_id": summary.call_id,
@@ -173,19 +174,19 @@ def tool_values(summary: CallSummary) -> list[dict[str, Any]]:
 
 
 def _storable(text: str) -> str:
-    """A text as every database takes it: PostgreSQL takes neither NUL nor half a surrogate pair."""
+    """Replace characters that PostgreSQL refuses: NUL and unpaired surrogates."""
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode("utf-8")
 
 
 def to_call_row(row: sa.RowMapping) -> CallRow:
-    """What a row of the calls says."""
+    """Convert a row to a `CallRow`."""
     values = dict(row)
     size_bytes, longest_us = values.pop("bytes"), values.pop("longest_wait_us")
     return CallRow(**values, size_bytes=size_bytes, longest_wait_s=longest_us / 1e6)
 
 
 def to_turn(row: sa.RowMapping, stages: list[Stage]) -> Turn:
-    """What a row of the turns says, with the stages of that turn."""
+    """Convert a row and its stages to a `Turn`."""
     over = tuple(row["over_budget"].split(",")) if row["over_budget"] else ()
     words = (row["said"], row["written"], row["heard"])
     return Turn(row["turn_id"], row["outcome"], *words, tuple(stages), over, row["at_s"])

@@ -1,4 +1,4 @@
-"""What a server knows of its calls, in a database: SQLite, or PostgreSQL by its URL."""
+"""Database of calls: SQLite, or PostgreSQL by URL."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ from voiceagent.calls.rows import (
 )
 
 MIGRATIONS = Path(__file__).with_name("migrations")
-_UPGRADING = threading.Lock()  # Alembic keeps what it works on in globals
+_UPGRADING = threading.Lock()  # Alembic keeps its state in globals
 _ALONE = {"sqlite": "BEGIN IMMEDIATE", "postgresql": "SELECT pg_advisory_xact_lock(7364829)"}
-"""What other servers that start with the same database wait behind, until the transaction is over."""
+"""Statements that lock the database until the end of the transaction, for concurrent starts."""
 CONNECT_S = 5
-"""How long a database may take to answer a connection."""
+"""Timeout of a connection."""
 
 
 def sqlite_url(folder: Path) -> str:
-    """The store of a folder that has no database of its own."""
+    """Return the URL of the default database in a folder."""
     return f"sqlite:///{folder / 'calls.db'}"
 
 
 class StoreError(Exception):
-    """The database cannot be used now; the text says why."""
+    """The database cannot be used now. The text says why."""
 
 
 class CallStore:
-    """The calls in one database. url: as SQLAlchemy has it. Every method raises StoreError."""
+    """Calls in one database. url: in SQLAlchemy's form. Every method raises StoreError."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -72,8 +72,8 @@ class CallStore:
         self._engine.dispose()
 
     def file_gone(self) -> bool:
-        """Whether the file of an SQLite is not there, or not any more: what is written into one that was
-        removed nobody can read. The next to connect makes a new one, without tables.
+        """Return True if the file of an SQLite database is missing. Writes to a deleted file would be lost;
+        the next connection creates a new file, without tables.
         """
         gone = self._file is not None and not self._file.exists()
         if gone:
@@ -81,8 +81,8 @@ class CallStore:
         return gone
 
     def upgrade(self) -> None:
-        """Bring the database to the newest tables."""
-        logging.getLogger("alembic").setLevel(logging.WARNING)  # it names all its plugins at every start
+        """Migrate the database to the newest schema."""
+        logging.getLogger("alembic").setLevel(logging.WARNING)  # it logs all its plugins at every start
         config = AlembicConfig()
         config.set_main_option("script_location", str(MIGRATIONS))
         with _UPGRADING, self._begin() as connection:
@@ -94,7 +94,7 @@ class CallStore:
                 raise StoreError(f"the database is of another version: {error}") from error
 
     def began(self, call_id: str, started_at: float, place: str) -> None:
-        """A call goes on; one that is known already stays as it is."""
+        """Insert a running call; an existing row is left as it is."""
         row = {"call_id": call_id, "state": "running", "started_at": started_at, "place": place}
         with self._begin() as connection:
             known = sa.select(tables.calls.c.call_id).where(tables.calls.c.call_id == call_id)
@@ -102,7 +102,7 @@ class CallStore:
                 connection.execute(tables.calls.insert().values(**row, **NOTHING_YET))
 
     def ended(self, summary: CallSummary, state: str, place: str, size_bytes: int) -> None:
-        """A call is over; whatever was known of it before gives way."""
+        """Replace the rows of a call by those of its summary."""
         with self._begin() as connection:
             self._delete(connection, [summary.call_id])
             connection.execute(tables.calls.insert().values(call_values(summary, state, place, size_bytes)))
@@ -116,20 +116,20 @@ class CallStore:
                     connection.execute(table.insert(), rows)
 
     def facts_of(self, call_id: str) -> list[Fact]:
-        """What its phone line told of a call, in order."""
+        """Return the provider's metadata of a call, in order."""
         facts = tables.facts
         wanted = sa.select(facts).where(facts.c.call_id == call_id).order_by(facts.c.number)
         with self._begin() as connection:
             return [Fact(row["name"], row["value"]) for row in connection.execute(wanted).mappings()]
 
     def newest(self, limit: int | None = None) -> list[CallRow]:
-        """The newest calls, the newest first."""
+        """Return the newest calls, newest first."""
         wanted = sa.select(tables.calls).order_by(tables.calls.c.started_at.desc()).limit(limit)
         with self._begin() as connection:
             return [to_call_row(row) for row in connection.execute(wanted).mappings()]
 
     def found(self, wanted: CallFilter, limit: int, behind: Cursor | None = None) -> list[CallRow]:
-        """The newest calls of these, the newest first. behind: where a list before it ended."""
+        """Return the newest calls that match, newest first. behind: the end of the previous page."""
         calls = tables.calls.c
         query = sa.select(tables.calls).order_by(calls.started_at.desc(), calls.call_id.desc()).limit(limit)
         if behind is not None:
@@ -141,14 +141,14 @@ class CallStore:
             return [to_call_row(row) for row in rows]
 
     def get(self, call_id: str) -> CallRow | None:
-        """One call, None where there is none of that id."""
+        """Return a call by id, or None."""
         wanted = sa.select(tables.calls).where(tables.calls.c.call_id == call_id)
         with self._begin() as connection:
             row = connection.execute(wanted).mappings().first()
             return None if row is None else to_call_row(row)
 
     def turns_of(self, call_id: str) -> list[Turn]:
-        """The turns of a call, in order."""
+        """Return the turns of a call, in order."""
         turns, stages = tables.turns, tables.stages
         with self._begin() as connection:
             rows = connection.execute(
@@ -161,17 +161,17 @@ class CallStore:
             return [to_turn(row, of_turns.get(row["number"], [])) for row in rows]
 
     def tools_of(self, call_id: str) -> list[ToolUse]:
-        """The tools of a call, in order."""
+        """Return the tools of a call, in order."""
         wanted = sa.select(tables.tools).where(tables.tools.c.call_id == call_id)
         with self._begin() as connection:
             rows = connection.execute(wanted.order_by(tables.tools.c.number)).mappings()
             return [ToolUse("", row["name"], row["at_s"], row["took_s"], row["failed"]) for row in rows]
 
     def delete(self, call_id: str) -> None:
-        """Forget a call."""
+        """Delete a call."""
         with self._begin() as connection:
             self._delete(connection, [call_id])
-        if self._engine.dialect.name == "sqlite":  # whose log of changes has the deleted rows still
+        if self._engine.dialect.name == "sqlite":  # whose write-ahead log still has the deleted rows
             with self._engine.connect() as connection:
                 connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -184,7 +184,7 @@ class CallStore:
 
 
 class _Transaction:
-    """A transaction whose errors are StoreErrors."""
+    """Transaction that raises StoreError."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
@@ -212,12 +212,12 @@ class _Transaction:
 
 
 def _said(error: sa.exc.SQLAlchemyError) -> str:
-    """The database's own words, without the statement: it may hold a caller's."""
+    """Return the database's message without the statement, which may have personal data."""
     original = getattr(error, "orig", None)
     return " ".join(str(original or error).split())
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:
-    """Readers do not wait for writers, and what is deleted leaves nothing behind in the file."""
+    """Let readers not wait for writers, and overwrite deleted data in the file."""
     for pragma in ("journal_mode=WAL", "foreign_keys=ON", "secure_delete=ON"):
         connection.execute(f"PRAGMA {pragma}")

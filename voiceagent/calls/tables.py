@@ -1,4 +1,4 @@
-"""The tables of the store; `migrations/` brings a database to them."""
+"""Tables of the store; `migrations/` creates them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ calls = Table(
     Column("started_at", Float, nullable=False, index=True),  # Unix seconds
     Column("seconds", Float),
     Column("reason", Text),
-    Column("place", Text, nullable=False),  # of its files: a folder, or an URL that fsspec knows
+    Column("place", Text, nullable=False),  # of its files: a folder, or a URL that fsspec supports
     Column("bytes", BigInteger, nullable=False),
     Column("turns", Integer, nullable=False),
     Column("interruptions", Integer, nullable=False),
@@ -82,6 +82,6 @@ tools = Table(
     Column("number", Integer, primary_key=True),
     Column("name", Text, nullable=False),
     Column("at_s", Float, nullable=False),
-    Column("took_s", Float),  # none where no output came
+    Column("took_s", Float),  # NULL without an output
     Column("failed", Boolean, nullable=False, server_default=false()),
 )

@@ -1,4 +1,4 @@
-"""Writes the calls of a process: one thread, so that no call waits for a disk."""
+"""Writing of a process's kept calls in one thread, so that no call waits for a disk."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 ROUND_S = 0.5
-"""How often all calls are written: what is lost when the process dies is half a second."""
+"""Interval at which all calls are written; at most this much is lost when the process dies."""
 BURST_S, PAUSE_S = 0.001, 0.0002
-"""How long it works and rests in turn, so that the event loop need not wait for the interpreter's lock."""
+"""Alternating work and rest of the thread, which leaves the GIL to the event loop."""
 MAX_OVER = 64
-"""Calls that are over and wait for a disk that takes nothing, a megabyte each at most; of more, the rest of
-the oldest is lost.
+"""Maximum ended calls with unwritten data, a megabyte each at most; beyond that the oldest one's data is
+dropped.
 """
 END_S = 10.0
-"""How long the last round may take."""
+"""Time for the last writes at shutdown."""
 
 RECORDINGS = {"wav": WavRecording, "opus": OpusRecording, "none": None}
 
@@ -35,10 +35,10 @@ log = structlog.get_logger()
 
 
 class CallWriter:
-    """Keeps the calls of one process in a folder.
+    """Records the calls of one process in a folder.
 
-    record: "wav", "opus" or "none". words: what is written of them. losses: told what could not be written.
-    began: told of every call with the folder of its files, on the caller's thread; finished: when they are
+    record: "wav", "opus" or "none". words: policy for texts. losses: counts data that could not be written.
+    began: called for every call with its folder, on the caller's thread; finished: when its files are
     complete, on the writer's.
     """
 
@@ -63,12 +63,12 @@ class CallWriter:
         self._thread = threading.Thread(target=self._run, name="keep calls", daemon=True)
 
     def start(self) -> None:
-        """Write from now on."""
+        """Start writing."""
         self._round_at_s = time.monotonic()
         self._thread.start()
 
     def keep(self, call_id: str, settings: CallSettings, policy: TurnPolicy, rate_hz: int) -> KeptCall:
-        """Keep a call that begins now; the arguments are those of its conversation."""
+        """Record a call that begins now; the arguments are those of its conversation."""
         header = Header(
             call_id, time.time(), time.monotonic(), settings, policy, rate_hz, _VERSIONS, self._words
         )
@@ -79,18 +79,18 @@ class CallWriter:
         return call
 
     def stalled(self, clock_s: float, lag_s: float) -> None:
-        """The event loop woke `lag_s` too late: told to all calls that go on."""
+        """Record a stall of the event loop in all running calls."""
         for files in list(self._calls):
             files.call.stalled(clock_s, lag_s)
 
     def close(self) -> None:
-        """Write what waits, and stop; calls that go on are left as they are."""
+        """Write queued data, and stop; running calls are left as they are."""
         self._ending.set()
         self._thread.join(END_S)
 
     @property
     def behind_s(self) -> float:
-        """How long ago all calls should have been written and were not."""
+        """Delay of the last complete round of writes."""
         return max(0.0, time.monotonic() - self._round_at_s - 2 * ROUND_S)
 
     def _run(self) -> None:
@@ -107,7 +107,7 @@ class CallWriter:
                 if call.over and not call.finished and surplus > 0:
                     surplus -= 1
                     call.close()
-            except Exception as error:  # a fault of ours must not end the writing of the others
+            except Exception as error:  # a bug must not end the writing of other calls
                 self.losses.failed(error)
                 log.error("call_not_kept", call=call.header.call_id, exc_info=error)
                 call.finished = True

@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from voiceagent.calls.archiver import delete_call
 from voiceagent.calls.export import export
 from voiceagent.calls.files import lock_existing
 from voiceagent.calls.kept_call import LOG_NAME
-from voiceagent.calls.librarian import delete_call
 from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import ToolUse, Turn
 from voiceagent.calls.places import PlaceError, names_at, read_at, recording_of

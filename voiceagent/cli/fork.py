@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from voiceagent.calls.caller_sound import caller_sound
+from voiceagent.calls.caller_audio import caller_audio
 from voiceagent.calls.live_engines import RunningEngines
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.log.outline import OutlinedTurn, Totals, outline, totals
@@ -77,7 +77,7 @@ def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEn
         sound = (
             None
             if recording is None or not log.recorded_hz
-            else caller_sound(recording, log.recorded_hz, log.silences)
+            else caller_audio(recording, log.recorded_hz, log.silences)
         )
     except ValueError as error:
         raise CommandFailed(str(error)) from error

@@ -31,7 +31,7 @@ from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.engines.engines import Engines
 from voiceagent.processes.messages import RpcError, Windows
 from voiceagent.processes.rpc import RpcConnection
-from voiceagent.processes.streams import Service, Unhurried
+from voiceagent.processes.streams import CoalescedValue, Service
 from voiceagent.text_normalization import Alignment
 
 ENGINE_ERRORS = (
@@ -140,8 +140,8 @@ def _as_written(text: str, *_: str) -> tuple[str, Alignment]:
 
 async def prioritize_first_deltas(
     deltas: AsyncGenerator[Delta, None], fragmenter: Fragmenter
-) -> AsyncGenerator[Delta | Unhurried, None]:
-    """Yield `deltas`; low-priority ones as `Unhurried`.
+) -> AsyncGenerator[Delta | CoalescedValue, None]:
+    """Yield `deltas`; low-priority ones as `CoalescedValue`.
 
     High priority: the first delta, the first words after thoughts, each delta that ends a fragment, tool
     calls, and the end of the response. Each carries along the deltas before it. `fragmenter` must be new; it
@@ -156,7 +156,7 @@ async def prioritize_first_deltas(
             if first or begins or ended or delta.tool_calls or delta.finish_reason is not None:
                 yield delta
             else:
-                yield Unhurried(delta, join_deltas)
+                yield CoalescedValue(delta, join_deltas)
             first = False
 
 

@@ -1,25 +1,24 @@
 """HTTP API for recorded calls: list, play, follow while they run, and replay. Read-only.
 
-For holders of a key (`Authorization: Bearer`); where the server asks for none, for this machine. A page
-gives its key once, to `POST /v1/calls/ticket`, for a cookie that stands for it for eight hours: an
-`<audio>` element can bring no header, and a key has no place in a URL. Errors are `{"error": {"code",
-"message"}}`.
+Access needs a key (`Authorization: Bearer`); a server without keys serves only this machine. A page posts
+its key once to `POST /v1/calls/ticket` for a cookie that is valid for eight hours: an `<audio>` element
+cannot send a header, and a key must not be in a URL. Errors are `{"error": {"code", "message"}}`.
 
-- `GET /v1/calls`: the newest calls, `limit` (50, at most 200) a page, and where the `next` one begins, to
-  be given as `behind`. Filters, which all must hold: `since` and `until` (Unix seconds), `state` (running,
-  ended, broken), `slower_than_ms` (a turn that waited longer), `told` (a value from the phone line: the
-  caller's number, the call's id at the provider, or another parameter), and 1 for `cut_off` (a turn was
-  answered that was not over), `interrupted`, `tool_failed`, `engine_failed`.
-- `GET /v1/calls/{id}`: `call` (with the `agents` that had it, in order, and `told`, the phone line's
+- `GET /v1/calls`: the newest calls, `limit` (50, at most 200) a page, and the cursor of the `next` page for
+  the parameter `behind`. Filters, which all must hold: `since` and `until` (Unix seconds), `state` (running,
+  ended, broken), `slower_than_ms` (a turn that waited longer), `told` (a value from the telephony provider:
+  the caller's number, the call's id at the provider, or another parameter), and 1 for `cut_off` (a turn was
+  answered before it was over), `interrupted`, `tool_failed`, `engine_failed`.
+- `GET /v1/calls/{id}`: `call` (with its `agents` in order, and `told`, the telephony provider's
   parameters by name), and in order `turns` (the caller's), `responses`, `tools`, `stalls` of the event
   loop, `failed_hooks` of the agent's code (`at_s`, `name`, `place`: file, line and function, `reason`), and
   `requests` of clients (`at_s`, `request`: type of the client event, `sideband`: number of the sideband
   that sent it, 0 for the call's own client). All `_s` are seconds of the recording. A turn: `began_s` and
-  `ended_s` (first and last voiced sample), `settled_s` (the recognizer had its last words), `decided_s`,
-  `ended_by` ("silence", "client", "typed", "upstream"), `end_of_turn` (probability, silence, how much
-  longer it was to wait for its answer, and what each witness added, in nats), `playout` (what the client's
-  own end added). A response: `sound` (where it is heard), `written`, `heard` (null where it is not known,
-  as while it is played), `status` ("in_progress", "completed", "cancelled", "failed", "incomplete";
+  `ended_s` (first and last voiced sample), `settled_s` (its transcript was final), `decided_s`,
+  `ended_by` ("silence", "client", "typed", "upstream"), `end_of_turn` (probability, silence, the
+  additional wait for the answer, and the log-odds of each feature, in nats), `playout` (added by the client).
+  A response: `sound` (position in the recording), `written`, `heard` (null while unknown, as during playout),
+  `status` ("in_progress", "completed", "cancelled", "failed", "incomplete";
   "false_end" where the turn was not over, "hung_up" where the call ended first), `usage` (tokens, and
   `gate_s` and `queue_s` in the LLM's queues), `report` (its stages, as `voiceagent.latency` has them; also
   of one in which the call ended, if it was heard). A tool: `began_s` (start of its run; for a client's own,

@@ -1,4 +1,4 @@
-"""The routes of the inspector; the package says what they answer."""
+"""Routes of the inspector; the package docstring specifies their responses."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from voiceagent.transports.websocket import address_of
 PREFIX = "/v1/calls"
 COOKIE = "voiceagent_calls"
 FOLLOW_S = 1.0
-"""How often a call that goes on is looked at."""
+"""Polling interval for a running call."""
 MAX_FOLLOWERS = 20
-"""Pages of a process that follow calls at once."""
+"""Maximum concurrent followers in one process."""
 _HEADERS = {
     "cache-control": "no-store",
     "x-content-type-options": "nosniff",
@@ -44,11 +44,11 @@ log = structlog.get_logger()
 
 
 class NotFound(Exception):
-    """There is no such thing; the text says what."""
+    """A missing call or file. The text names it."""
 
 
 class Inspector:
-    """Serves what is kept in `store` to those whom `admission` lets read it."""
+    """Serves the calls in `store` to requests that `admission` accepts."""
 
     def __init__(self, store: CallStore, admission: Admission) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class Inspector:
         self._followers = 0
 
     def routes(self) -> list[BaseRoute]:
-        """The routes under `/v1/calls`."""
+        """Return the routes under `/v1/calls`."""
         of_a_call: dict[str, tuple[Answer, str]] = {
             "": (self._show, "GET"),
             "/events": (self._follow, "GET"),
@@ -100,7 +100,7 @@ class Inspector:
         return answered
 
     async def _ticket(self, request: Request) -> Response:
-        """A cookie that stands for the key of the request."""
+        """Set a cookie that stands for the key of the request."""
         try:
             ticket = self._admission.reader_ticket(request.headers, address_of(request))
         except NotAdmitted as refused:
@@ -131,13 +131,15 @@ class Inspector:
         return StreamingResponse(self._events(call), media_type="text/event-stream")
 
     async def _events(self, call: CallRow) -> AsyncIterator[bytes]:
-        """Server-sent events (WHATWG HTML, 9.2); a comment where nothing is new tells of a dead line."""
+        """Yield server-sent events (WHATWG HTML, 9.2). Sends a comment when nothing is new, which detects a
+        dead connection.
+        """
         follower = Follower(self._store, call)
         self._followers += 1
         try:
             while not follower.over:
                 told = b""
-                with suppress(LogError, PlaceError, StoreError):  # it is moved just now
+                with suppress(LogError, PlaceError, StoreError):  # the files are being moved
                     told = await self._readers.run(follower.more)
                 yield b"event: changes\ndata: %b\n\n" % told if told else b": nothing new\n\n"
                 if not told:
@@ -154,7 +156,7 @@ class Inspector:
         return await self._file(request, PEAKS_NAME, "there is no picture of this call's sound")
 
     async def _file(self, request: Request, prefix: str, missing: str) -> Response:
-        """A file of the call, or a part of it."""
+        """Stream a file of the call, or the requested range of it."""
         call = await self._found(request)
         sizes = await self._readers.run(_sizes, call)
         name = next((name for name in sizes if name.startswith(prefix)), None)
@@ -175,18 +177,18 @@ class Inspector:
 
     async def _export(self, request: Request) -> Response:
         call = await self._found(request)
-        await self._readers.run(sizes_at, call.place)  # so that a place that is gone is told of
+        await self._readers.run(sizes_at, call.place)  # raises before the response begins
         named = {"content-disposition": f'attachment; filename="{call.call_id}.zip"'}
         pieces = self._readers.pieces(export(self._store, call))
         return StreamingResponse(pieces, headers=named, media_type="application/zip")
 
     async def _replay(self, request: Request) -> Response:
         call = await self._found(request)
-        async with self._replaying:  # one after the other: it is work
+        async with self._replaying:  # one at a time, as it needs much CPU
             return JSONResponse(await self._readers.run(replayed, call))
 
     async def _found(self, request: Request) -> CallRow:
-        """Raises NotFound, StoreError."""
+        """Return the call of the request. Raises NotFound, StoreError."""
         call_id = request.path_params["call_id"]
         call = None
         if is_call_id(call_id):
@@ -197,7 +199,9 @@ class Inspector:
 
 
 def _sizes(call: CallRow) -> dict[str, int]:
-    """Bytes of a call's files, by name; one that has only just begun has none. Raises PlaceError."""
+    """Return the sizes in bytes of a call's files by name; {} for a running call without files yet. Raises
+    PlaceError.
+    """
     try:
         return sizes_at(call.place)
     except PlaceError:

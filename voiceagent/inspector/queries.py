@@ -1,4 +1,4 @@
-"""What a list of calls is asked for, and which part of a file, from the words of a request. Pure."""
+"""Parsing of query parameters and range headers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _RANGE = re.compile(r"bytes=(\d{0,15})-(\d{0,15})")
 
 
 class BadQuery(ValueError):
-    """The request cannot be meant so; the text names the parameter, its value and what is allowed."""
+    """Invalid request. The text names the parameter, its value and what is allowed."""
 
 
 class CallQuery(NamedTuple):
-    """A page of the list. behind: where the page before it ended."""
+    """Filter and page of the list of calls. behind: where the page before it ended."""
 
     wanted: CallFilter
     limit: int
@@ -31,12 +31,12 @@ class CallQuery(NamedTuple):
 
 
 def is_call_id(text: str) -> bool:
-    """Whether a call may have this id; nothing else is looked for."""
+    """Return True if a call may have this id. No other id is looked up."""
     return _CALL_ID.fullmatch(text) is not None
 
 
 def call_query(parameters: Mapping[str, str]) -> CallQuery:
-    """Raises BadQuery."""
+    """Parse the query parameters of the list of calls. Raises BadQuery."""
     for name in parameters.keys() - set(PARAMETERS):
         raise BadQuery(f"{name[:40]!r} is no parameter; allowed: {', '.join(PARAMETERS)}")
     state = parameters.get("state")
@@ -49,26 +49,26 @@ def call_query(parameters: Mapping[str, str]) -> CallQuery:
         state,
         None if slower_ms is None else slower_ms / 1000,
         **{name: _flag(parameters, name) for name in FLAGS},
-        told=_told(parameters.get("told")),
+        told=_parameter_value(parameters.get("told")),
     )
     return CallQuery(wanted, _limit(parameters.get("limit", str(LIMIT))), _cursor(parameters.get("behind")))
 
 
 def cursor_text(cursor: Cursor) -> str:
-    """A cursor as the parameter `behind` has it."""
+    """Return a cursor in the form of the parameter `behind`."""
     return f"{cursor.started_at!r},{cursor.call_id}"
 
 
 def byte_range(header: str | None, size: int) -> tuple[int, int] | None:
-    """First byte and the one behind the last of a single range (RFC 9110, 14.1.2); None where all is meant.
+    """Return first byte and end (exclusive) of a single range (RFC 9110, 14.1.2), or None for the whole file.
 
-    Raises BadQuery where the file has nothing there.
+    Raises BadQuery if the range lies outside the file.
     """
     found = None if header is None else _RANGE.fullmatch(header.strip())
     if found is None or found.groups() == ("", ""):
-        return None  # another unit, or several ranges: a server may send all
+        return None  # another unit, or several ranges: a server may send everything
     first, last = found.groups()
-    if first == "":  # the last so many
+    if first == "":  # the last n bytes
         begin, end = max(0, size - int(last)), size
     else:
         begin, end = int(first), min(size, int(last) + 1) if last else size
@@ -97,8 +97,10 @@ def _flag(parameters: Mapping[str, str], name: str) -> bool:
     return value == "1"
 
 
-def _told(text: str | None) -> str | None:
-    """The number, with its plus: in a URL that is a blank, unless it is written as %2B."""
+def _parameter_value(text: str | None) -> str | None:
+    """Return the value with a leading plus restored: a URL decodes it to a space unless it is
+    written as %2B.
+    """
     return text if text is None else _NUMBER.sub("+", text)
 
 

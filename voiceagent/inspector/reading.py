@@ -1,5 +1,5 @@
-"""What is read of kept calls for the inspector. All of it blocks, and runs in threads of its own, which let
-the event loop in every few lines.
+"""Blocking reads of kept calls for the inspector. They run in their own threads and release the GIL every few
+lines for the event loop.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+from voiceagent.calls.archiver import GilYield
 from voiceagent.calls.kept_call import LOG_NAME
-from voiceagent.calls.librarian import Breath
 from voiceagent.calls.log.event_log import LogError, read_log
 from voiceagent.calls.log.timeline import Timeline
 from voiceagent.calls.places import PlaceError, read_log_at
@@ -25,32 +25,32 @@ from voiceagent.upstream.replaying import begin_again
 
 THREADS = 4
 CHUNK_BYTES = 1 << 19
-"""What a follower reads of a log at once."""
+"""Bytes that a follower reads from a log at a time."""
 MAX_REPLAY_BYTES = 1 << 20
-"""Longest log that the server replays, of some minutes: the objects of an hour's held the event loop for
-0.4 s while Python's garbage collector looked through them.
+"""Largest log that the server replays, some minutes of a call. Replaying the log of an hour created so many
+objects that garbage collection held the event loop for 0.4 s.
 """
 T = TypeVar("T")
 
 
 class Readers:
-    """The threads."""
+    """Thread pool for blocking reads."""
 
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(THREADS, "inspector")
 
     async def run(self, read: Callable[..., T], *what: Any) -> T:
-        """What `read(*what)` gives."""
+        """Run `read(*what)` in the thread pool and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, read, *what)
 
     async def pieces(self, made: Iterator[bytes]) -> AsyncIterator[bytes]:
-        """What an iterator gives, each piece made when the one before is taken."""
+        """Yield the values of a blocking iterator, each computed when requested."""
         while (piece := await self.run(next, made, None)) is not None:
             yield piece
 
 
 def shown(call: CallRow) -> dict[str, Any]:
-    """A call as lists have it; where its files are is nobody's business."""
+    """Return the fields of a call for lists, without the location of its files."""
     fields = asdict(call)
     del fields["place"]
     fields["longest_wait_ms"] = round(1000 * fields.pop("longest_wait_s"), 1)
@@ -58,7 +58,7 @@ def shown(call: CallRow) -> dict[str, Any]:
 
 
 def document(call: CallRow) -> bytes:
-    """The whole of a call, as JSON. Raises LogError, PlaceError."""
+    """Return the timeline of a call as JSON. Raises LogError, PlaceError."""
     timeline = Timeline()
     try:
         data = read_log_at(call.place)
@@ -66,46 +66,48 @@ def document(call: CallRow) -> bytes:
         if call.state != "running":
             raise
         data = b""  # it has only just begun
-    _feed(timeline, _lines(data), Breath())
-    return _told(call, timeline)
+    _feed(timeline, _lines(data), GilYield())
+    return _changes_json(call, timeline)
 
 
 def replayed(call: CallRow, max_bytes: int = MAX_REPLAY_BYTES) -> dict[str, Any]:
-    """What a replay of a call came to. Raises LogError, PlaceError, CannotReplay."""
-    began_s, breathe, data = time.monotonic(), Breath(), read_log_at(call.place)
+    """Replay a call and return the result. Raises LogError, PlaceError, CannotReplay."""
+    began_s, yield_gil, data = time.monotonic(), GilYield(), read_log_at(call.place)
     if len(data) > max_bytes:
         long = f"its log has {len(data)} bytes; allowed here: {max_bytes}"
         raise CannotReplay(f"{long}; voiceagent replay {call.call_id} runs any")
-    log = read_log(data, call.call_id, breathe)
-    departure = replay(log, breathe, begin_again)
-    told = {"events": len(log.records), "seconds": round(time.monotonic() - began_s, 3)}
+    log = read_log(data, call.call_id, yield_gil)
+    departure = replay(log, yield_gil, begin_again)
+    changed = {"events": len(log.records), "seconds": round(time.monotonic() - began_s, 3)}
     if departure is None:
-        return {"same": True, **told}
-    return {"same": False, **told, "event": departure.number, "diff": departure.diff()}
+        return {"same": True, **changed}
+    return {"same": False, **changed, "event": departure.number, "diff": departure.diff()}
 
 
 class Follower:
-    """Reads the log of a call that goes on, from its begin and as it grows."""
+    """Incremental reader of the log of a running call."""
 
     def __init__(self, store: CallStore, call: CallRow) -> None:
         self._store = store
         self._call = call
         self._timeline = Timeline()
         self._read = 0
-        self._half = b""  # of a line
+        self._half = b""  # incomplete last line
         self.over = False
-        """Nothing more comes."""
+        """True once the log is complete or deleted."""
 
     def more(self) -> bytes:
-        """What is new, as JSON; empty where nothing is. Raises LogError, PlaceError, StoreError."""
+        """Return the changes since the last call as JSON; empty if there are none. Raises LogError,
+        PlaceError, StoreError.
+        """
         data = self._more()
         if not data:
             return b""
         self._read += len(data)
         *lines, self._half = (self._half + data).split(b"\n")
-        _feed(self._timeline, iter(lines), Breath())
+        _feed(self._timeline, iter(lines), GilYield())
         self.over = self._timeline.over
-        return _told(self._call, self._timeline)
+        return _changes_json(self._call, self._timeline)
 
     def _more(self) -> bytes:
         try:
@@ -124,22 +126,24 @@ class Follower:
         return b""
 
 
-def _feed(timeline: Timeline, lines: Iterator[bytes], breathe: Callable[[], None]) -> None:
+def _feed(timeline: Timeline, lines: Iterator[bytes], yield_gil: Callable[[], None]) -> None:
     for line in lines:
-        timeline.take(line)
-        breathe()
+        timeline.add_line(line)
+        yield_gil()
 
 
-def _told(call: CallRow, timeline: Timeline) -> bytes:
-    """Item by item: a document of an hour made at once would hold the interpreter's lock for too long."""
-    changes, breathe = timeline.changes(), Breath()
+def _changes_json(call: CallRow, timeline: Timeline) -> bytes:
+    """Return the timeline's changes as JSON. Encodes item by item: encoding an hour at once holds the GIL too
+    long.
+    """
+    changes, yield_gil = timeline.changes(), GilYield()
     changed = {"call": {**shown(call), **(changes.pop("call") or {})}}
     pieces = [_json(changed).removesuffix("}")]
     for kind, items in changes.items():
         made = []
         for item in items:
             made.append(_json(item))
-            breathe()
+            yield_gil()
         pieces.append(f'"{kind}":[{",".join(made)}]')
     return (",".join(pieces) + "}").encode("utf-8", "replace")
 
@@ -149,7 +153,7 @@ def _json(value: Any) -> str:
 
 
 def _lines(data: bytes) -> Iterator[bytes]:
-    """The whole lines, each found when it is wanted."""
+    """Yield the complete lines, each found on demand."""
     begin = 0
     while (end := data.find(b"\n", begin)) >= 0:
         yield data[begin:end]

@@ -1,7 +1,7 @@
-"""Anything in a process of its own: started, asked, lost, started again, ended; streams both ways.
+"""Child processes: start, supervision, restart, end, and streams in both directions.
 
-`child` owns a process's life, `rpc` is its connection in an event loop. On them stand `engine_host`, which
-has a blocking engine in other processes (`engine_process` is what runs there), and `worker_pool`, which hands
-connections to the workers of `serve --workers`. `rounds` are the moments at which a busy process does things
-together.
+`child` owns the lifecycle of a process, `rpc` its connection in an event loop. `engine_host` builds on them
+to run a blocking engine in other processes (`engine_process` is the code there), and `worker_pool` to
+distribute connections to the workers of `serve --workers`. `rounds` schedules work of a busy process in
+common ticks.
 """

@@ -1,6 +1,6 @@
-"""One process of ours and the connection to it: started, ready, lost, started again, ended.
+"""Lifecycle of one child process and its connection: start, readiness, loss, restart, end.
 
-Whatever runs in a process of its own has its life here: the engines and the workers that take calls.
+Used for engines and for call workers.
 """
 
 from __future__ import annotations
@@ -16,9 +16,18 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
-from voiceagent.processes.messages import Failed, LifeMessage, Ping, Pong, Ready, RpcError, Start, Told
+from voiceagent.processes.messages import (
+    Failed,
+    LifeMessage,
+    Notification,
+    Ping,
+    Pong,
+    Ready,
+    RpcError,
+    Start,
+)
 from voiceagent.processes.policies.liveness import STARTS_IN_A_ROW, Heartbeat, Restarts, Supervision
-from voiceagent.processes.program import Dying, Program
+from voiceagent.processes.program import Program, TerminatingProcesses
 from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.rpc import RpcConnection
 
@@ -33,22 +42,23 @@ class _State(Enum):
     GIVEN_UP = auto()
 
 
-_OVER = (_State.STOPPED, _State.GIVEN_UP)
-_BETWEEN = (_State.STARTING, _State.WAITING)
+_ENDED = (_State.STOPPED, _State.GIVEN_UP)
+_BEFORE_READY = (_State.STARTING, _State.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
 class _Phase:
-    """The state of the process. reason: why it is not ready. due_s: when it is started again, or must be
-    ready."""
+    """State of the process. reason: why it is not ready. due_s: deadline of a start, or time of the next
+    start.
+    """
 
     state: _State
     reason: str = ""
     due_s: float = 0.0
 
 
-class _Changes:
-    """Tells of changes whoever waits for one, in whatever event loop."""
+class _ChangeCondition:
+    """Condition variable for waiters in any event loop."""
 
     def __init__(self) -> None:
         self._waiting: list[asyncio.Future[None]] = []
@@ -62,21 +72,21 @@ class _Changes:
     def wake(self) -> None:
         waiting, self._waiting = self._waiting, []
         for change in waiting:
-            # who waited in a loop that is over cannot be woken, and must not keep the others from it
+            # a waiter of a closed loop cannot be woken, and must not prevent the others from being woken
             if not change.done() and not change.get_loop().is_closed():
                 change.set_result(None)
 
 
-def _ending(status: int) -> str:
-    """How a process ended, by what `Popen.wait` gives."""
+def _exit_description(status: int) -> str:
+    """Describe how a process ended. status: from `Popen.wait`."""
     return f"exit status {status}" if status >= 0 else f"killed by {signal.Signals(-status).name}"
 
 
 class Child:
-    """One process, killed when it hangs and started again whenever it dies, without end once it was ready.
+    """One process, killed when it hangs and restarted whenever it dies, without limit once it was ready.
 
-    on_lost: called with the reason each time it died; where another one is to start at once, it is starting
-    by then. It follows its user from one event loop to the next, as long as only one at a time uses it.
+    on_lost: called with the reason each time it died, after an immediate restart was begun. The instance may
+    be used in one event loop after another, but in one at a time.
     """
 
     def __init__(
@@ -95,35 +105,34 @@ class Child:
         self._retired = False
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: RpcConnection
-        self._changes = _Changes()
+        self._changes = _ChangeCondition()
         self._heartbeat = Heartbeat(supervision)
         self._restarts = Restarts(supervision, random.random)
-        self._beating: asyncio.AbstractEventLoop | None = None
-        self._dying = Dying()
+        self._heartbeat_loop: asyncio.AbstractEventLoop | None = None
+        self._terminating = TerminatingProcesses()
 
     @property
     def ready(self) -> bool:
-        """Whether it has said so."""
         return self._phase.state is _State.READY
 
     @property
     def answers(self) -> bool:
-        """Whether it has answered lately, as far as it was asked."""
+        """True unless a heartbeat is late."""
         return self._heartbeat.state == "well"
 
     @property
     def ended(self) -> bool:
-        """Whether it runs no more and is not started again."""
-        return self._phase.state in _OVER
+        """True if it is stopped or given up, and will not be restarted."""
+        return self._phase.state in _ENDED
 
     @property
     def available(self) -> bool:
-        """Whether it is to be given something new: it is ready, answers, and is not full."""
+        """True if it can be given new work: it is ready, responsive and has free descriptors."""
         return self.ready and self.answers and not self._heartbeat.full
 
     @property
     def trouble(self) -> str:
-        """Why it does not do what it is for, or not for sure; "" where it does."""
+        """Reason why it does not work, or possibly not; "" if it works."""
         if self.ready and self.answers:
             return "it can take nothing more: no descriptor is left" if self._heartbeat.full else ""
         if self.ready:
@@ -132,82 +141,82 @@ class Child:
 
     @property
     def process_id(self) -> int | None:
-        """While there is a process."""
+        """Process id; None while there is no process."""
         return None if self._process is None else self._process.pid
 
     @property
     def open_streams(self) -> int:
-        """How many streams its connection has open."""
+        """Number of open streams on its connection."""
         return 0 if self._process is None else self._connection.open_streams
 
     @property
     def connection(self) -> RpcConnection:
-        """The connection, also while it still starts. Raises RpcError where there is none to be had."""
+        """The connection, also during the start. Raises RpcError if there is no process."""
         if self._process is not None and self._process.poll() is not None:
-            self._connection.lose()  # it died while nobody was listening
+            self._connection.lose()  # it died while no event loop was running
         if self._process is None:
             raise RpcError(self._phase.reason)
-        self._keep_beating()
+        self._schedule_heartbeat()
         return self._connection
 
     async def start(self) -> None:
-        """Start it, unless it runs, and wait until it is ready. Raises RpcError."""
+        """Start the process unless it runs, and wait until it is ready. Raises RpcError."""
         if self.ended:
-            # begun by hand: what failed before counts no more
+            # an explicit start resets the count of failed starts
             self._restarts = Restarts(self._supervision, random.random)
             self._retired = False
             self._spawn("it is starting")
         if self._process is not None:
             self._connection.attach()
-        self._keep_beating()
-        await self._changes.until(lambda: self._phase.state not in _BETWEEN)
+        self._schedule_heartbeat()
+        await self._changes.until(lambda: self._phase.state not in _BEFORE_READY)
         if not self.ready:
             raise RpcError(self._phase.reason)
 
-    async def over(self) -> None:
-        """Wait until it runs no more and is not started again. Raises RpcError where it was given up."""
+    async def wait_until_ended(self) -> None:
+        """Wait until it has ended and will not be restarted. Raises RpcError if it was given up."""
         await self._changes.until(lambda: self.ended)
         if self._phase.state is _State.GIVEN_UP:
             raise RpcError(self._phase.reason)
 
-    def retire(self) -> None:
-        """It may end now: it is not started again."""
+    def disable_restart(self) -> None:
+        """Do not restart it when it ends."""
         self._retired = True
 
     async def end(self, patience_s: float = 0.0) -> None:
-        """End it, failing what runs; it is killed after `patience_s`. A second call does nothing."""
+        """End it, failing its open streams; kill it after `patience_s`. Further calls do nothing."""
         self._phase = _Phase(_State.STOPPED, "closed")
         process, self._process = self._process, None
         if process is not None:
             self._connection.close()
-            self._dying.add(process)
+            self._terminating.add(process)
         self._changes.wake()
-        await self._dying.end(patience_s)
+        await self._terminating.end(patience_s)
 
     def _spawn(self, reason: str) -> None:
-        """Start the process and tell it what it is to be. reason: why there is none yet."""
+        """Start the process and send its task. reason: why there was none."""
         self._phase = _Phase(_State.STARTING, reason, time.monotonic() + self._supervision.start_s)
         self._failure = ""
         self._heartbeat = Heartbeat(self._supervision)
         try:
             ours, theirs = socket.socketpair()
             with theirs:
-                self._run(ours, theirs)
+                self._start_process(ours, theirs)
         except OSError as error:
-            self._not_started(f"no process can be started: {error}")
+            self._on_start_failed(f"no process can be started: {error}")
             return
         self._connection = RpcConnection(
             ours,
             self._program.services,
             opens_even=True,
             passed_on=self._program.passed_on,
-            on_life=self._note,
-            on_lost=self._lost,
+            on_life=self._on_life_message,
+            on_lost=self._on_connection_lost,
         )
         self._connection.attach()
         self._connection.notify(Start(self._program.task))
 
-    def _run(self, ours: socket.socket, theirs: socket.socket) -> None:
+    def _start_process(self, ours: socket.socket, theirs: socket.socket) -> None:
         try:
             with self._program.inherited() as inherited:
                 self._process = self._program.run(theirs, inherited)
@@ -215,7 +224,7 @@ class Child:
             ours.close()
             raise
 
-    def _note(self, message: LifeMessage) -> None:
+    def _on_life_message(self, message: LifeMessage) -> None:
         match message:
             case Ready(facts):
                 self.facts = facts
@@ -223,27 +232,29 @@ class Child:
                 self._phase = _Phase(_State.READY)
                 self._changes.wake()
             case Failed(reason):
-                self._failure = reason  # and the end of the connection follows
+                self._failure = reason  # the connection closes next
             case Pong(full):
-                self._heartbeat.answered(full)
+                self._heartbeat.on_reply(full)
             case Ping():
                 self._connection.notify(Pong())
-            case Told(value):
-                self._program.on_told(value)
+            case Notification(value):
+                self._program.on_notification(value)
 
-    def _keep_beating(self) -> None:
-        """Have the process asked, in the event loop that is now, whether it is there."""
+    def _schedule_heartbeat(self) -> None:
+        """Schedule heartbeats in the current event loop."""
         loop = asyncio.get_running_loop()
-        if self._beating is not loop and not self.ended:
-            self._beating = loop
-            loop.call_later(until_multiple_s(self._supervision.beat_s, time.monotonic()), self._beat, loop)
+        if self._heartbeat_loop is not loop and not self.ended:
+            self._heartbeat_loop = loop
+            loop.call_later(
+                until_multiple_s(self._supervision.beat_s, time.monotonic()), self._on_heartbeat, loop
+            )
 
-    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Look after the process, once in an interval."""
-        if self._beating is not loop:
+    def _on_heartbeat(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Check the process once per interval: reap, restart, time out or send a heartbeat."""
+        if self._heartbeat_loop is not loop:
             return
-        self._beating = None
-        self._dying.reap()
+        self._heartbeat_loop = None
+        self._terminating.reap()
         now_s = time.monotonic()
         state, due = self._phase.state, now_s >= self._phase.due_s
         if state is _State.WAITING and self._retired:
@@ -252,54 +263,54 @@ class Child:
         elif state is _State.WAITING and due:
             self.restarts += 1
             self._spawn(self._phase.reason)
-        # the first start may take any time: it may have to fetch a model
+        # the first start is not limited, as it may download a model
         elif state is _State.STARTING and self._restarts.was_ready and due:
             self._kill(f"it was not ready after {self._supervision.start_s:.0f} s, and was killed")
         elif state is _State.READY:
-            # only once it is ready: while it loads it cannot answer
+            # not before it is ready: it cannot answer while it loads
             if self._heartbeat.beat(now_s):
                 self._connection.notify(Ping())
             elif self._heartbeat.state == "hung":
                 self._kill(f"it did not answer for {self._heartbeat.silent_s:.1f} s, and was killed")
-        self._keep_beating()
+        self._schedule_heartbeat()
 
     def _kill(self, reason: str) -> None:
-        """It hangs. A killed process takes its time to end, so that this does not wait for it."""
+        """Kill a hung process, without waiting for its end."""
         process, self._process = self._process, None
         assert process is not None
         process.kill()
-        self._dying.add(process)
+        self._terminating.add(process)
         self._failure = reason
         self._connection.lose()
 
-    def _lost(self) -> str:
-        """The process died, or hung and was killed; another one is started. The reason."""
-        told_why, reason = bool(self._failure), self._failure
+    def _on_connection_lost(self) -> str:
+        """Handle the loss of the connection: kill the process and restart it. Return the reason."""
+        reason_reported, reason = bool(self._failure), self._failure
         process, self._process = self._process, None
         if process is not None:
-            process.kill()  # its end of the socket closes as it exits: this waits for no work of its own
-            # it was killed or has died: this takes no time, and leaves no zombie
+            process.kill()  # its end of the socket closes only as it exits, so there is no work to wait for
+            # it was killed or has died, so this returns quickly, and it leaves no zombie
             status = process.wait()
-            reason = reason or f"the worker process died ({_ending(status)})"
-        self._start_again(reason, told_why)
-        # after the next one is started: who is told may use it at once
+            reason = reason or f"the worker process died ({_exit_description(status)})"
+        self._restart(reason, reason_reported)
+        # after the restart has begun: the callback may use the new process at once
         self._on_lost(reason)
         self._changes.wake()
         return reason
 
-    def _not_started(self, reason: str) -> None:
-        self._start_again(reason, told_why=True)
+    def _on_start_failed(self, reason: str) -> None:
+        self._restart(reason, reason_reported=True)
         self._changes.wake()
 
-    def _start_again(self, reason: str, told_why: bool) -> None:
-        """Start the process again: at once, later, or not at all."""
+    def _restart(self, reason: str, reason_reported: bool) -> None:
+        """Restart the process: at once, later, or not at all."""
         if self._retired:
             self._phase = _Phase(_State.STOPPED, reason)
             return
         now_s = time.monotonic()
-        wait_s = self._restarts.lost(now_s, told_why)
+        wait_s = self._restarts.lost(now_s, reason_reported)
         if wait_s is None:
-            if not told_why:
+            if not reason_reported:
                 reason = f"given up after {STARTS_IN_A_ROW} starts that failed: {reason}"
             self._phase = _Phase(_State.GIVEN_UP, reason)
         elif wait_s:

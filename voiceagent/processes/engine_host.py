@@ -1,7 +1,7 @@
-"""A blocking engine in processes of its own, as async iterators.
+"""A blocking engine in child processes, as async iterators.
 
-Each process serves many streams at once. No thread is used here and the event loop is not blocked. A process
-that dies, or hangs and is killed, fails its running streams and is started again for the next ones.
+Each process serves many streams at once. The host uses no threads and does not block the event loop. A
+process that dies, or hangs and is killed, fails its open streams and is restarted.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ _SUPERVISION = Supervision()
 
 @dataclass(frozen=True, slots=True)
 class HostedEngine:
-    """What the processes run, and how its streams are treated.
+    """An engine to run in child processes, and the treatment of its streams.
 
-    name: the engine's name in errors.
-    engine: `package.module:Class` of an `engine_process.Engine`; arguments: its keyword arguments. Where
-    `threads` is one of them OpenMP is held to it, and to one thread where it is not.
-    error: what the engine raises with words meant for its user, and what is raised here, whatever goes wrong.
-    facts: names of the engine's attributes that are wanted here.
-    windows: beyond them the caller's iterator is not asked for more, and the engine passes the stream over.
-    replaceable: says of an unread value that a newer one makes it worthless.
+    name: the engine's name in errors. engine: `package.module:Class` of an `engine_process.Engine`;
+    arguments: its keyword arguments. OpenMP is limited to the argument `threads`, 1 if it is missing. error:
+    exception class of the engine with messages for users; also raised here for every failure. facts: names of
+    the engine's attributes to report to the host. windows: unread bytes after which the caller's iterator is
+    paused, and after which the engine skips the stream. replaceable: returns True for an unread value that
+    the next one makes obsolete.
     """
 
     name: str
@@ -50,8 +49,9 @@ class HostedEngine:
 
 
 class EngineHost:
-    """Serves streams from `workers` processes of one engine; each stream goes to the least busy one that
-    answers."""
+    """Serves streams from `workers` processes of one engine. Each stream goes to the available process with
+    the fewest streams.
+    """
 
     def __init__(
         self, hosted: HostedEngine, workers: int = 1, supervision: Supervision = _SUPERVISION
@@ -66,17 +66,17 @@ class EngineHost:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The engine's attributes that were asked for; empty before the start."""
+        """Reported attributes of the engine; empty before the start."""
         return self._children[0].facts or {}
 
     @property
     def restarts(self) -> int:
-        """How often a process died and was started again."""
+        """Number of restarts of its processes."""
         return sum(child.restarts for child in self._children)
 
     @property
     def trouble(self) -> str:
-        """What is wrong with its processes; "" where all do what they are for."""
+        """Problems of its processes; "" if there are none."""
         troubles = [child.trouble for child in self._children if child.trouble]
         if not troubles or len(self._children) == 1:
             return "".join(troubles)
@@ -84,11 +84,13 @@ class EngineHost:
 
     @property
     def process_ids(self) -> list[int]:
-        """The ids of the processes that run."""
+        """Ids of the running processes."""
         return [child.process_id for child in self._children if child.process_id is not None]
 
     async def start(self) -> None:
-        """Start the processes and wait until all are ready. Raises the engine's error; none is left then."""
+        """Start the processes and wait until all are ready. Raises the engine's error after ending
+        them all.
+        """
         try:
             await asyncio.gather(*(child.start() for child in self._children))
         except BaseException as failure:
@@ -98,17 +100,17 @@ class EngineHost:
             raise
 
     async def close(self) -> None:
-        """End the processes, failing what runs in them; a second call does nothing."""
+        """End the processes, failing their open streams; further calls do nothing."""
         await asyncio.gather(*(child.end() for child in self._children))
 
     async def stream(self, items: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
-        """What the engine makes of `items`, as it makes it.
+        """Yield the engine's values for `items`.
 
-        `items` is asked for more only while there is room in its window, and closed in the end. Closing the
-        generator tells the engine and does not wait for it. Raises the engine's error, and whatever `items`
-        raises.
+        `items` is read only while its window has room, and is closed at the end. Closing the generator
+        cancels the stream without waiting for the engine. Raises the engine's error, and exceptions of
+        `items`.
         """
-        # also one that is not available, where all are: it fails the stream with its reason
+        # if no process is available, an unavailable one fails the stream with its reason
         child = min(self._children, key=lambda child: (not child.available, child.open_streams))
         try:
             made = child.connection.stream(

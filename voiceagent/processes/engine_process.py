@@ -1,8 +1,8 @@
-"""The process behind an engine host: builds one engine and serves many streams at once, in one thread.
+"""Process that builds one engine and serves many streams at once, in one thread.
 
-The engine blocks, so streams take turns: one item of one stream at a time, round and round. A stream whose
-values the host has not read is passed over until it has. The process ends when its host does, however that
-came about: the socket closes.
+The engine blocks, so streams take turns, round-robin: one item of one stream at a time. A stream with values
+that the host has not read is skipped. The process ends when its socket closes, for whatever reason the host
+ended.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ from voiceagent.processes.messages import (
 from voiceagent.processes.policies.flow_control import ReceiveWindow, SendWindow
 
 Emit = Callable[[Any], bool]
-"""Sends a value of the stream; false when the stream was closed meanwhile and the work can stop."""
+"""Sends a value of the stream. Returns False once the stream is closed and the work can stop."""
 
 
 class EngineStream(Protocol):
-    """One stream of an engine, such as an utterance. Once a method has raised only `close` is called."""
+    """One stream of an engine, such as an utterance. After an exception only `close` is called."""
 
     def push(self, item: Any, emit: Emit) -> None:
-        """Take the next item."""
+        """Process the next item."""
 
     def finish(self, emit: Emit) -> None:
-        """All items came; emit what is left."""
+        """Emit the remaining values, as there are no more items."""
 
     def close(self) -> None:
-        """Release everything; called once, last, whatever came before."""
+        """Release all resources. Called exactly once, last."""
 
 
 class Engine(Protocol):
-    """What is served; built from keyword arguments."""
+    """An engine to serve, built from keyword arguments."""
 
     def open(self) -> EngineStream:
-        """A new stream; many may be open at once."""
+        """Return a new stream; many may be open at once."""
 
 
 class EngineTask(NamedTuple):
-    """What the process is to serve.
+    """Description of the engine to serve.
 
-    engine: `package.module:Class` of an `Engine`; arguments: its keyword arguments. error: what it raises
-    with words meant for its user; any other exception is passed on with its type. facts: names of attributes
-    that the host wants to know, such as a sample rate.
+    engine: `package.module:Class` of an `Engine`; arguments: its keyword arguments. error: its exception
+    class with messages for users; any other exception is passed on with its type. facts: names of attributes
+    to report to the host, such as a sample rate.
     """
 
     engine: str
@@ -75,11 +75,11 @@ class EngineTask(NamedTuple):
 
 
 class HostGone(Exception):
-    """The other end of the socket closed, or there is nothing to serve it with."""
+    """The host closed the socket, or the engine could not be built."""
 
 
-class _Served:
-    """One stream: what it still has to take in, and what it may not send yet."""
+class _ServedStream:
+    """One stream: unprocessed items, and frames that flow control holds back."""
 
     def __init__(self, number: int, windows: Windows) -> None:
         self.number = number
@@ -101,67 +101,71 @@ class _Served:
 
 
 class EngineProcess:
-    """Serves an engine to the host at the other end of `connection`, whose first message says which."""
+    """Serves an engine to the host at the other end of `connection`, whose first message names the engine."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._frames = FrameReader()
-        self._streams: dict[int, _Served] = {}
+        self._streams: dict[int, _ServedStream] = {}
         self._engine: Engine
         self._error: type[Exception] = RpcError
 
     def serve(self) -> None:
-        """Serve until the host goes. Raises HostGone, also when the engine could not be built."""
-        while True:
-            self._receive(wait=not any(served.runnable for served in self._streams.values()))
-            for served in list(self._streams.values()):
-                if served.runnable:
-                    self._advance(served)
-                    self._receive(wait=False)
-                if served.over:
-                    self._forget(served)
+        """Serve until the host is gone. Raises HostGone, also if the engine cannot be built.
 
-    def _advance(self, served: _Served) -> None:
-        """One item of one stream."""
-        message, size = served.inbox.popleft()
+        `emit` calls `_receive`, which may add streams while this method iterates over them, hence the copy.
+        Only this method removes streams.
+        """
+        while True:
+            self._receive(wait=not any(stream.runnable for stream in self._streams.values()))
+            for stream in list(self._streams.values()):
+                if stream.runnable:
+                    self._process_item(stream)
+                    self._receive(wait=False)
+                if stream.over:
+                    self._remove(stream)
+
+    def _process_item(self, stream: _ServedStream) -> None:
+        """Process one item of one stream."""
+        message, size = stream.inbox.popleft()
 
         def emit(value: Any) -> bool:
-            served.held.append(encode(Item(served.number, value)))
-            self._release(served)
+            stream.held.append(encode(Item(stream.number, value)))
+            self._send_held(stream)
             self._receive(wait=False)
-            return not served.abandoned
+            return not stream.abandoned
 
         try:
-            if served.engine_stream is None:
-                served.engine_stream = self._engine.open()
+            if stream.engine_stream is None:
+                stream.engine_stream = self._engine.open()
             if isinstance(message, Item):
-                served.engine_stream.push(message.value, emit)
-                if credit := served.receiving.read(size):
-                    self._send(Credit(served.number, credit))
+                stream.engine_stream.push(message.value, emit)
+                if credit := stream.receiving.read(size):
+                    self._send(Credit(stream.number, credit))
             else:
-                served.engine_stream.finish(emit)
-                served.finished = True
+                stream.engine_stream.finish(emit)
+                stream.finished = True
         except HostGone:
             raise
         except Exception as error:  # an engine's failure ends its stream, not the process
-            served.abandoned = True
-            self._send(Broken(served.number, RpcError(self._in_words(error))))
+            stream.abandoned = True
+            self._send(Broken(stream.number, RpcError(self._error_text(error))))
 
-    def _release(self, served: _Served) -> None:
-        """Send held frames as far as credit goes."""
-        while served.held and not served.abandoned and served.sending.has_room(len(served.held[0])):
-            served.sending.sent(len(served.held[0]))
-            self._send_frame(served.held.popleft())
+    def _send_held(self, stream: _ServedStream) -> None:
+        """Send held frames as far as credit allows."""
+        while stream.held and not stream.abandoned and stream.sending.has_room(len(stream.held[0])):
+            stream.sending.count_sent(len(stream.held[0]))
+            self._send_frame(stream.held.popleft())
 
-    def _forget(self, served: _Served) -> None:
-        del self._streams[served.number]
-        if not served.abandoned:
-            self._send(End(served.number))
-        if served.engine_stream is not None:
-            served.engine_stream.close()
+    def _remove(self, stream: _ServedStream) -> None:
+        del self._streams[stream.number]
+        if not stream.abandoned:
+            self._send(End(stream.number))
+        if stream.engine_stream is not None:
+            stream.engine_stream.close()
 
     def _receive(self, wait: bool) -> None:
-        """Take in what the host sent; with `wait`, until there is something."""
+        """Read and handle messages of the host. wait: block until there is at least one."""
         try:
             data = self._connection.recv(1 << 16, 0 if wait else socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -171,26 +175,26 @@ class EngineProcess:
         if not data:
             raise HostGone
         for message, size in self._frames.feed(data):
-            self._take(message, size)
+            self._on_message(message, size)
 
-    def _take(self, message: Message, size: int) -> None:
-        """Note one message; an engine's stream does nothing before its turn."""
+    def _on_message(self, message: Message, size: int) -> None:
+        """Handle one message. Items are only queued, until the stream's turn."""
         if isinstance(message, Start):
             self._build(message.task)
         elif isinstance(message, Ping):
             self._send(Pong())
         elif isinstance(message, Open):
-            self._streams[message.stream] = _Served(message.stream, message.windows)
+            self._streams[message.stream] = _ServedStream(message.stream, message.windows)
         elif isinstance(message, Item | End | Credit | Close) and message.stream in self._streams:
-            served = self._streams[message.stream]
+            stream = self._streams[message.stream]
             match message:
                 case Item() | End():
-                    served.inbox.append((message, size))
+                    stream.inbox.append((message, size))
                 case Credit():
-                    served.sending.credited(message.size)
-                    self._release(served)
+                    stream.sending.add_credit(message.size)
+                    self._send_held(stream)
                 case Close():
-                    served.abandoned = True
+                    stream.abandoned = True
 
     def _build(self, task: EngineTask) -> None:
         """Import and construct the engine."""
@@ -199,12 +203,12 @@ class EngineProcess:
         try:
             self._engine = getattr(import_module(module), name)(**task.arguments)
             facts = {fact: getattr(self._engine, fact) for fact in task.facts}
-        except Exception as error:  # passed on to the host, whatever it is
-            self._send(Failed(self._in_words(error)))
+        except Exception as error:  # reported to the host, whatever it is
+            self._send(Failed(self._error_text(error)))
             raise HostGone from error
         self._send(Ready(facts))
 
-    def _in_words(self, error: Exception) -> str:
+    def _error_text(self, error: Exception) -> str:
         if isinstance(error, self._error):
             return str(error)
         if isinstance(error, ModuleNotFoundError):
@@ -222,13 +226,13 @@ class EngineProcess:
 
 
 def main(descriptor: int) -> None:
-    """Run as the engine's process on an inherited socket; does not return.
+    """Run an engine's process on an inherited socket; does not return.
 
     Ctrl-C, a closed terminal and a service manager's SIGTERM reach the whole process group while the host may
-    still be draining its calls: only the socket says when to end.
+    still be draining its calls, so signals are ignored: only the socket says when to end.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with suppress(HostGone):
         EngineProcess(socket.socket(fileno=descriptor)).serve()
-    os._exit(0)  # engines' own threads and finalizers have nothing left to say
+    os._exit(0)  # skip finalizers and threads of the engine

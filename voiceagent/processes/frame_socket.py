@@ -1,4 +1,6 @@
-"""A socket between two processes in an event loop: whole messages in, frames out, many in one write."""
+"""Socket between two processes, used in an event loop: complete messages in, frames out, batched in one
+write.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +11,9 @@ from collections.abc import Callable
 from voiceagent.processes.messages import FrameReader, Message
 from voiceagent.processes.rounds import ROUND_S, InRound, rounds_of
 
-PATIENCE_S = 3 * ROUND_S
-"""How long, at most, a message that has time waits for others: each on its own would wake the other process.
-It goes at a whole multiple of this, so that the sockets of a process are all written to in one wake-up.
+FLUSH_INTERVAL_S = 3 * ROUND_S
+"""Maximum delay of a low-priority message, which saves wake-ups of the other process. It is sent at a whole
+multiple of this, so that all sockets of a process are written in one wake-up.
 """
 _READ_BYTES = 1 << 18
 
@@ -19,10 +21,10 @@ _READ_BYTES = 1 << 18
 class FrameSocket:
     """One end of the socket.
 
-    take: called with each message and its size in bytes. lost: called when nothing more can come.
+    take: called with each message and its size in bytes. lost: called when no more can arrive.
 
-    It follows its user from one event loop to the next, as long as only one at a time uses it: the engines
-    of scripts and tests outlive a loop. So it reads its socket itself; a transport belongs to one loop.
+    It may be used in one event loop after another, one at a time, as the engines of scripts and tests outlive
+    a loop. So it reads its socket itself, as a transport belongs to one loop.
     """
 
     def __init__(
@@ -41,7 +43,7 @@ class FrameSocket:
         self._closed = False
 
     def attach(self) -> bool:
-        """Listen in the running event loop; whether it listened in another one before."""
+        """Read in the running event loop. Return True if it was attached to another one before."""
         loop = asyncio.get_running_loop()
         if self._closed or loop is self._loop:
             return False
@@ -54,15 +56,17 @@ class FrameSocket:
         return moved
 
     def close(self) -> None:
-        """Close it; what is not sent yet is dropped."""
+        """Close the socket, dropping unsent data."""
         self._closed = True
         self._detach()
         self._socket.close()
         self._unsent.clear()
 
     def write(self, frame: bytes, soon: bool = True) -> None:
-        """What is written in one round of the event loop goes together, and what waits from earlier ones with
-        it. soon: else it has `PATIENCE_S`.
+        """Queue a frame. Frames queued in one iteration of the event loop are sent together, with earlier
+        delayed ones.
+
+        soon: if False, the frame may be delayed by up to `FLUSH_INTERVAL_S`.
         """
         if self._closed:
             return
@@ -74,11 +78,13 @@ class FrameSocket:
         self._flushing = (
             self._loop.call_soon(self.flush)
             if soon
-            else rounds_of(self._loop).call_later(PATIENCE_S - self._loop.time() % PATIENCE_S, self.flush)
+            else rounds_of(self._loop).call_later(
+                FLUSH_INTERVAL_S - self._loop.time() % FLUSH_INTERVAL_S, self.flush
+            )
         )
 
     def flush(self) -> None:
-        """Send what the socket takes now, and the rest when it can."""
+        """Send as much as the socket accepts now, and the rest when it is writable."""
         self._cancel_flush()
         if self._closed or self._loop is None or not self._unsent:
             return
@@ -87,10 +93,9 @@ class FrameSocket:
         except BlockingIOError:
             pass
         except ConnectionError:
-            self._unsent.clear()  # the reader will see the end of it
+            self._unsent.clear()  # the reader will see the end of the stream
         if self._unsent:
-            # the buffer of the kernel is full: the rest goes when there is room, and what comes behind it
-            # waits too
+            # the kernel's buffer is full: send the rest, and later frames, when the socket is writable
             self._loop.add_writer(self._socket, self.flush)
             self._blocked = True
         elif self._blocked:
@@ -112,7 +117,7 @@ class FrameSocket:
             for message, size in self._frames.feed(data):
                 self._take(message, size)
         except BaseException:
-            self._lost()  # behind a message that cannot be read none can be
+            self._lost()  # frames after an unreadable message cannot be read either
             raise
 
     def _detach(self) -> None:

@@ -1,4 +1,4 @@
-"""What two processes of ours say to each other, and how it is framed on their socket.
+"""Messages between processes, and their framing on the socket.
 
 A frame is a 4-byte big-endian length and that many bytes of pickle. Pickle is safe here: the socket is an
 anonymous pair between a process and the child it started itself.
@@ -21,52 +21,54 @@ _LENGTH = struct.Struct(">I")
 
 
 class RpcError(Exception):
-    """The other process failed at what it was asked, or is not there any more; the text says how."""
+    """A request failed in the other process, or that process is gone. The text says how."""
 
 
 class Start(NamedTuple):
-    """To a child, once, first: what it is to be."""
+    """To a child, once and first: its task."""
 
     task: Any
 
 
 class Ready(NamedTuple):
-    """From a child: it does what it is for; `facts` is what it tells of itself."""
+    """From a child: it is ready. facts: what it reports about itself."""
 
     facts: Any
 
 
 class Failed(NamedTuple):
-    """From a child: it cannot do what it is for, and ends."""
+    """From a child: it cannot work, and ends."""
 
     reason: str
 
 
 class Ping(NamedTuple):
-    """Either way: are you there? What does the work answers, and so cannot while it hangs."""
+    """Heartbeat request, in either direction. It is answered by the thread that does the work, so that a hang
+    shows.
+    """
 
 
 class Pong(NamedTuple):
-    """The answer. full: nothing more can be taken now."""
+    """Heartbeat reply. full: the process cannot accept new work now."""
 
     full: bool = False
 
 
-class Told(NamedTuple):
-    """From a child: what its parent is to know at once, as the child may die before it is asked."""
+class Notification(NamedTuple):
+    """Notification from a child, pushed without a request so that it survives the child's death."""
 
     value: Any
 
 
 class Windows(NamedTuple):
-    """Bytes of a stream that may be unread: at the one who answers it, and at the one who opened it."""
+    """Maximum unread bytes of a stream: at the end that serves it, and at the end that opened it."""
 
     there: int = 1 << 18
     here: int = 1 << 18
 
 
 class Open(NamedTuple):
-    """A new stream, for the service of that name. asked: what it is opened with."""
+    """Opens a stream to the named service. asked: the request."""
 
     stream: int
     service: str
@@ -75,46 +77,46 @@ class Open(NamedTuple):
 
 
 class Item(NamedTuple):
-    """Either way: the next thing of a stream."""
+    """The next value of a stream, in either direction."""
 
     stream: int
     value: Any
 
 
 class Credit(NamedTuple):
-    """Either way: a number of bytes of the stream's items were read."""
+    """Grants flow-control credit, in either direction: this many bytes of the stream were read."""
 
     stream: int
     size: int
 
 
 class End(NamedTuple):
-    """From who opened the stream: its items are all sent. From who answers it: the stream is complete."""
+    """From the opener of a stream: all items are sent. From the server of a stream: it is complete."""
 
     stream: int
 
 
 class Close(NamedTuple):
-    """From who opened the stream: nobody wants it any more."""
+    """From the opener of a stream: cancel it."""
 
     stream: int
 
 
 class Broken(NamedTuple):
-    """From who answers the stream: it failed with this and is gone."""
+    """From the server of a stream: it failed with this error and is closed."""
 
     stream: int
     error: Exception
 
 
-LifeMessage = Start | Ready | Failed | Ping | Pong | Told
+LifeMessage = Start | Ready | Failed | Ping | Pong | Notification
 """Messages about the process as a whole."""
 StreamMessage = Open | Item | Credit | End | Close | Broken
 Message = LifeMessage | StreamMessage
 
 
 def encode(message: Message) -> bytes:
-    """One frame."""
+    """Return one frame."""
     # pickle, as messages hold numpy arrays and our own classes, at a few microseconds each
     body = io.BytesIO()
     _Pickler(body, protocol=5).dump(message)
@@ -122,8 +124,8 @@ def encode(message: Message) -> bytes:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles a record, such as one of the messages of a prompt, as its class and its fields. The state that
-    dataclasses with slots give by themselves takes four times as long to make, and three to read.
+    """Pickles a record, such as a message of a prompt, as its class and its fields. The default state of
+    dataclasses with slots takes four times as long to write, and three to read.
     """
 
     _known: ClassVar[dict[type[Any], Callable[[Any], tuple[Any, ...]] | None]] = {}
@@ -137,7 +139,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _fields(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
-    """Gives the fields of a record by which it can be made again; None for what is no such record."""
+    """Return a getter for the fields that recreate a record; None for other classes."""
     if not is_dataclass(kind) or "__slots__" not in vars(kind) or hasattr(kind, "__post_init__"):
         return None
     given = fields(kind)
@@ -147,13 +149,13 @@ def _fields(kind: type[Any]) -> Callable[[Any], tuple[Any, ...]] | None:
 
 
 class FrameReader:
-    """Cuts a byte stream into messages."""
+    """Splits a byte stream into messages."""
 
     def __init__(self) -> None:
         self._unread = bytearray()
 
     def feed(self, data: bytes) -> Iterator[tuple[Message, int]]:
-        """Each message completed by `data`, with its size on the wire in bytes."""
+        """Yield each message completed by `data`, with its size on the wire in bytes."""
         self._unread += data
         while len(self._unread) >= _LENGTH.size:
             end = _LENGTH.size + _LENGTH.unpack_from(self._unread)[0]

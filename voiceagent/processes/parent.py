@@ -1,4 +1,4 @@
-"""The parent of a process, as a child with an event loop sees it."""
+"""Connection of a child process to its parent, in an event loop."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ log = structlog.get_logger()
 
 
 class Parent:
-    """The connection to the parent; each asks the other whether it is there.
+    """The connection to the parent, with heartbeats in both directions.
 
-    The child never closes the connection: to the parent its end is that of the process. full: whether this
-    process can take nothing more now.
+    The child never closes the connection: to the parent, that is the end of the process. full: returns True
+    while this process cannot accept new work.
     """
 
     def __init__(self, descriptor: int, services: Mapping[str, Service], full: Callable[[], bool]) -> None:
@@ -34,28 +34,28 @@ class Parent:
             socket.socket(fileno=descriptor),
             services,
             opens_even=False,
-            on_life=self._note,
-            on_lost=self._lost,
+            on_life=self._on_life_message,
+            on_lost=self._on_connection_lost,
         )
         self.connection.attach()
 
     async def task(self) -> Any:
-        """What this process is to be. Raises RpcError where the parent has gone."""
+        """Return the task of this process. Raises RpcError if the parent is gone."""
         return await self._task
 
     @property
     def trouble(self) -> str:
-        """What is wrong with it; "" where nothing is."""
+        """Problem of the parent; "" if there is none."""
         heartbeat = self._heartbeat
         return "" if heartbeat.state == "well" else f"no answer for {heartbeat.silent_s:.1f} s"
 
     def report(self, full: bool) -> None:
-        """Say at once whether this process can take nothing more, without being asked."""
+        """Report at once, without a request, if this process can accept new work."""
         self.connection.notify(Pong(full))
 
-    async def watch(self, supervision: Supervision) -> None:
-        """Ask whether it is there, and log where it is not, until cancelled: that is all there is to do."""
-        # how it is watched is known only from the task that came by it
+    async def monitor(self, supervision: Supervision) -> None:
+        """Send heartbeats to the parent, and log when it stops and resumes answering, until cancelled."""
+        # the settings arrived with the task
         self._heartbeat, reported = Heartbeat(supervision), False
         while True:
             if self._heartbeat.beat(time.monotonic()):
@@ -68,16 +68,16 @@ class Parent:
                     log.warning("supervisor_answers_again")
             await asyncio.sleep(until_multiple_s(supervision.beat_s, time.monotonic()))
 
-    def _note(self, message: LifeMessage) -> None:
+    def _on_life_message(self, message: LifeMessage) -> None:
         match message:
             case Start(task):
                 self._task.set_result(task)
             case Ping():
                 self.connection.notify(Pong(self._full()))
             case Pong():
-                self._heartbeat.answered()
+                self._heartbeat.on_reply()
 
-    def _lost(self) -> str:
+    def _on_connection_lost(self) -> str:
         reason = "the parent process is gone"
         if not self._task.done():
             self._task.set_exception(RpcError(reason))

@@ -1,4 +1,4 @@
-"""What a process of ours runs, and how one is started."""
+"""Definition and start of child processes."""
 
 from __future__ import annotations
 
@@ -15,44 +15,44 @@ from typing import Any
 from voiceagent.processes.streams import Service
 from voiceagent.processes.threads import with_threads
 
-_LOOK_S = 0.002
-"""How often it is checked whether a process has ended: no event tells on every platform, without a thread."""
+_POLL_S = 0.002
+"""Polling interval for the end of a process: no event reports it on every platform without a thread."""
 
 
 @contextmanager
-def _nothing() -> Iterator[Sequence[int]]:
+def _no_descriptors() -> Iterator[Sequence[int]]:
     yield ()
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What a process runs.
+    """A program for a child process.
 
-    main: `package.module:function`, called with the descriptor of its connection and those it inherits.
-    task: the first message to it. services: what it may ask for. passed_on: see `RpcConnection`.
-    inherited: further descriptors, open while it is started. threads: that OpenMP may start in it. on_told:
-    called with what it tells of itself unasked.
+    main: `package.module:function`, called with the descriptor of its connection and the inherited ones.
+    task: its first message. services: the services it may request. passed_on: see `RpcConnection`.
+    inherited: context manager of further descriptors, open while it is started. threads: OpenMP's limit in
+    it. on_notification: called with its notifications.
     """
 
     main: str
     task: Any
     services: Mapping[str, Service] = field(default_factory=dict)
     passed_on: tuple[type[Exception], ...] = ()
-    inherited: Callable[[], AbstractContextManager[Sequence[int]]] = _nothing
+    inherited: Callable[[], AbstractContextManager[Sequence[int]]] = _no_descriptors
     threads: int = 1
-    on_told: Callable[[Any], None] = lambda value: None
+    on_notification: Callable[[Any], None] = lambda value: None
 
     def run(self, connection: socket.socket, inherited: Sequence[int]) -> subprocess.Popen[bytes]:
-        """A fresh interpreter that imports what this one can: nothing is forked. Raises OSError."""
+        """Start a fresh interpreter with the same import path; nothing is forked. Raises OSError."""
         module, _, function = self.main.partition(":")
         boot = f"import sys; from {module} import {function}; {function}(*map(int, sys.argv[1:]))"
         descriptors = [connection.fileno(), *inherited]
         return subprocess.Popen(
-            # -P: a module of the user's folder must not stand in for one of ours
+            # -P: a module in the user's folder must not shadow one of ours
             [sys.executable, "-P", "-c", boot, *map(str, descriptors)],
             pass_fds=descriptors,
             stdin=subprocess.DEVNULL,
-            # a library that prints must not write into what our own command prints
+            # a library that prints must not write into the output of our command
             stdout=subprocess.DEVNULL,
             env={
                 **with_threads(os.environ, self.threads),
@@ -61,27 +61,26 @@ class Program:
         )
 
 
-class Dying:
-    """Processes that are to end: a killed one takes its time, and nobody waits for it."""
+class TerminatingProcesses:
+    """Terminating processes: reaps those that end, so that nothing else must wait for them."""
 
     def __init__(self) -> None:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def add(self, process: subprocess.Popen[bytes]) -> None:
-        """One more."""
         self._processes.append(process)
 
     def reap(self) -> bool:
-        """Forget those that have ended; whether none is left."""
+        """Remove the processes that have ended. Return True if none is left."""
         self._processes = [process for process in self._processes if process.poll() is None]
         return not self._processes
 
     async def end(self, patience_s: float) -> None:
-        """Wait until all have ended; they are killed after `patience_s`."""
+        """Wait until all have ended; kill them after `patience_s`."""
         loop = asyncio.get_running_loop()
         give_up_s = loop.time() + patience_s
         while not self.reap():
             if loop.time() >= give_up_s:
                 for process in self._processes:
                     process.kill()
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)

@@ -1,8 +1,8 @@
-"""Rounds: moments, 20 ms apart, at which a busy process does together all that can wait for so long.
+"""Common ticks, 20 ms apart, at which a busy process does all work that can wait that long.
 
-A wake-up costs more than most of what is done in it: in between, another process has had the processor's
-caches. Whoever always has work joins, and keeps the rounds going; what others do later is done in them. In a
-process that is not busy there are none, and everything is done at its own time.
+A wake-up costs more than most of the work done in it, as other processes have used the CPU's caches in
+between. Members with periodic work keep the ticks running; other delayed work is done in the same ticks. A
+process without members has no ticks, and work is done at its own time.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 ROUND_S = 0.02
-"""Seconds from one round to the next: as long as a packet of most phone lines."""
+"""Seconds between ticks: the packet length of most phone lines."""
 _EARLY = 0.05
-"""Work that is due after a round by no more than this part of one is still done in it."""
+"""Work due after a tick by at most this fraction of a tick is done in it."""
 
 Call = Callable[[], None]
 
@@ -24,55 +24,54 @@ _rounds: WeakKeyDictionary[asyncio.AbstractEventLoop, Rounds] = WeakKeyDictionar
 
 
 def rounds_of(loop: asyncio.AbstractEventLoop) -> Rounds:
-    """The rounds of an event loop, which has one."""
+    """Return the scheduler of an event loop, creating it at the first call."""
     if loop not in _rounds:
         _rounds[loop] = Rounds()
     return _rounds[loop]
 
 
 class InRound(NamedTuple):
-    """A call that waits for its round."""
+    """A call scheduled for a tick."""
 
     calls: dict[Call, None]
     call: Call
 
     def cancel(self) -> None:
-        """Do not make it."""
         self.calls.pop(self.call, None)
 
 
 class Rounds:
-    """Calls its members in every round, in the order in which they joined, and then what is due.
+    """Calls its members in every tick, in the order in which they joined, and then the calls that are due.
 
-    The event loop is the running one. What one call raises is reported, and hurts no other.
+    Uses the running event loop. An exception of one call is reported and does not affect the others.
     """
 
     def __init__(self) -> None:
         self._members: dict[Call, None] = {}
-        self._due: dict[int, dict[Call, None]] = {}  # by the number of the round
+        self._due: dict[int, dict[Call, None]] = {}  # by tick number
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def running(self) -> bool:
-        """Whether there are rounds now."""
+        """True if there are ticks now."""
         return bool(self._members)
 
     def join(self, member: Call) -> None:
-        """Call it in every round from the next one on, and keep the rounds going."""
+        """Call this member in every tick from the next one on, and keep the ticks running."""
         self._members[member] = None
         if self._timer is None:
             self._arm()
 
     def leave(self, member: Call) -> None:
-        """Call it no more. A second call does nothing."""
+        """Stop calling this member. Further calls do nothing."""
         self._members.pop(member, None)
         if self._timer is not None and not self._members and not self._due:
             self._timer.cancel()
             self._timer = None
 
     def call_later(self, after_s: float, call: Call) -> InRound | asyncio.TimerHandle:
-        """Make the call after that time, in the first round that is due then; where there are no rounds, at
-        the very time.
+        """Make the call in the first tick due after that time; if there are no ticks, at exactly
+        that time.
         """
         loop = asyncio.get_running_loop()
         if not self.running:
@@ -84,25 +83,25 @@ class Rounds:
         return InRound(calls, call)
 
     def _arm(self) -> None:
-        # At whole multiples, so that a round that was late delays no other.
+        # At whole multiples, so that one late tick does not delay the next.
         loop = asyncio.get_running_loop()
         self._timer = loop.call_at(_after(loop.time()) * ROUND_S, self._round)
 
     def _round(self) -> None:
-        """Make the calls, and those again that are due a round later."""
+        """Call the members, then schedule the calls that are due."""
         number = _after(asyncio.get_running_loop().time()) - 1
         self._timer = None
         if self._members or any(other > number for other in self._due):
             self._arm()
         for member in list(self._members):
-            if member in self._members:  # it has not left in this round
+            if member in self._members:  # it has not left in this tick
                 _make(member)
         if any(due <= number for due in self._due):
-            # behind what the members have asked for: what they read is judged before anything is sent
+            # after the calls that the members schedule: input is processed before output is sent
             asyncio.get_running_loop().call_soon(self._make_due, number)
 
     def _make_due(self, number: int) -> None:
-        # a loop that stood still has several to make up for
+        # a loop that stalled has several ticks to make up for
         for due in sorted(due for due in self._due if due <= number):
             calls = self._due.pop(due)
             while calls:
@@ -112,18 +111,18 @@ class Rounds:
 
 
 def until_multiple_s(period_s: float, now_s: float) -> float:
-    """The seconds to the next whole multiple of a period: what is done then by many wakes a process once."""
+    """Return the seconds to the next whole multiple of a period. Timers aligned this way share wake-ups."""
     return _after(now_s, period_s) * period_s - now_s
 
 
 def _after(now_s: float, period_s: float = ROUND_S) -> int:
-    """The number of the next round; one that is now, up to rounding, is no longer to come."""
+    """Return the number of the next tick, skipping one that is due now up to rounding."""
     return floor(now_s / period_s + 0.1) + 1
 
 
 def _make(call: Call) -> None:
     try:
         call()
-    except Exception as error:  # whatever it is
+    except Exception as error:
         context = {"message": "a call in a round failed", "exception": error}
         asyncio.get_running_loop().call_exception_handler(context)

@@ -1,6 +1,6 @@
-"""Two processes that ask each other things over one socket: many streams at once, opened by either.
+"""RPC between two processes over one socket: many concurrent streams, opened by either end.
 
-This is the end in an event loop; a call worker has one at both ends. `engine_process` is the end of a process
+This is the end in an event loop; call workers use it at both ends. `engine_process` is the end of a process
 that blocks.
 """
 
@@ -28,7 +28,7 @@ from voiceagent.processes.messages import (
     Windows,
     encode,
 )
-from voiceagent.processes.streams import Service, Stream, Unhurried, UnhurriedValues
+from voiceagent.processes.streams import CoalescedValue, CoalescedValues, Service, Stream
 
 _DEFAULT_WINDOWS = Windows()
 
@@ -36,10 +36,10 @@ _DEFAULT_WINDOWS = Windows()
 class RpcConnection:
     """One end of a connection between two processes.
 
-    services: what the other end may ask for. opens_even: true at one end, false at the other. passed_on:
-    exceptions that are raised at the other end as they are; all others become an RpcError. on_life: called
-    with each message about the other process as a whole. on_lost: called once when the other end is gone; the
-    reason that streams fail with.
+    services: offered to the other end. opens_even: True at one end, False at the other. passed_on: exception
+    classes raised unchanged at the other end; all others become an RpcError. on_life: called with each
+    message about the other process as a whole. on_lost: called once when the other end is gone; returns the
+    reason for failing the streams.
     """
 
     def __init__(
@@ -53,50 +53,50 @@ class RpcConnection:
         on_lost: Callable[[], str] = lambda: "the other process is gone",
     ) -> None:
         self.gone = asyncio.Event()
-        self._socket = FrameSocket(connection, self._take, self.lose)
+        self._socket = FrameSocket(connection, self._on_message, self.lose)
         self._services = {} if services is None else services
         self._passed_on = passed_on
         self._on_life = on_life
         self._on_lost = on_lost
         self._numbers = itertools.count(0 if opens_even else 1, 2)
         self._streams: dict[int, Stream] = {}
-        self._unhurried = UnhurriedValues(self._send_unhurried)
-        self._answering: set[asyncio.Task[None]] = set()
+        self._coalesced = CoalescedValues(self._send_coalesced)
+        self._serving: set[asyncio.Task[None]] = set()
         self._ended = ""
 
     @property
     def open_streams(self) -> int:
-        """How many there are."""
+        """Number of open streams."""
         return len(self._streams)
 
     def attach(self) -> None:
-        """Listen in the running event loop; the streams of an earlier one are abandoned."""
+        """Read in the running event loop. Streams of a previous event loop are abandoned."""
         if self._socket.attach():
-            # their tasks are gone with their loop: the other end must not work for them
+            # their tasks died with their loop: the other end must not work for them
             for number in self._streams:
                 self._write(Close(number))
             self._streams.clear()
-            self._unhurried.clear()
+            self._coalesced.clear()
 
     def close(self, reason: str = "closed") -> None:
-        """Close the connection, failing what runs with `reason`; a second call does nothing."""
+        """Close the connection, failing open streams with `reason`; further calls do nothing."""
         self.attach()
         self._socket.flush()
-        self._end(reason)
+        self._fail_all(reason)
 
     def lose(self) -> None:
-        """The other end is known to be gone, though the socket has not told yet."""
+        """Handle the loss of the other end before the socket reports it."""
         self.attach()
         if not self._ended:
-            self._end(self._on_lost())
+            self._fail_all(self._on_lost())
 
     def notify(self, message: LifeMessage) -> None:
-        """Say something about this process, or the other, as a whole; at once, as this one may end then."""
+        """Send a message about a process as a whole, immediately, as this process may end next."""
         self._write(message)
         self._socket.flush()
 
     async def ask(self, service: str, asked: Any = None) -> Any:
-        """The one value that the service answers. Raises RpcError and what is passed on."""
+        """Return the single value of a service. Raises RpcError and the exceptions passed on."""
         async with aclosing(self.stream(service, asked)) as values:
             async for value in values:
                 return value
@@ -112,13 +112,12 @@ class RpcConnection:
         replaceable: Callable[[Any], bool] | None = None,
         patient: Callable[[Any], bool] | None = None,
     ) -> AsyncGenerator[Any, None]:
-        """What the service makes of `asked` and the items, as it comes.
+        """Yield the values of a service for the request `asked` and the items.
 
-        `items` is asked for more only while there is room in its window. replaceable: says of a value that
-        nobody has read yet that a newer one makes it worthless; it is left out then. patient: says of an item
-        that it has `PATIENCE_S`; it goes with whatever is sent before that is over. Closing the generator
-        tells the other end and does not wait. Raises RpcError, what is passed on, and whatever `items`
-        raises.
+        `items` is read only while its window has room. replaceable: returns True for an unread value that the
+        next one makes obsolete; such a value is dropped. patient: returns True for an item that may be
+        delayed by `FLUSH_INTERVAL_S`, to share a write with others. Closing the generator cancels the stream
+        without waiting. Raises RpcError, the exceptions passed on, and exceptions of `items`.
         """
         self.attach()
         if self._ended:
@@ -129,9 +128,9 @@ class RpcConnection:
         try:
             self._write(Open(number, service, asked, windows))
             if items is not None:
-                feeding = asyncio.create_task(self._feed(stream, items, patient))
+                feeding = asyncio.create_task(self._send_items(stream, items, patient))
             while (arrival := await stream.take()) is not None:
-                self._give_back(stream, arrival[1])
+                self._grant_credit(stream, arrival[1])
                 yield arrival[0]
         finally:
             stream.end()
@@ -139,17 +138,17 @@ class RpcConnection:
                 self._write(Close(number))
             if feeding is not None:
                 feeding.cancel()
-                # not awaited itself: how it ended is no matter, and a cancellation must not be taken for
-                # ours
+                # not awaited directly: its result is irrelevant, and its cancellation must not be mistaken
+                # for ours
                 await asyncio.wait([feeding])
 
-    async def _feed(
+    async def _send_items(
         self, stream: Stream, items: AsyncIterator[Any], patient: Callable[[Any], bool] | None
     ) -> None:
         try:
             async for item in items:
                 await self._send_item(stream, item, patient is not None and patient(item))
-        except Exception as error:  # it is the stream's caller who is to see it
+        except Exception as error:  # raised to the caller of the stream
             stream.end(error)
             return
         if stream.number in self._streams:
@@ -157,96 +156,96 @@ class RpcConnection:
 
     async def _send_item(self, stream: Stream, item: Any, patient: bool = False) -> None:
         frame = encode(Item(stream.number, item))
-        await stream.room(len(frame))
+        await stream.wait_for_room(len(frame))
         if stream.number in self._streams:
             self._socket.write(frame, soon=not patient)
 
-    async def _answer(self, stream: Stream, opened: Open) -> None:
-        """Serve one stream, to its end."""
+    async def _serve(self, stream: Stream, opened: Open) -> None:
+        """Serve one stream to its end."""
         last: End | Broken = End(stream.number)
         try:
             service = self._services[opened.service]
-            async with aclosing(service(opened.asked, self._arriving(stream))) as values:
+            async with aclosing(service(opened.asked, self._received_values(stream))) as values:
                 async for value in values:
                     await self._send_value(stream, value)
         except self._passed_on as error:
             last = Broken(stream.number, error)
         except Exception as error:  # ends this stream, not the process
-            # in words: an exception of this process may not be readable in the other
+            # as text: the other process may be unable to unpickle the exception
             last = Broken(stream.number, RpcError(f"{opened.service}: {type(error).__name__}: {error}"))
         finally:
-            self._unhurried.send(stream)
+            self._coalesced.send(stream)
             if self._streams.pop(stream.number, None) is not None:
                 self._write(last)
 
     async def _send_value(self, stream: Stream, value: Any) -> None:
-        """A value of a service, as one with those of the stream that have waited."""
-        value = self._unhurried.joined(stream, value)
-        if isinstance(value, Unhurried) and stream.has_room:
-            self._unhurried.keep(stream, value)
+        """Send a value of a service, merged with delayed values of the stream."""
+        value = self._coalesced.merged(stream, value)
+        if isinstance(value, CoalescedValue) and stream.has_room:
+            self._coalesced.delay(stream, value)
         else:
-            await self._send_item(stream, value.value if isinstance(value, Unhurried) else value)
+            await self._send_item(stream, value.value if isinstance(value, CoalescedValue) else value)
 
-    def _send_unhurried(self, stream: Stream, value: Any) -> None:
+    def _send_coalesced(self, stream: Stream, value: Any) -> None:
         if stream.number in self._streams:
             frame = encode(Item(stream.number, value))
-            stream.sent(len(frame))
+            stream.count_sent(len(frame))
             self._socket.write(frame)
 
-    async def _arriving(self, stream: Stream) -> AsyncGenerator[Any, None]:
+    async def _received_values(self, stream: Stream) -> AsyncGenerator[Any, None]:
         while (arrival := await stream.take()) is not None:
-            self._give_back(stream, arrival[1])
+            self._grant_credit(stream, arrival[1])
             yield arrival[0]
 
-    def _give_back(self, stream: Stream, credit: int) -> None:
+    def _grant_credit(self, stream: Stream, credit: int) -> None:
         if credit and stream.number in self._streams:
             self._write(Credit(stream.number, credit))
 
-    def _take(self, message: Message, size: int) -> None:
+    def _on_message(self, message: Message, size: int) -> None:
         if isinstance(message, LifeMessage):
             self._on_life(message)
         elif isinstance(message, Open):
             windows = message.windows
             stream = self._streams[message.stream] = Stream(message.stream, windows.here, windows.there)
-            stream.answering = asyncio.create_task(self._answer(stream, message))
-            self._answering.add(stream.answering)
-            stream.answering.add_done_callback(self._answering.discard)
-        elif (known := self._streams.get(message.stream)) is not None:  # else closed here meanwhile
-            self._take_of(known, message, size)
+            stream.answering = asyncio.create_task(self._serve(stream, message))
+            self._serving.add(stream.answering)
+            stream.answering.add_done_callback(self._serving.discard)
+        elif (known := self._streams.get(message.stream)) is not None:  # or else closed here meanwhile
+            self._on_stream_message(known, message, size)
 
-    def _take_of(self, stream: Stream, message: StreamMessage, size: int) -> None:
+    def _on_stream_message(self, stream: Stream, message: StreamMessage, size: int) -> None:
         match message:
             case Item(_, value):
-                self._give_back(stream, stream.arrive(value, size))
+                self._grant_credit(stream, stream.put(value, size))
             case Credit(_, read):
-                stream.credited(read)
+                stream.add_credit(read)
             case End() if stream.answering is not None:
                 stream.end()
             case End():
-                self._over(stream)
+                self._end_stream(stream)
             case Broken(_, error):
-                self._over(stream, error)
+                self._end_stream(stream, error)
             case Close():
-                self._over(stream)
+                self._end_stream(stream)
                 if stream.answering is not None:
-                    # the asker has gone: what it asked for is stopped, and not made to its end
+                    # the opener cancelled: stop the work
                     stream.answering.cancel()
 
-    def _over(self, stream: Stream, failure: Exception | None = None) -> None:
+    def _end_stream(self, stream: Stream, failure: Exception | None = None) -> None:
         del self._streams[stream.number]
         stream.end(failure)
 
-    def _end(self, reason: str) -> None:
-        """What was asked fails, what was to be answered stops."""
+    def _fail_all(self, reason: str) -> None:
+        """Fail the streams opened here, and cancel those served here."""
         if self._ended:
             return
         self._ended = reason
         self._socket.close()
         streams, self._streams = self._streams, {}
-        self._unhurried.clear()
+        self._coalesced.clear()
         for stream in streams.values():
             stream.end(RpcError(reason))
-        for answering in self._answering:
+        for answering in self._serving:
             answering.cancel()
         self.gone.set()
 

@@ -1,4 +1,4 @@
-"""Streams between two processes: who answers one, and this end of one in an event loop."""
+"""Streams between two processes: services, and one end of a stream in an event loop."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import Any, NamedTuple
 
-from voiceagent.processes.frame_socket import PATIENCE_S
+from voiceagent.processes.frame_socket import FLUSH_INTERVAL_S
 from voiceagent.processes.policies.flow_control import ReceiveWindow, SendWindow
 from voiceagent.processes.rounds import InRound, rounds_of
 
 Service = Callable[[Any, AsyncGenerator[Any, None]], AsyncGenerator[Any, None]]
-"""Answers a stream: from what it was opened with and the items that follow, the values that go back."""
+"""Serves a stream: yields values for the request and the items that follow."""
 
 
-class Unhurried(NamedTuple):
-    """A value of a service that has `PATIENCE_S`.
+class CoalescedValue(NamedTuple):
+    """A value that a service allows to be delayed by `FLUSH_INTERVAL_S`.
 
-    join: makes one value of it and the one behind it, so that the other end has one where it had many.
+    join: merges this value and the next one into one.
     """
 
     value: Any
@@ -26,7 +26,9 @@ class Unhurried(NamedTuple):
 
 
 def single_answer(answer: Callable[[Any], Any]) -> Service:
-    """The service for `RpcConnection.ask`: the one value that `answer`, a coroutine function, returns."""
+    """Return the service for `RpcConnection.ask` that yields the result of the coroutine function
+    `answer`.
+    """
 
     async def service(asked: Any, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
         yield await answer(asked)
@@ -35,10 +37,10 @@ def single_answer(answer: Callable[[Any], Any]) -> Service:
 
 
 class Stream:
-    """Values that arrived and were not read yet, and the room for those that leave.
+    """One end of a stream: unread values, and flow control of outgoing ones.
 
-    replaceable: says of an unread value that a newer one makes it worthless. answering: the task that serves
-    the stream, at the end that answers it.
+    replaceable: returns True for an unread value that the next one makes obsolete. answering: the task that
+    serves the stream, at the serving end.
     """
 
     def __init__(
@@ -59,8 +61,8 @@ class Stream:
         self._arrival = asyncio.Event()
         self._room = asyncio.Event()
 
-    def arrive(self, value: Any, size: int) -> int:
-        """Note a value; the credit to give back for one that it makes worthless."""
+    def put(self, value: Any, size: int) -> int:
+        """Queue a value. Return the credit to grant for one that it replaced."""
         credit = 0
         # only the newest: an older one that must be read stands between
         if self._replaceable is not None and self._arrived and self._replaceable(self._arrived[-1][0]):
@@ -69,38 +71,40 @@ class Stream:
         self._arrival.set()
         return credit
 
-    def credited(self, size: int) -> None:
-        """The other end has read so many bytes."""
-        self._sending.credited(size)
+    def add_credit(self, size: int) -> None:
+        """Count bytes that the other end has read."""
+        self._sending.add_credit(size)
         self._room.set()
 
     def end(self, failure: BaseException | None = None) -> None:
-        """No more will arrive; `failure`, where there is one, is raised after what has."""
+        """End the stream; `failure`, if any, is raised after the queued values."""
         if not self.over:
             self.over = True
             self._failure = failure
             self._arrival.set()
             self._room.set()
 
-    async def room(self, size: int) -> None:
-        """Wait until a frame of `size` bytes may be sent, and count it; does not wait once it is over."""
+    async def wait_for_room(self, size: int) -> None:
+        """Wait until a frame of `size` bytes may be sent, and count it; returns at once if the stream is
+        over.
+        """
         while not (self.over or self._sending.has_room(size)):
             self._room.clear()
             await self._room.wait()
-        self._sending.sent(size)
+        self._sending.count_sent(size)
 
     @property
     def has_room(self) -> bool:
-        """Whether something small may be sent now."""
+        """True if a small frame may be sent now."""
         return self._sending.has_room(0)
 
-    def sent(self, size: int) -> None:
-        """A frame went for which there was room when it began to wait."""
-        self._sending.sent(size)
+    def count_sent(self, size: int) -> None:
+        """Count a delayed frame, for which there was room when it was queued."""
+        self._sending.count_sent(size)
 
     async def take(self) -> tuple[Any, int] | None:
-        """The next value and the credit to give back; None at the end. Raises what the stream failed with."""
-        # what has arrived is read before the failure that came behind it
+        """Return the next value and the credit to grant, or None at the end. Raises the stream's failure."""
+        # values that arrived before a failure are read first
         while not self._arrived:
             if self._failure is not None:
                 raise self._failure
@@ -112,48 +116,48 @@ class Stream:
         return value, self._receiving.read(size)
 
 
-class UnhurriedValues:
-    """Values that have time, one a stream: what comes behind one is joined to it.
+class CoalescedValues:
+    """Delayed values, one per stream: further values are merged into it.
 
-    send: called with each stream and its value when their time is over. They go at whole multiples of
-    `PATIENCE_S`, so that the other end has all of a while in one wake-up.
+    send: called with each stream and its value when the delay is over. All are sent at whole multiples of
+    `FLUSH_INTERVAL_S`, so that the other end receives them in one wake-up.
     """
 
     def __init__(self, send: Callable[[Stream, Any], None]) -> None:
         self._send = send
-        self._kept: dict[Stream, Unhurried] = {}
+        self._delayed: dict[Stream, CoalescedValue] = {}
         self._timer: asyncio.Handle | InRound | None = None
 
-    def joined(self, stream: Stream, value: Any) -> Any:
-        """`value`, `Unhurried` or not, as one with what was kept of the stream."""
-        before = self._kept.pop(stream, None)
+    def merged(self, stream: Stream, value: Any) -> Any:
+        """Merge `value`, `CoalescedValue` or not, with the delayed value of the stream, if any."""
+        before = self._delayed.pop(stream, None)
         if before is None:
             return value
-        if isinstance(value, Unhurried):
-            return Unhurried(before.join(before.value, value.value), value.join)
+        if isinstance(value, CoalescedValue):
+            return CoalescedValue(before.join(before.value, value.value), value.join)
         return before.join(before.value, value)
 
-    def keep(self, stream: Stream, value: Unhurried) -> None:
-        """Keep the only value of a stream, until more of it comes or time is over."""
-        self._kept[stream] = value
+    def delay(self, stream: Stream, value: CoalescedValue) -> None:
+        """Delay the value of a stream that has none delayed."""
+        self._delayed[stream] = value
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            left_s = PATIENCE_S - loop.time() % PATIENCE_S
+            left_s = FLUSH_INTERVAL_S - loop.time() % FLUSH_INTERVAL_S
             self._timer = rounds_of(loop).call_later(left_s, self._send_all)
 
     def send(self, stream: Stream) -> None:
-        """Send now what is kept of a stream."""
-        if (kept := self._kept.pop(stream, None)) is not None:
+        """Send the delayed value of a stream now."""
+        if (kept := self._delayed.pop(stream, None)) is not None:
             self._send(stream, kept.value)
 
     def clear(self) -> None:
-        """Send nothing of it."""
-        self._kept.clear()
+        """Drop all delayed values."""
+        self._delayed.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _send_all(self) -> None:
         self._timer = None
-        for stream in list(self._kept):
+        for stream in list(self._delayed):
             self.send(stream)

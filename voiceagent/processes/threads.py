@@ -1,8 +1,9 @@
-"""How many threads the libraries of a process may start: as many as its configuration says.
+"""Thread limits of native libraries, from the configuration.
 
-BLAS and OpenMP read the environment as they are loaded, and take a thread a core where it says nothing. They
-wait for each other by spinning: a product of the size of a voice model then costs twice the processor's time.
-onnxruntime, CTranslate2 and vLLM are told by the engines that use them. Nothing here imports numpy.
+BLAS and OpenMP read the environment when they are loaded, and by default start one thread per core. Their
+threads wait by spinning, so that a matrix product of a voice model's size costs twice the CPU time.
+onnxruntime, CTranslate2 and vLLM are configured by the engines that use them. This module must not import
+numpy.
 """
 
 from __future__ import annotations
@@ -11,20 +12,20 @@ import os
 from collections.abc import Mapping
 
 _BLAS = ("OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-"""Variables for the threads of numpy's products, which are all small: always one."""
+"""Thread limits of numpy's products, which are small here: always one."""
 _OPENMP = "OMP_NUM_THREADS"
 _OVERRULING = ("MKL_NUM_THREADS", "MKL_DOMAIN_NUM_THREADS", "OMP_THREAD_LIMIT")
-"""Variables that overrule the number of threads: without them MKL follows OpenMP."""
+"""Variables that override the limit; without them MKL follows OpenMP."""
 
 
 def with_threads(environment: Mapping[str, str], threads: int = 1) -> dict[str, str]:
-    """An environment in which BLAS takes one thread and OpenMP `threads`, whatever it said before."""
+    """Return an environment with one BLAS thread and `threads` OpenMP threads, replacing other settings."""
     kept = {name: value for name, value in environment.items() if name not in _OVERRULING}
     return kept | dict.fromkeys(_BLAS, "1") | {_OPENMP: str(threads)}
 
 
 def hold_threads() -> None:
-    """Hold the libraries that this process will import to one thread, and those of its children."""
+    """Limit the libraries that this process and its children will import to one thread."""
     held = with_threads(os.environ)
     os.environ.update(held)
     for name in _OVERRULING:

@@ -1,4 +1,4 @@
-"""Workers that take connections: kept running, handed them, asked things, ended."""
+"""Pool of workers that serve connections: supervision, distribution of connections, requests, shutdown."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from voiceagent.validation.errors import CommandFailed
 log = structlog.get_logger()
 
 END_S = 10.0
-"""How long a worker may take to end once its calls are over."""
-TAKEN_S = 0.25
-"""A connection that its worker has not taken after that goes to another one."""
-START_AGAIN_S = 5.0
-"""How often a worker is tried again that could not start while others could."""
+"""Time a worker has to end once its calls are over."""
+ACCEPT_TIMEOUT_S = 0.25
+"""Time after which a connection that its worker has not accepted goes to another one."""
+RETRY_START_S = 5.0
+"""Retry interval for a worker that could not start while others could."""
 
-HandedOver = tuple[bytes, socket.socket]
-"""What a connection came for, and it."""
+PendingConnection = tuple[bytes, socket.socket]
+"""A connection's purpose and socket."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerProgram:
-    """What each worker runs.
+    """Program of the workers.
 
-    main: `package.module:function`, called with the descriptors of its connection, of the socket that hands
-    connections over, and `shared`. tasks: one for each worker. services, passed_on: see `RpcConnection`.
-    shared: descriptor that all of them inherit. supervision: how they are supervised. on_told: called with a
-    worker's number and what it tells of itself unasked. on_lost: with the number of each worker that died,
-    and why; what it gives is logged of that.
+    main: `package.module:function`, called with the descriptors of its connection, of the socket that
+    passes connections to it, and `shared`. tasks: one per worker. services, passed_on: see `RpcConnection`.
+    shared: descriptor that all of them inherit. supervision: settings. on_notification: called with a
+    worker's number and its notifications. on_lost: called with the number of a worker that died, and why;
+    returns fields for the log.
     """
 
     main: str
@@ -54,24 +54,25 @@ class WorkerProgram:
     passed_on: tuple[type[Exception], ...]
     shared: int
     supervision: Supervision
-    on_told: Callable[[int, Any], None]
+    on_notification: Callable[[int, Any], None]
     on_lost: Callable[[int, str], Mapping[str, Any]]
 
 
 class Worker:
-    """One worker: its process, and the socket over which it is handed connections.
+    """One worker: its process, and the socket that passes connections to it.
 
-    The worker's own end of that socket is open here as well: what it has not taken can be taken back.
+    The worker's end of that socket is kept open here too, so that connections it has not accepted can be
+    taken back.
     """
 
     def __init__(self, program: WorkerProgram, number: int, on_lost: Callable[[str], None]) -> None:
         self._shared = program.shared
         self._connections: tuple[socket.socket, socket.socket] | None = None
-        self._left_behind: list[HandedOver] = []
+        self._unaccepted: list[PendingConnection] = []
         self.handed_over = 0
-        """Connections, since the server started."""
+        """Number of connections since the server started."""
         self.failure = ""
-        """Why it could not start, the last time that it could not."""
+        """Reason of the last failed start; "" once it started."""
         self.child = Child(
             Program(
                 program.main,
@@ -79,7 +80,7 @@ class Worker:
                 program.services,
                 program.passed_on,
                 self.inherited,
-                on_told=partial(program.on_told, number),
+                on_notification=partial(program.on_notification, number),
             ),
             on_lost,
             program.supervision,
@@ -87,27 +88,27 @@ class Worker:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with it; "" where nothing is."""
+        """Problem of the worker; "" if there is none."""
         return self.failure or self.child.trouble
 
     def hand_over(self, connection: socket.socket, purpose: bytes) -> None:
-        """Give it a connection. Raises OSError where it is dying, or has many to take already."""
+        """Pass a connection to the worker. Raises OSError if it is dying, or its queue is full."""
         if self._connections is None:
             raise OSError("there is no process")
         socket.send_fds(self._connections[0], [purpose], [connection.fileno()])
         self.handed_over += 1
 
-    def has_taken(self, number: int) -> bool:
-        """Whether it has taken the first `number` that it was handed, or nobody is there to take them."""
+    def has_accepted(self, number: int) -> bool:
+        """Return True if it has accepted the first `number` connections, or has no process to accept them."""
         if self._connections is None:
             return True
         untaken = array("i", [0])
-        fcntl.ioctl(self._connections[1], termios.FIONREAD, untaken)  # bytes: each connection comes with one
+        fcntl.ioctl(self._connections[1], termios.FIONREAD, untaken)  # in bytes, one per connection
         return untaken[0] <= self.handed_over - number
 
-    def take_back(self) -> list[HandedOver]:
-        """What it was handed and has not taken, or a process before it left behind."""
-        taken, self._left_behind = self._left_behind, []
+    def reclaim(self) -> list[PendingConnection]:
+        """Return the connections that this process, or one before it, has not accepted."""
+        taken, self._unaccepted = self._unaccepted, []
         if self._connections is not None:
             with suppress(BlockingIOError):
                 while True:
@@ -116,9 +117,9 @@ class Worker:
         return taken
 
     async def end(self) -> None:
-        """Have it end, and wait for that."""
+        """End the process, and wait for that."""
         await self.child.end(END_S)
-        for _, connection in self.take_back():
+        for _, connection in self.reclaim():
             connection.close()
         self._close()
 
@@ -129,9 +130,11 @@ class Worker:
 
     @contextmanager
     def inherited(self) -> Iterator[Sequence[int]]:
-        """A new socket for each process: the one before may have been cut off anywhere."""
-        # a worker that died took none of these: another one gets them
-        self._left_behind = self.take_back()
+        """Create a new socket for each process, as the previous one may have been interrupted within a
+        message.
+        """
+        # connections that a dead worker did not accept go to another one
+        self._unaccepted = self.reclaim()
         self._close()
         self._connections = ends = socket.socketpair()
         for end in ends:
@@ -140,10 +143,10 @@ class Worker:
 
 
 class WorkerPool:
-    """All workers, known by their number.
+    """All workers, identified by number.
 
-    loads: what each has to do now. balance: picks who gets the next connection. unavailable: is given, with
-    what it came for, a connection that no worker can take now.
+    loads: returns the current load of each. balance: picks the worker of the next connection. unavailable:
+    called with a connection, and its purpose, that no worker can accept now.
     """
 
     def __init__(
@@ -158,16 +161,17 @@ class WorkerPool:
         self._on_lost = program.on_lost
         self._unavailable = unavailable
         self._workers = [
-            Worker(program, number, partial(self._note_lost, number)) for number in range(len(program.tasks))
+            Worker(program, number, partial(self._on_worker_lost, number))
+            for number in range(len(program.tasks))
         ]
         self.facts: Any = None
-        """What the first worker that was ready said of itself."""
+        """Facts reported by the first worker that was ready."""
         self.complete = asyncio.Event()
-        """Set once one worker is ready, and all others are too or could not start."""
+        """Set once one worker is ready and each of the others is too, or failed to start."""
 
     @property
     def ready(self) -> list[dict[str, int]]:
-        """The workers that take calls: process id and calls of each."""
+        """Process id and number of calls of each ready worker."""
         return [
             {"process_id": worker.child.process_id, "calls": load.calls}
             for worker, load in zip(self._workers, self._loads(), strict=True)
@@ -175,7 +179,7 @@ class WorkerPool:
         ]
 
     def troubles(self) -> dict[str, str]:
-        """What is wrong, by the worker; those that are well are left out."""
+        """Return problems by worker, without the healthy ones."""
         return {
             f"worker {number}": worker.trouble
             for number, worker in enumerate(self._workers)
@@ -184,28 +188,28 @@ class WorkerPool:
 
     @property
     def restarts(self) -> int:
-        """How often a worker was started again."""
+        """Number of restarts of workers."""
         return sum(worker.child.restarts for worker in self._workers)
 
     async def run(self) -> None:
-        """Keep all workers running until cancelled. Raises CommandFailed where none can start."""
+        """Keep all workers running until cancelled. Raises CommandFailed if none can start."""
         try:
             async with asyncio.TaskGroup() as group:
                 for number in range(len(self._workers)):
-                    group.create_task(self._keep(number), name=f"worker {number}")
+                    group.create_task(self._keep_running(number), name=f"worker {number}")
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
         finally:
             await asyncio.gather(*(worker.end() for worker in self._workers))
 
     def hand_over(self, connection: socket.socket, purpose: bytes, passed_over: int | None = None) -> None:
-        """Give a connection to the available worker that is to have it; it is closed here.
+        """Pass a connection to an available worker, and close it here.
 
-        passed_over: a worker that did not take it.
+        passed_over: a worker that did not accept it.
         """
         able = {number for number, worker in enumerate(self._workers) if worker.child.available}
         if len(able) > 1:
-            # unless it is the only one: it may take it yet, and a refusal is final
+            # unless it is the only one: it may accept it yet, and a refusal is final
             able.discard(passed_over if passed_over is not None else -1)
         while able:
             number = self._balance.pick(time.monotonic(), self._loads(), able)
@@ -216,22 +220,22 @@ class WorkerPool:
                 continue
             connection.close()
             handed_over = self._workers[number].handed_over
-            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number, handed_over)
+            asyncio.get_running_loop().call_later(ACCEPT_TIMEOUT_S, self._check_accepted, number, handed_over)
             return
         self._unavailable(connection, purpose)
 
     async def drain(self, patience_s: float) -> None:
-        """Have all take no more calls, and wait until theirs are over, `patience_s` at most."""
+        """Let all workers refuse new calls, and wait until theirs are over, `patience_s` at most."""
         for worker in self._workers:
-            worker.child.retire()
+            worker.child.disable_restart()
         await self.ask("drain", patience_s, patience_s + END_S)
 
     async def ask(
         self, service: str, asked: Any = None, wait_s: float | None = None, starting: bool = False
     ) -> dict[int, Any]:
-        """Answers by worker; one that dies meanwhile, or has none after `wait_s`, gives none.
+        """Return answers by worker, without those that die meanwhile or do not answer within `wait_s`.
 
-        starting: ask those too that are not ready yet.
+        starting: ask also workers that are not ready yet.
         """
         asking = (
             asyncio.wait_for(self._ask(worker.child, service, asked, starting), wait_s)
@@ -262,48 +266,50 @@ class WorkerPool:
             raise RpcError(child.trouble)
         return await child.connection.ask(service, asked)
 
-    async def _keep(self, number: int) -> None:
+    async def _keep_running(self, number: int) -> None:
         worker = self._workers[number]
         while True:
             try:
                 await worker.child.start()
                 worker.failure = ""
                 self.facts = self.facts or worker.child.facts
-                self._note_started()
-                await worker.child.over()
+                self._on_worker_started()
+                await worker.child.wait_until_ended()
                 return
             except RpcError as failure:
                 worker.failure = f"it does not start: {failure}"
-                self._note_started()
-                # where one runs, the others are tried for ever: callers have somewhere to go
+                self._on_worker_started()
+                # while one runs, the others are retried without limit, as callers can be served
                 if self.facts is None and all(other.failure for other in self._workers):
                     raise CommandFailed(f"worker {number} does not start: {failure}") from failure
                 log.error("worker_does_not_start", worker=number, reason=str(failure))
-            await asyncio.sleep(START_AGAIN_S)
+            await asyncio.sleep(RETRY_START_S)
 
-    def _note_started(self) -> None:
+    def _on_worker_started(self) -> None:
         ready = [worker.child.ready for worker in self._workers]
         if any(ready) and all(
             one or worker.failure for one, worker in zip(ready, self._workers, strict=True)
         ):
             self.complete.set()
 
-    def _look(self, number: int, handed_over: int) -> None:
-        """See whether a worker has taken its first `handed_over` connections; else others get the rest."""
+    def _check_accepted(self, number: int, handed_over: int) -> None:
+        """Check if a worker has accepted its first `handed_over` connections; otherwise pass the rest to
+        others.
+        """
         worker = self._workers[number]
-        if worker.has_taken(handed_over):
+        if worker.has_accepted(handed_over):
             return
         others = any(other.child.available for other in self._workers if other is not worker)
         if others or not worker.child.available:
             self._redistribute(number)
         else:
-            asyncio.get_running_loop().call_later(TAKEN_S, self._look, number, handed_over)
+            asyncio.get_running_loop().call_later(ACCEPT_TIMEOUT_S, self._check_accepted, number, handed_over)
 
     def _redistribute(self, number: int) -> None:
-        for purpose, connection in self._workers[number].take_back():
+        for purpose, connection in self._workers[number].reclaim():
             self.hand_over(connection, purpose, passed_over=number)
 
-    def _note_lost(self, number: int, reason: str) -> None:
+    def _on_worker_lost(self, number: int, reason: str) -> None:
         told = self._on_lost(number, reason)
         self._redistribute(number)
         if not self._workers[number].child.ended:

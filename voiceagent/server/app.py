@@ -1,4 +1,4 @@
-"""The server in one process, from the first engine to start to the last call to end."""
+"""Server in one process, from the start of the engines to the end of the last call."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.descriptors import raise_limit
-from voiceagent.server.ending import STOPPING, heed_no_signals, run_until_all_end, stop_on_signals
-from voiceagent.server.followed_call import Following
+from voiceagent.server.ending import STOPPING, ignore_stop_signals, run_until_all_end, stop_on_signals
+from voiceagent.server.followed_call import CallReporting
+from voiceagent.server.health_monitor import HealthMonitor
 from voiceagent.server.http import Http
-from voiceagent.server.kept_calls import keeping
+from voiceagent.server.kept_calls import recording_calls
 from voiceagent.server.load import ProcessLoad, load_report
-from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
 from voiceagent.server.sharing import Gateway
-from voiceagent.server.startup import build_engines, posting, started
-from voiceagent.server.status import Judged, Triage, health, ready_line
+from voiceagent.server.startup import build_engines, posting_webhooks, started
+from voiceagent.server.status import Triage, TriageResult, health, ready_line
 from voiceagent.server.supervisor import Supervisor
 from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.telemetry.event_loop import LoopMonitor
-from voiceagent.telemetry.gpu import watch_gpus
+from voiceagent.telemetry.gpu import register_gpu_metrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
@@ -48,27 +48,29 @@ log = structlog.get_logger()
 
 
 class Server:
-    """One process, a `WholeServer` of its own. Raises ConfigError where the configuration cannot be used."""
+    """The server in one process; its own `WholeServer`. Raises ConfigError if the configuration is
+    unusable.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._metrics = Metrics()
         self._llm_monitor = LlmMonitor(self._metrics.llm)
-        watch_gpus(self._metrics.registry)
+        register_gpu_metrics(self._metrics.registry)
         self._engines = build_engines(config, self._llm_monitor, self._metrics)
-        self._parts = PartsMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
+        self._health = HealthMonitor(self._metrics, self._engines, self._llm_monitor, self._other_troubles)
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._triage = Triage(self._collect)
         self._slots = LocalSlots(config.server.max_calls)
         self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s, self._transcribing)
         self._exporter = new_exporter(config, self._metrics)
-        following = Following() if self._exporter is None else Following(self._exporter.send)
+        following = CallReporting() if self._exporter is None else CallReporting(self._exporter.send)
         self._routes = Routes(config, self._slots, self._metrics, self, following)
         self._calls = self._routes.calls
-        self._gateway = Gateway(config, self._told_load, self._routes.shared, self._metrics)
+        self._gateway = Gateway(config, self._load_now, self._routes.shared, self._metrics)
 
     def app(self) -> Starlette:
-        """The ASGI application."""
+        """Return the ASGI application."""
         return self._routes.app()
 
     async def run(self, announce: Callable[[str], None]) -> None:
@@ -76,7 +78,7 @@ class Server:
 
         Raises CommandFailed.
 
-        announce: given one line once calls are taken: the address, the engines and the warm-up's latencies.
+        announce: called with one line once calls are accepted: address, engines, warm-up latencies.
         """
         server = self._config.server
         listening = listen(server.host, server.port)
@@ -93,27 +95,27 @@ class Server:
             if not stopped.is_set():
                 raise
         finally:
-            heed_no_signals()
+            ignore_stop_signals()
             http.stop()
             await serving
 
     @asynccontextmanager
     async def taking_calls(self) -> AsyncIterator[dict[str, float]]:
-        """Take calls for the length of the block, at whose end those that go on are ended; gives the seconds
-        of each stage of the warm-up turn. Raises CommandFailed.
+        """Accept calls for the length of the block, and end the remaining calls at its end. Yields the
+        seconds of each stage of the warm-up turn. Raises CommandFailed.
         """
         telephony = self._config.telephony
         async with (
             started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
-            keeping(self._routes.kept),
-            posting(self._routes.webhooks),
+            recording_calls(self._routes.kept),
+            posting_webhooks(self._routes.webhooks),
             exporting(self._exporter, self._config.otlp.metrics_s, self._collect),
             self._routes.sharing(self._gateway),
             audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),
         ):
             monitoring = [
                 asyncio.create_task(self._llm_monitor.run(lambda: self._slots.answered), name="LLM monitor"),
-                asyncio.create_task(self._parts.run(), name="parts monitor"),
+                asyncio.create_task(self._health.run(), name="health monitor"),
                 asyncio.create_task(self._loop.run(), name="loop monitor"),
                 asyncio.create_task(self._load.run(), name="load"),
                 asyncio.create_task(self._triage.run(), name="triage"),
@@ -128,7 +130,7 @@ class Server:
 
     @property
     def shedder(self) -> LoadShedder:
-        """What is given up while there is too much to do."""
+        """Load shedding, controlled by the LLM monitor."""
         return self._llm_monitor.shedder
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
@@ -137,17 +139,17 @@ class Server:
         return late if late is not None or answered is None else self._llm_monitor.refusal(answered)
 
     async def load(self) -> dict[str, Any]:
-        """The body of `GET /load`."""
-        return self._told_load()
+        """See `WholeServer`."""
+        return self._load_now()
 
-    def _told_load(self) -> dict[str, Any]:
+    def _load_now(self) -> dict[str, Any]:
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
         outlook = monitor.outlook(self._slots.answered)
         return load_report(self._calls.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def health(self) -> dict[str, Any]:
-        """The body of `GET /health`."""
-        calls, troubles = len(self._calls), self._parts.troubles()
+        """See `WholeServer`."""
+        calls, troubles = len(self._calls), self._health.troubles()
         return health(self._config, self._calls.state, calls, self._llm_monitor, troubles, self._loop)
 
     def _transcribing(self) -> int:
@@ -162,33 +164,34 @@ class Server:
     async def _collect(self) -> list[Metric]:
         return list(self._metrics.registry.collect())
 
-    async def triage(self) -> Judged:
-        """Why calls are slow."""
+    async def triage(self) -> TriageResult:
+        """See `WholeServer`."""
         return await self._triage.judge()
 
     async def metrics_page(self) -> bytes:
-        """The page that Prometheus reads."""
+        """See `WholeServer`."""
         return render(self._metrics.registry)
 
     async def share_secret(self, secret: ClientSecret) -> None:
-        """Nobody else takes calls."""
+        """Do nothing: no other process accepts calls."""
 
     async def hang_up(self, asked: CallAsked) -> bool:
-        """Nobody else has calls."""
+        """Return False: no other process has calls."""
         return False
 
     async def sideband(
         self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
-        """See `WholeServer`: there is no other process."""
+        """Refuse: no other process has calls."""
         yield not_found(asked.call_id)
 
 
 class VoiceApp(Starlette):
-    """All routes of a server, as an ASGI application to mount beside one's own.
+    """All routes of a server, as an ASGI application to mount in one's own.
 
-    Its engines start and end with its `lifespan`. A server runs it by itself; an application that mounts it
-    must be given that lifespan, as it is not asked for its own then.
+    Its engines start and end with its `lifespan`. A server that runs it directly uses that lifespan; an
+    application that mounts it must use the lifespan itself, as mounted applications receive no lifespan
+    events.
     """
 
     def __init__(self, server: Server) -> None:
@@ -203,7 +206,7 @@ class VoiceApp(Starlette):
         super().__init__(routes=app.routes, middleware=app.user_middleware, lifespan=self.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer; it is told once where nobody began the lifespan, as all calls are refused then."""
+        """Handle a connection. Logs once if the lifespan was never begun, as all calls are then refused."""
         if not self._begun and scope["type"] != "lifespan":
             self._begun = True
             log.warning(
@@ -215,28 +218,28 @@ class VoiceApp(Starlette):
 
 
 def create_app(config: Config | Path | str) -> VoiceApp:
-    """The server of a configuration, or of its file, as an ASGI application in one process.
+    """Return the server of a configuration, or of its file, as an ASGI application in one process.
 
-    Some of `[server]` and `[limits]` is the business of whoever serves it: host, port, workers, drain_s,
-    max_message_bytes, connections and how long requests may take. Raises ConfigError.
+    These keys are left to the ASGI server: host, port, workers, drain_s, max_message_bytes, and the limits of
+    connections and request durations. Raises ConfigError.
     """
     return VoiceApp(Server(config if isinstance(config, Config) else load(Path(config))))
 
 
 def _announce(line: str) -> None:
-    """Tell on stdout that calls are taken; where nobody reads it, in the log, and the server goes on."""
+    """Print the line on stdout; if stdout is closed, log it and go on."""
     try:
         print(line, flush=True)
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # where what is left of the line goes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards the rest of the line
         log.warning("stdout_unread", reason=str(error), line=line)
 
 
 def serve(config: Config) -> None:
-    """Serve until a signal says stop. Raises ConfigError, CommandFailed."""
+    """Serve until stopped by a signal. Raises ConfigError, CommandFailed."""
     configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
     run_until_all_end(server.run(_announce))
-    for number in STOPPING:  # of which the event loop has let go: an end that went well is not killed
+    for number in STOPPING:  # the event loop has released them: a normal end must not become a kill
         signal.signal(number, signal.SIG_IGN)

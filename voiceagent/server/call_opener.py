@@ -10,7 +10,7 @@ from voiceagent.agents.load import Agents
 from voiceagent.agents.running import running_agent
 from voiceagent.config.tables import Config
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.server.followed_call import FollowedCall, Following
+from voiceagent.server.followed_call import CallReporting, FollowedCall
 from voiceagent.server.traces import tracer
 from voiceagent.session.call import Call, CallRefused, Client
 from voiceagent.session.keeping import CallObserver, Keeping, kept_and_traced
@@ -26,16 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CallOpener:
-    """Everything that a call is opened with, except the services. upstream: None if this server is the
-    core.
-    """
+    """Dependencies for opening calls, except the services. upstream: None if this server is the core."""
 
     config: Config
     agents: Agents
     upstream: Upstream | None
     kept: KeptCalls | None
     webhooks: WebhookSender | None
-    following: Following
+    following: CallReporting
 
     def opener(self, services: Services) -> Callable[..., Call]:
         """Return a function that opens a call. Its arguments: call id, client, requested model, and

@@ -1,4 +1,6 @@
-"""A call worker: a server for the connections that the supervisor hands over, with its engines."""
+"""Call worker: a server for the connections that the supervisor passes to it, using the
+supervisor's engines.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,14 @@ from voiceagent.processes.messages import Failed, Ready, RpcError
 from voiceagent.processes.parent import Parent
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
-from voiceagent.server.descriptors import Shortage, nearly_out
+from voiceagent.server.descriptors import DescriptorShortage, nearly_out
 from voiceagent.server.ending import STOPPING, run_until_all_end
-from voiceagent.server.followed_call import Following
+from voiceagent.server.followed_call import CallReporting
 from voiceagent.server.http import Http
-from voiceagent.server.kept_calls import keeping
+from voiceagent.server.kept_calls import recording_calls
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.routes import Routes
-from voiceagent.server.startup import build_recognizer, build_synthesizer, posting, started
+from voiceagent.server.startup import build_recognizer, build_synthesizer, posting_webhooks, started
 from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
@@ -44,14 +46,14 @@ from voiceagent.validation.errors import CommandFailed
 log = structlog.get_logger()
 
 HTTP, AUDIOSOCKET = b"h", b"a"
-"""What a connection that is handed over came for."""
-ROOM_S = 0.1
-"""How often a worker without descriptors checks whether there are some again."""
+"""Purposes of a connection that is passed over."""
+RETRY_S = 0.1
+"""Retry interval of a worker without free descriptors."""
 
 
 class WorkerTask(NamedTuple):
-    """What a worker is to be: the worker of that number under a configuration. own: the stages whose engine
-    it has to itself; the supervisor has the others.
+    """Configuration and number of a worker. own: stages for which it has its own engine; the supervisor has
+    the others.
     """
 
     config: Config
@@ -60,7 +62,7 @@ class WorkerTask(NamedTuple):
 
 
 class CallWorker:
-    """One worker. connections: where the supervisor hands them over."""
+    """One worker. connections: socket over which the supervisor passes connections."""
 
     def __init__(
         self,
@@ -77,10 +79,10 @@ class CallWorker:
         self._loop = LoopMonitor(self._metrics.registry, self._loop_stalled)
         self._load = ProcessLoad(self._loop, slots, config.server.max_loop_lag_s, self._transcribing)
         self._supervisor = SupervisorClient(supervisor, self._metrics, self._load)
-        told = self._supervisor
-        send_spans = told.send_spans if config.otlp.endpoint else None
-        following = Following(send_spans, told.tell, told.hand_over)
-        self._routes = Routes(config, slots, self._metrics, told, following)
+        client = self._supervisor
+        send_spans = client.send_spans if config.otlp.endpoint else None
+        following = CallReporting(send_spans, client.report_progress, client.hand_over)
+        self._routes = Routes(config, slots, self._metrics, client, following)
         self._calls = self._routes.calls
         self._engines = engines_of_worker(task, supervisor.connection, self._metrics)
         app = self._routes.app()
@@ -89,11 +91,11 @@ class CallWorker:
         self._audiosocket = None
         if config.telephony.audiosocket is not None:
             self._audiosocket = AudioSocketEndpoint(config.telephony.tools, self._calls.open, config.limits)
-        self._taking: set[asyncio.Task[None]] = set()
-        self._shortage = Shortage()
+        self._accepting: set[asyncio.Task[None]] = set()
+        self._shortage = DescriptorShortage()
 
     def services(self) -> dict[str, Service]:
-        """What the supervisor may ask for."""
+        """Return the services for the supervisor."""
         return {
             "metrics": single_answer(self._collect),
             "hang_up": single_answer(self._hang_up),
@@ -105,33 +107,33 @@ class CallWorker:
         }
 
     async def run(self) -> None:
-        """Serve until the supervisor has gone. Raises CommandFailed, RpcError."""
+        """Serve until the supervisor is gone. Raises CommandFailed, RpcError."""
         loop = asyncio.get_running_loop()
         serving = asyncio.create_task(self._http.serve([]), name="http")
         supervision = self._config.supervision.of_workers()
         monitoring = [
             asyncio.create_task(self._supervisor.monitor(), name="monitor the LLM"),
-            asyncio.create_task(self._parent.watch(supervision), name="monitor the supervisor"),
+            asyncio.create_task(self._parent.monitor(supervision), name="monitor the supervisor"),
             asyncio.create_task(self._loop.run(), name="monitor the loop"),
         ]
         connection, engines = self._connection, self._engines
-        loop.add_reader(self._connections, self._take_connection)
+        loop.add_reader(self._connections, self._accept_connection)
         try:
             shedder = self._supervisor.shedder
-            # a worker that is started again need not try the engines: calls wait for it
+            # a restarted worker need not test the engines, as calls wait for it
             known = await connection.ask("engines_work")
             async with (
                 started(self._config, engines, self._metrics, shedder, known) as (services, latency),
-                keeping(self._routes.kept),
-                posting(self._routes.webhooks),
+                recording_calls(self._routes.kept),
+                posting_webhooks(self._routes.webhooks),
                 self._routes.sharing(),
             ):
                 for secret in await connection.ask("secrets"):
                     await self._keep_secret(secret)
                 self._routes.ready(services)
-                # not before: what it computes while it starts says nothing of calls
+                # not before: the CPU use of the start says nothing about calls
                 monitoring.append(asyncio.create_task(self._load.run(), name="load"))
-                # last: from here on connections come
+                # last, as connections arrive from here on
                 connection.notify(Ready(latency))
                 await connection.gone.wait()
                 await self._calls.drain(0)
@@ -142,40 +144,40 @@ class CallWorker:
             self._http.stop()
             await serving
 
-    def _take_connection(self) -> None:
+    def _accept_connection(self) -> None:
         if nearly_out():
-            self._wait_for_room()
+            self._wait_for_descriptors()
             return
         try:
             purpose, descriptors, _, _ = socket.recv_fds(self._connections, 1, 1)
         except BlockingIOError:
             return
-        if not purpose:  # the supervisor has gone
+        if not purpose:  # the supervisor is gone
             asyncio.get_running_loop().remove_reader(self._connections)
             return
-        if not descriptors:  # there was none left for it: the kernel closed the connection (unix(7))
+        if not descriptors:  # no descriptor was free for it: the kernel closed the connection (unix(7))
             self._shortage.note()
             return
         connection = socket.socket(fileno=descriptors[0])
         connection.setblocking(False)
-        taking = asyncio.create_task(self._serve_connection(purpose, connection))
-        self._taking.add(taking)
-        taking.add_done_callback(self._taking.discard)
+        accepting = asyncio.create_task(self._serve_connection(purpose, connection))
+        self._accepting.add(accepting)
+        accepting.add_done_callback(self._accepting.discard)
 
-    def _wait_for_room(self) -> None:
-        """Take nothing now: the supervisor takes back what it has handed over."""
+    def _wait_for_descriptors(self) -> None:
+        """Stop accepting until descriptors are free; the supervisor takes back the pending connections."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._connections)
         self._parent.report(full=nearly_out())
         if nearly_out():
-            loop.call_later(ROOM_S, self._wait_for_room)
+            loop.call_later(RETRY_S, self._wait_for_descriptors)
         else:
-            loop.add_reader(self._connections, self._take_connection)
+            loop.add_reader(self._connections, self._accept_connection)
 
     async def _serve_connection(self, purpose: bytes, connection: socket.socket) -> None:
         endpoint = self._audiosocket if purpose == AUDIOSOCKET else self._http
-        assert endpoint is not None  # the supervisor listens for what is configured
-        with suppress(OSError):  # whoever called has gone meanwhile
+        assert endpoint is not None  # the supervisor listens only for configured purposes
+        with suppress(OSError):  # the client is gone
             await endpoint.take(connection)
 
     def _transcribing(self) -> int:
@@ -201,7 +203,7 @@ class CallWorker:
 
 
 def engines_of_worker(task: WorkerTask, supervisor: RpcConnection, metrics: Metrics) -> Engines:
-    """The worker's own, and the supervisor's. Raises ConfigError."""
+    """Return the worker's engines: its own ones and proxies for the supervisor's. Raises ConfigError."""
     recognizer: Recognizer = SupervisorRecognizer(supervisor)
     synthesizer: Synthesizer = SupervisorSynthesizer(supervisor)
     if "recognizer" in task.own:
@@ -225,7 +227,7 @@ async def _work(link: int, connections: int, counts: int) -> None:
         task = cast("WorkerTask", await supervisor.task())
         config = task.config
         configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
-        # the logs of all workers come out in one place
+        # the logs of all workers are written to one stream
         structlog.contextvars.bind_contextvars(worker=task.number)
         slots = SharedSlots(counts, config.server.max_calls, config.server.workers, task.number)
         worker = CallWorker(task, slots, supervisor, handed_over)
@@ -236,13 +238,14 @@ async def _work(link: int, connections: int, counts: int) -> None:
             supervisor.connection.notify(Failed(str(failure)))
             sys.exit(1)
     except RpcError:
-        sys.exit(1)  # the supervisor has gone, or is going
+        sys.exit(1)  # the supervisor is gone or going
 
 
 def main(link: int, connections: int, counts: int) -> None:
-    """Run as a call worker, with descriptors that the supervisor made.
+    """Run as a call worker, with descriptors inherited from the supervisor.
 
-    Signals reach the whole process group, but only the supervisor knows when to end: its connection closes.
+    Signals reach the whole process group, but only the supervisor knows when to end: it then closes the
+    connection.
     """
     for number in STOPPING:
         signal.signal(number, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""The sources of context of a server, put together from its configuration."""
+"""Composition of the sources of context from the configuration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from voiceagent.validation.references import import_object
 
 
 def build_context(config: Config, mcp: McpPool, metrics: Metrics) -> ContextSources | None:
-    """What is asked about each turn, not started; None where nothing is. Raises ConfigError."""
+    """Return the sources queried for each turn, not started, or None without [context]. Raises
+    ConfigError.
+    """
     table = config.context
     if table is None:
         return None
@@ -49,8 +51,8 @@ def _source(table: ContextSourceConfig, source: Path, mcp: McpPool) -> Source:
     name = table.python or ""
     try:
         found = import_object(name, source.parent)
-    except Exception as error:  # it is others' code that is imported
+    except Exception as error:  # importing users' code may raise anything
         raise problem(source, f"{key}.python", name, f"{type(error).__name__}: {error}") from error
-    if not inspect.iscoroutinefunction(found):  # a plain one would hold up all calls, or threads without end
+    if not inspect.iscoroutinefunction(found):  # a plain function would block the event loop
         raise problem(source, f"{key}.python", name, "allowed: a function with async def")
     return cast("Source", found)

@@ -1,4 +1,4 @@
-"""What becomes of connections when a process has no file descriptor left for them."""
+"""Accepting connections while file descriptors run out."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ import structlog
 log = structlog.get_logger()
 
 ACCEPTED_AT_ONCE = 16
-"""How many connections are accepted at once; then the rest of the process gets its turn."""
+"""Connections accepted per wake-up, before the event loop continues."""
 RESERVE = 24
-"""With fewer descriptors left a process takes no more connections: its calls need some as they go on."""
+"""Descriptors kept free for running calls; with fewer, the process accepts no connections."""
 PAUSE_S = 0.1
-"""How long nothing is accepted after not even the reserve could be had."""
-TELL_S = 5.0
+"""Pause of accepting after not even the reserve descriptor could be restored."""
+LOG_INTERVAL_S = 5.0
 """Time between two log lines about one shortage."""
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 def raise_limit() -> None:
-    """Raise the limit on file descriptors, of this process and those it starts, as far as it may."""
+    """Raise the limit of file descriptors, of this process and its children, to the hard limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def nearly_out() -> bool:
-    """Whether hardly a descriptor is left. A new one is the lowest that is free: about as many are in use."""
+    """Return True if hardly a descriptor is free. A new descriptor is the lowest free number, so about as
+    many are in use.
+    """
     try:
         lowest = os.dup(0)
     except OSError:
@@ -41,39 +43,39 @@ def nearly_out() -> bool:
     return lowest >= resource.getrlimit(resource.RLIMIT_NOFILE)[0] - RESERVE
 
 
-class Shortage:
-    """Tells in the log, once in a while, how many connections were closed for want of a descriptor."""
+class DescriptorShortage:
+    """Logs, at most every `LOG_INTERVAL_S`, how many connections were closed for lack of a descriptor."""
 
     def __init__(self) -> None:
         self._closed = 0
-        self._told_s = -TELL_S
+        self._logged_s = -LOG_INTERVAL_S
 
     def note(self) -> None:
-        """A connection was closed."""
+        """Count a closed connection."""
         self._closed += 1
         now_s = time.monotonic()
-        if now_s - self._told_s >= TELL_S:
+        if now_s - self._logged_s >= LOG_INTERVAL_S:
             log.error("descriptors_exhausted", connections_closed=self._closed)
-            self._closed, self._told_s = 0, now_s
+            self._closed, self._logged_s = 0, now_s
 
 
-class Door:
-    """Accepts the connections of a listening socket, and goes on doing so when descriptors run out.
+class Acceptor:
+    """Accepts the connections of a listening socket, and keeps working when descriptors run out.
 
-    One is kept in reserve: it is given up to accept the connection that waits, and to close it. A caller is
-    refused at once then, and the loop does not turn round and round for a connection that it cannot take.
+    One descriptor is reserved: it is freed to accept the pending connection, and to close it. So callers are
+    refused at once, and the event loop does not spin on a connection that it cannot accept.
     """
 
-    def __init__(self, listening: socket.socket, take: Callable[[socket.socket], None]) -> None:
+    def __init__(self, listening: socket.socket, on_connection: Callable[[socket.socket], None]) -> None:
         self._listening = listening
-        self._take = take
-        self._shortage = Shortage()
+        self._on_connection = on_connection
+        self._shortage = DescriptorShortage()
         self._reserve: int | None = os.dup(listening.fileno())
         listening.setblocking(False)
         self._open()
 
     def close(self) -> None:
-        """Accept no more."""
+        """Stop accepting."""
         asyncio.get_running_loop().remove_reader(self._listening)
         self._listening.close()
         if self._reserve is not None:
@@ -87,14 +89,14 @@ class Door:
         for _ in range(ACCEPTED_AT_ONCE):
             try:
                 connection, _address = self._listening.accept()
-            except OSError as error:  # none is left, or it has gone already
+            except OSError as error:  # no descriptor is free, or the connection is gone
                 if error.errno not in _EXHAUSTED or not self._refuse():
                     return
             else:
-                self._take(connection)
+                self._on_connection(connection)
 
     def _refuse(self) -> bool:
-        """Close the connection that waits; whether there may be another."""
+        """Close the pending connection. Return True if there may be another."""
         if self._reserve is not None:
             os.close(self._reserve)
             self._reserve = None
@@ -102,12 +104,12 @@ class Door:
             self._listening.accept()[0].close()
             self._shortage.note()
         except BlockingIOError:
-            return self._take_reserve()
+            return self._restore_reserve()
         except OSError:
             pass
-        return self._take_reserve()
+        return self._restore_reserve()
 
-    def _take_reserve(self) -> bool:
+    def _restore_reserve(self) -> bool:
         try:
             self._reserve = os.dup(self._listening.fileno())
         except OSError:

@@ -1,4 +1,4 @@
-"""How a process ends: the signals that stop a server, and what still runs then."""
+"""Shutdown of a process: stop signals and remaining tasks."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ import uvloop
 log = structlog.get_logger()
 
 STOPPING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""Signals that stop a server; the last one says that its terminal was closed."""
+"""Signals that stop a server; SIGHUP is sent when its terminal is closed."""
 CLOSE_S = 5.0
-"""How long tasks may take to end once they are cancelled."""
+"""Time that cancelled tasks have to end."""
 
 
 def run_until_all_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work of a process on an event loop of its own, then cancel what runs beside it, such as tools of
-    calls that are over. What takes longer than `CLOSE_S` is told and left; asyncio.run would wait for it
-    without end.
+    """Run the coroutine on a new event loop, then cancel the remaining tasks, such as tools of calls that are
+    over. Tasks that take longer than `CLOSE_S` are logged and abandoned; asyncio.run would wait for them
+    without limit.
     """
     loop = uvloop.new_event_loop()
     try:
@@ -47,9 +47,9 @@ async def _until_all_end(work: Coroutine[Any, Any, None]) -> None:
 
 
 def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
-    """Set by the first SIGTERM, SIGINT or SIGHUP. A second one, or one while the server is `starting`,
-    cancels the task that asked for this: everything ends at once. SIGHUP never counts as the second, as the
-    kernel and the shell send one each; it does nothing where it was ignored, as under nohup.
+    """Return an event that the first SIGTERM, SIGINT or SIGHUP sets. A second signal, or one while the server
+    is `starting`, cancels the calling task, so that everything ends at once. SIGHUP never counts as the
+    second, as the kernel and the shell send one each. It is left alone if it was ignored, as under nohup.
     """
     stopped = asyncio.Event()
     serving = asyncio.current_task()
@@ -66,9 +66,9 @@ def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
     return stopped
 
 
-def heed_no_signals() -> None:
-    """From now on signals that stop a server do nothing, as long as its event loop is there: it is ending
-    already, which takes a few seconds at most, and what is cut off then would be left behind.
+def ignore_stop_signals() -> None:
+    """Ignore stop signals as long as the event loop exists: the server is ending already, which takes a few
+    seconds at most, and an interruption would leave child processes behind.
     """
     for number in STOPPING:
         asyncio.get_running_loop().add_signal_handler(number, lambda: None)

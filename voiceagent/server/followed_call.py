@@ -1,4 +1,4 @@
-"""Where a call stands: a worker tells its supervisor whenever that changes, as it may be killed."""
+"""Progress of a call, pushed by a worker to its supervisor at each change, as the worker may be killed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SPEAKS = "the agent speaks"
 
 
 class CallProgress(NamedTuple):
-    """Where a call stands. turn: of the caller's, from 1 on, 0 before the first; turn_id: its item's. doing:
-    in words, without anybody's. spans: as they would be if it ended now, where it is traced.
+    """Progress of a call. turn: number of the caller's turn, 0 before the first; turn_id: its item's. doing:
+    for people, without personal data. spans: those of a traced call, as if it ended now.
     """
 
     call_id: str
@@ -34,10 +34,10 @@ class CallProgress(NamedTuple):
     spans: tuple[Span, ...] = ()
 
 
-class Following(NamedTuple):
-    """Where goes what a process tells of its calls, beside what it keeps of them: `spans` takes those that
-    have ended, None where calls are not traced; `tell` what a supervisor is told, None where there is none;
-    `hand_over` gives a supervisor the events for `[webhooks]`, see `WebhookSender`.
+class CallReporting(NamedTuple):
+    """Receivers of a process's reports about its calls: `spans` receives ended spans, None if calls are not
+    traced; `tell` passes progress to a supervisor, None if there is none; `hand_over` passes the events for
+    `[webhooks]` to a supervisor, see `WebhookSender`.
     """
 
     spans: Callable[[Sequence[Span]], None] | None = None
@@ -46,13 +46,13 @@ class Following(NamedTuple):
 
 
 class CallOver(NamedTuple):
-    """A call has ended, and all was told of it."""
+    """A call has ended, and all its reports are sent."""
 
     call_id: str
 
 
 def progressed(before: CallProgress, event: Event, commands: Sequence[Command]) -> CallProgress:
-    """Where a call stands after an event and what was decided. Pure."""
+    """Return the progress after an event and the commands it produced."""
     now = before
     match event:
         case ev.ItemCreated(item=MessageItem(role="user", item_id=item_id, by_line=False)):
@@ -85,8 +85,8 @@ def _decided(now: CallProgress, command: Command) -> CallProgress:
 
 
 class FollowedCall(KeepsNothing):
-    """A `Keeping` that tells its supervisor whenever something has changed in a call. tell: takes it at once
-    and does not wait. traced: its trace, which is told everything before this is.
+    """A `Keeping` that reports each change of a call to the supervisor. tell: must not block. traced: its
+    trace, which must handle each event first.
     """
 
     def __init__(
@@ -106,18 +106,15 @@ class FollowedCall(KeepsNothing):
         commands: Sequence[Command],
         fault: Exception | None = None,
     ) -> None:
-        """See `Keeping`."""
         self._stands(progressed(self._progress, event, commands))
 
     def speaks(self) -> None:
-        """See `Keeping`."""
         self._stands(self._progress._replace(doing=SPEAKS))
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:
-        """See `Keeping`."""
         self._tell(CallOver(self._progress.call_id))
 
     def _stands(self, now: CallProgress) -> None:
-        if not self._placed or now != self._progress:  # its place in a trace is known only now
+        if not self._placed or now != self._progress:  # the call joins its trace only after the first report
             self._progress, self._placed = now, True
             self._tell(now._replace(spans=() if self._traced is None else self._traced.unfinished()))

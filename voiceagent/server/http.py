@@ -1,4 +1,4 @@
-"""HTTP and WebSocket: uvicorn, for connections that it accepts itself and for those that are handed to it."""
+"""HTTP and WebSocket by uvicorn, for connections that it accepts itself or receives from a supervisor."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from voiceagent.transports.uvicorn_http_internals import guarded_http
 from voiceagent.transports.uvicorn_internals import FastPath
 
 PING_S = 5.0
-"""How often clients are asked whether they are still there."""
+"""Interval of WebSocket pings."""
 PONG_S = 20.0
-"""How long they may take to answer: a phone bridge, a browser or a network that stands still for 15 s goes on
-with its call. Who is gone without a word has his slot as long.
+"""Timeout of a ping: a phone bridge, a browser or a network that stalls for 15 s can resume its call. A
+client that vanishes silently keeps its slot for that time.
 """
 CLOSE_S = 5.0
-"""How long connections may take to close once their calls have ended."""
+"""Time that connections have to close once their calls have ended."""
 DATE_S = 1.0
-"""How often the date that answers carry is renewed."""
+"""Interval at which the Date header is renewed."""
 
 
 class Http(uvicorn.Server):
-    """uvicorn without its own signal handlers, which would cut the calls off."""
+    """uvicorn without its own signal handlers, which would cut calls off."""
 
     def __init__(self, app: Starlette, max_message_bytes: int, limits: TransportLimits) -> None:
         config = uvicorn.Config(
@@ -43,7 +43,7 @@ class Http(uvicorn.Server):
             ws_max_size=max_message_bytes,
             ws_ping_interval=PING_S,
             ws_ping_timeout=PONG_S,
-            ws_per_message_deflate=False,  # sound does not compress, and trying costs time
+            ws_per_message_deflate=False,  # compression costs time and does not help audio
             lifespan="off",
             access_log=False,
             log_config=None,
@@ -54,21 +54,22 @@ class Http(uvicorn.Server):
         self._stopping = asyncio.Event()
 
     def stop(self) -> None:
-        """Take no more connections, and end when those that there are have closed."""
+        """Stop accepting connections, and end once the open ones have closed."""
         self.should_exit = True
         self._stopping.set()
 
     async def main_loop(self) -> None:
-        """As uvicorn's, but told when to stop: looking ten times a second is most of what an idle process
-        costs."""
-        while not await self.on_tick(0):  # 0: with the date, which is in all answers
+        """Run like uvicorn's loop, but wait for an event to stop: polling ten times a second is most of the
+        CPU use of an idle process.
+        """
+        while not await self.on_tick(0):  # 0: renew the Date header
             with suppress(TimeoutError):
                 async with asyncio.timeout(until_multiple_s(DATE_S, time.monotonic())):
                     await self._stopping.wait()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Nothing is captured."""
+        """Capture no signals."""
         yield
 
     async def take(self, connection: socket.socket) -> asyncio.BaseTransport:
@@ -78,15 +79,16 @@ class Http(uvicorn.Server):
         return transport
 
     def _protocol(self) -> asyncio.Protocol:
-        """What `uvicorn.Server.startup` makes for each connection."""
+        """Return a protocol as `uvicorn.Server.startup` creates one per connection."""
         return self.config.http_protocol_class(  # type: ignore[call-arg]
             config=self.config, server_state=self.server_state, app_state={}
         )
 
 
 def _for_hosts(app: ASGIApp) -> ASGIApp:
-    """The application, but refusing requests whose Host is no host (RFC 9112, section 3.2): to read a URL
-    that is made of such a one raises."""
+    """Wrap the application to refuse requests with an invalid Host (RFC 9112, section 3.2): Starlette raises
+    when it builds a URL from one.
+    """
 
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         host = next((value for name, value in scope.get("headers", ()) if name == b"host"), b"localhost")

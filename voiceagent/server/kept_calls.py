@@ -1,4 +1,4 @@
-"""Calls are kept where the configuration says so; what that needs is imported only then."""
+"""Recording of calls, if configured. The extra `calls` is imported only then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 
 def kept_calls(config: Config, metrics: Metrics) -> KeptCalls | None:
-    """What keeps calls, None where none are; nothing is done before `keeping`. Raises ConfigError."""
+    """Return the recorder of calls, or None if not configured; it works only within `recording_calls`. Raises
+    ConfigError.
+    """
     if not config.calls.folder:
         return None
     try:
@@ -38,7 +40,7 @@ def kept_calls(config: Config, metrics: Metrics) -> KeptCalls | None:
 
 
 def calls_routes(kept: KeptCalls | None, admission: Admission) -> list[BaseRoute]:
-    """What shows kept calls, to who may see them."""
+    """Return the inspector's routes, or a route that says that calls are not recorded."""
     if kept is None:
         return [Route("/v1/calls{path:path}", _not_kept)]
     from voiceagent.inspector.endpoint import Inspector  # noqa: PLC0415  as above
@@ -52,8 +54,8 @@ async def _not_kept(_: Request) -> Response:
 
 
 @asynccontextmanager
-async def keeping(kept: KeptCalls | None) -> AsyncIterator[None]:
-    """Keep calls, if they are kept; all is written in the end."""
+async def recording_calls(kept: KeptCalls | None) -> AsyncIterator[None]:
+    """Record calls for the length of the block; at its end everything is written."""
     if kept is None:
         yield
         return

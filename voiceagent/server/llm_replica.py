@@ -1,6 +1,6 @@
-"""The LLM of a configuration alone, behind OpenAI's chat completions: a replica for gateways.
+"""LLM replica for gateways: the LLM of a configuration behind OpenAI's chat completions.
 
-It has no keys: only gateways may reach it.
+It has no authentication: only gateways may reach it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from voiceagent.validation.errors import CommandFailed
 
 
 def replica_app(config: Config) -> Starlette:
-    """The ASGI application around the engine of `[llm]`; its lifespan starts it. Raises ConfigError."""
+    """Return the ASGI application of the engine of `[llm]`; its lifespan starts it. Raises ConfigError."""
     engine = cast("Llm", build_engine("llm", config.llm, config.source))
     return chat_app(engine, str(config.llm.options.get("model", config.llm.engine)))
 
 
 def serve_llm(config: Config, host: str, port: int) -> None:
-    """Serve it until SIGTERM or SIGINT, and then until the replies that have begun are over.
+    """Serve the replica until SIGTERM or SIGINT, and then until the current responses are over.
 
     Raises ConfigError, CommandFailed.
     """

@@ -1,4 +1,4 @@
-"""How busy the server is: measured in each process that takes calls, told at `GET /load`, and a reason to
+"""Load of the server: measured in each process that accepts calls, reported at `GET /load`, and a reason to
 refuse calls.
 """
 
@@ -20,17 +20,18 @@ from voiceagent.telemetry.event_loop import LoopMonitor
 log = structlog.get_logger()
 
 REPORT_S = 0.5
-"""How often a process tells the others how late it is, and how much it computes."""
+"""Interval at which a process reports its lag and CPU use to the others."""
 _NEWEST = 0.2
-"""The weight of the newest report in the mean: a second in which all calls are answered says little."""
+"""Weight of the newest report in the mean: a single second, in which all calls may be answered, says little.
+"""
 
 
 class ProcessLoad:
-    """Event loop lag and load of this process, which takes calls in `slots`. max_lag_s: with more lag, the
-    process takes no calls. transcribing: returns the number of its calls that only transcribe.
+    """Event loop lag and load of this process, which accepts calls in `slots`. max_lag_s: with more lag, the
+    process refuses calls. transcribing: returns the number of its calls that only transcribe.
 
-    Exception: it takes calls in spite of its lag if it shares the slots with a process without lag. Next
-    calls go to that process, and the few that arrive here meanwhile are better late than refused.
+    Exception: it accepts calls in spite of its lag if it shares the slots with a process without lag. The
+    next calls go to that process, and the few that arrive here meanwhile are better late than refused.
     """
 
     def __init__(
@@ -54,7 +55,9 @@ class ProcessLoad:
             self._slots.report(self._monitor.lag_s, self._busy, self._transcribing())
 
     def refusal(self, calls: int) -> Refusal | None:
-        """Why one more call beside `calls` others would be served late, if it would; logged."""
+        """Return a refusal, and log it, if one more call in addition to `calls` others would be
+        served late.
+        """
         refusal = lag_refusal(min(self._monitor.lag_s, self._slots.lag_s), self._max_lag_s, calls)
         if refusal is not None:
             log.warning("call_refused", reason=refusal.reason)
@@ -64,9 +67,9 @@ class ProcessLoad:
 def load_report(
     state: State, slots: Slots, max_lag_s: float, predicted_ttft_s: float, refusal: Refusal | None
 ) -> dict[str, Any]:
-    """The body of `GET /load`. refusal: why a call that came now would be refused for the LLM's load."""
+    """Return the body of `GET /load`. refusal: of the LLM, for a call that arrives now."""
     refusal = refusal or lag_refusal(slots.lag_s, max_lag_s, slots.taken)
-    # the later reasons outweigh the earlier: a server that drains is not merely full
+    # the later reasons take precedence: a server that drains is not merely full
     if slots.taken >= slots.max_calls:
         refusal = Refusal(f"all {slots.max_calls} calls are taken", FULL_S)
     if state != "ready":

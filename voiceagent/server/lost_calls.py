@@ -1,7 +1,7 @@
-"""What the supervisor knows of the calls of its workers, and says for those that end with one.
+"""Calls of the workers, tracked in the supervisor, which ends them if their worker dies.
 
-A worker that is killed says nothing any more: the log, the trace and the kept log of each of its calls are
-ended here, and it is told where `[webhooks]` told that the call began, with the words of its kept log.
+A killed worker reports nothing. For each of its calls the supervisor ends the log, the trace and the kept
+log, and posts the end to `[webhooks]` if the beginning was posted, with the transcript of the kept log.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from voiceagent.webhooks.message import BEGAN, WebhookEvent
 from voiceagent.webhooks.sender import WebhookSender
 
 LOST = "worker_died"
-"""The kind of error that the spans of such a call have."""
+"""Error type of the spans of a lost call."""
 
 log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
 class _Began:
-    """What was told of a call's beginning, and when: monotonic seconds, as the clock may be set meanwhile."""
+    """A posted `call.began`, and its time in monotonic seconds, as the wall clock may be set meanwhile."""
 
     event: WebhookEvent
     at_s: float
 
 
 class LostCalls:
-    """Calls by worker. kept: the folder in which calls are kept, None where none are. send: takes spans that
-    have ended. webhooks: posts the workers' events, None where nobody is told.
+    """Running calls by worker. kept: the folder of kept calls, None without one. send: receives ended spans.
+    webhooks: posts the workers' events, None if not configured.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class LostCalls:
         self._writing: set[asyncio.Task[None]] = set()
 
     def told(self, worker: int, told: Any) -> None:
-        """A worker tells of a call, of spans that have ended, or what is to be posted."""
+        """Handle a worker's notification: progress or end of a call, an event to post, or ended spans."""
         calls = self._calls.setdefault(worker, {})
         match told:
             case CallProgress(call_id=call_id):
@@ -76,7 +76,7 @@ class LostCalls:
             self._webhooks.send(event)
 
     def lost(self, worker: int, reason: str) -> dict[str, Any]:
-        """A worker has died, and its calls with it, of which all is told. Gives what else is logged."""
+        """End the calls of a worker that has died. Return fields for the log."""
         calls = list(self._calls.pop(worker, {}).values())
         why, at_s = f"worker {worker} was lost: {reason}", time.monotonic()
         for call in calls:
@@ -92,7 +92,7 @@ class LostCalls:
         told = self._began.pop(worker, {})
         if self._kept is None:
             for began in told.values():
-                self._tell(began, why, at_s)
+                self._post_lost(began, why, at_s)
         else:
             call_ids = dict.fromkeys([*(call.call_id for call in calls), *told])
             ending = self._end_logs(self._kept, call_ids, told, why, at_s)
@@ -102,7 +102,7 @@ class LostCalls:
         return {"calls": len(calls)}
 
     async def close(self) -> None:
-        """Returns when the logs of all that was lost are ended, and their ends told."""
+        """Wait until the logs of all lost calls are ended and their ends posted."""
         await asyncio.gather(*self._writing)
 
     async def _end_logs(
@@ -115,34 +115,34 @@ class LostCalls:
             try:
                 data = await asyncio.to_thread(end_lost_log, folder, call_id, why, at_s)
                 if data and call_id in told:
-                    items = await asyncio.to_thread(_said_in, data)
-            except Exception as error:  # of a disk or of ours: it must not keep an end from being told
+                    items = await asyncio.to_thread(_transcript_of, data)
+            except Exception as error:  # a disk's error, or a bug, must not prevent posting the end
                 log.error("call_log_not_ended", call=call_id, error=f"{type(error).__name__}: {error}")
             if call_id in told:
-                self._tell(told[call_id], why, at_s, items)
+                self._post_lost(told[call_id], why, at_s, items)
 
-    def _tell(self, began: _Began, why: str, at_s: float, items: Sequence[Item] = ()) -> None:
+    def _post_lost(self, began: _Began, why: str, at_s: float, items: Sequence[Item] = ()) -> None:
         if self._webhooks is not None:
             self._webhooks.lost(began.event, why, at_s - began.at_s, items)
 
 
-def _said_in(data: bytes) -> list[Item]:
-    """What was said in a call, by its log; nothing where that holds no words, or not all that happened."""
-    from voiceagent.calls.librarian import Breath  # noqa: PLC0415  it brings the extra `calls`
+def _transcript_of(data: bytes) -> list[Item]:
+    """Return the transcript of a kept log; empty if it has no transcripts or is incomplete."""
+    from voiceagent.calls.archiver import GilYield  # noqa: PLC0415  it brings the extra `calls`
     from voiceagent.calls.log.event_log import read_log  # noqa: PLC0415
     from voiceagent.calls.replaying.replay import CannotReplay  # noqa: PLC0415
     from voiceagent.upstream.replaying import said_in  # noqa: PLC0415
 
-    breath = Breath()
+    yield_gil = GilYield()
     try:
-        return said_in(read_log(data, breathe=breath), breath)
+        return said_in(read_log(data, yield_gil=yield_gil), yield_gil)
     except CannotReplay as error:
         log.info("call_log_without_words", reason=str(error))
         return []
 
 
 def ended_by_loss(span: Span, end_ns: int, reason: str, doing: str) -> Span:
-    """A span that nobody ended: it lasts until its worker was lost. The call's own says why."""
+    """Return an open span of a lost call, ended now. The call's own span has the reason."""
     told = {"voiceagent.call.end": reason, "voiceagent.call.doing": doing} if span.name == CALL else {}
     return replace(
         span, end_ns=max(span.start_ns, end_ns), error=LOST, attributes={**span.attributes, **told}

@@ -1,4 +1,4 @@
-"""The pages: the files of `web/`, served as they are."""
+"""Web pages: the files of `web/`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from starlette.staticfiles import StaticFiles
 from voiceagent.config import places
 
 _HEADERS = {
-    "Cache-Control": "no-cache",  # asked for again each time, and answered by 304 while nothing changed
-    # nobody else's page shows it in a frame, where a press is meant for something else
+    "Cache-Control": "no-cache",  # revalidated each time; answered by 304 while unchanged
+    # other sites must not frame the page (clickjacking)
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'self'",
     "Permissions-Policy": "microphone=(self)",
@@ -22,7 +22,7 @@ _HEADERS = {
 
 
 class Page(StaticFiles):
-    """Serves the page under every path that nothing else has: the endpoint of a last `Route`."""
+    """Serves the page under every path without another route: the endpoint of the last `Route`."""
 
     def __init__(self) -> None:
         repository, wheel = places("web")
@@ -30,11 +30,11 @@ class Page(StaticFiles):
         super().__init__(directory=directory, html=True, check_dir=False)
 
     async def calls(self, request: Request) -> Response:
-        """The inspector of kept calls, at `/calls`."""
+        """Return the inspector of kept calls, at `/calls`."""
         return await self.get_response("calls.html", request.scope)
 
     def file_response(self, *args: Any, **kwargs: Any) -> Response:
-        """A file, under a policy by which nothing but this server's own files runs in the page."""
+        """Return a file with a policy that allows only this server's files to run."""
         response = super().file_response(*args, **kwargs)
         response.headers.update(_HEADERS)
         return response

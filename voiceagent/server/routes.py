@@ -1,4 +1,4 @@
-"""What a process that takes calls serves under its port."""
+"""Routes of a process that accepts calls."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from voiceagent.agents.load import load_agents
 from voiceagent.cluster.places import CallControl
 from voiceagent.config.tables import Config
 from voiceagent.server.call_opener import CallOpener
-from voiceagent.server.followed_call import Following
+from voiceagent.server.followed_call import CallReporting
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import Gateway, shared_state
 from voiceagent.server.startup import webhook_sender
-from voiceagent.server.status import Judged
+from voiceagent.server.status import TriageResult
 from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
@@ -59,13 +59,13 @@ from voiceagent.triage.page import POLICY, as_json, as_page
 from voiceagent.upstream.connection import Upstream
 
 SERVING = ("ready", "degraded")
-"""What health says while calls are taken."""
+"""Health states in which calls are accepted."""
 
 FOR_OWNERS = "this is for holders of an API key (server.api_keys_env)"
 
 
 class WholeServer(Protocol):
-    """What routes ask of the whole server, whether that is its own process or has others beside it."""
+    """The whole server as routes need it, in one process or in many."""
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
         """Return a refusal if one more call besides `calls` others would not be served in time, and count it.
@@ -74,22 +74,22 @@ class WholeServer(Protocol):
         """
 
     async def health(self) -> dict[str, Any]:
-        """The body of `GET /health`."""
+        """Return the body of `GET /health`."""
 
     async def load(self) -> dict[str, Any]:
-        """The body of `GET /load`."""
+        """Return the body of `GET /load`."""
 
     async def metrics_page(self) -> bytes:
-        """The page that Prometheus reads."""
+        """Return the page for Prometheus."""
 
-    async def triage(self) -> Judged:
-        """Why calls are slow."""
+    async def triage(self) -> TriageResult:
+        """Return the diagnosis of slow calls."""
 
     async def share_secret(self, secret: ClientSecret) -> None:
-        """Make a key known wherever calls are taken."""
+        """Make a client secret known to all processes that accept calls."""
 
     async def hang_up(self, asked: CallAsked) -> bool:
-        """End a call that another process of this server has; whether one had it."""
+        """End a call of another process of this server. Return True if one had it."""
 
     def sideband(
         self, asked: CallAsked, messages: AsyncIterator[str | bytes]
@@ -98,7 +98,7 @@ class WholeServer(Protocol):
 
 
 class Routes:
-    """Routes and calls of one process. Raises ConfigError where the configuration cannot be used."""
+    """Routes and calls of one process. Raises ConfigError if the configuration is unusable."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Routes:
         slots: Slots,
         metrics: Metrics,
         server: WholeServer,
-        following: Following = Following(),  # noqa: B008  it is immutable
+        following: CallReporting = CallReporting(),  # noqa: B008  it is immutable
     ) -> None:
         self._server = server
         self._settings = config.call_settings()
@@ -136,7 +136,7 @@ class Routes:
         self.webrtc = self._webrtc_endpoint()
 
     def _webrtc_endpoint(self) -> WebRtcEndpoint:
-        """The endpoint of calls over WebRTC."""
+        """Return the endpoint of WebRTC calls."""
         return WebRtcEndpoint(
             self.calls.open,
             self.calls.open_transcription,
@@ -148,7 +148,7 @@ class Routes:
         )
 
     def _phone_routes(self, rules: AccessRules) -> list[BaseRoute]:
-        """The routes of the phone lines that are configured."""
+        """Return the routes of the configured telephony providers."""
         return telephony_routes(
             self._config.telephony,
             self._config.server.host,
@@ -161,7 +161,7 @@ class Routes:
         )
 
     def app(self) -> Starlette:
-        """The ASGI application."""
+        """Return the ASGI application."""
         realtime = RealtimeEndpoint(
             self.calls.open, self.calls.open_transcription, self._admission, self.sidebands, self._limits
         )
@@ -177,10 +177,10 @@ class Routes:
             routes=[
                 Route("/health", self._health),
                 Route("/load", self._load),
-                Route("/gateways", self._tell_gateways),
-                Route("/metrics", self._show_metrics),
-                Route("/triage", self._show_triage),
-                Route("/triage.json", self._tell_triage),
+                Route("/gateways", self._gateways),
+                Route("/metrics", self._metrics_page),
+                Route("/triage", self._triage_page),
+                Route("/triage.json", self._triage_json),
                 *websocket_routes("/v1/realtime", realtime.serve),
                 under_realtime(api, self._admission),
                 *calls_routes(self.kept, self._admission),
@@ -193,7 +193,7 @@ class Routes:
         )
 
     def ready(self, services: Services) -> None:
-        """Take calls from now on."""
+        """Start accepting calls."""
         calls = CallOpener(
             self._config, self._agents, self._upstream, self.kept, self.webhooks, self._following
         )
@@ -201,22 +201,22 @@ class Routes:
         self.calls.ready(partial(open_call, transcribes=False), partial(open_call, transcribes=True))
 
     def loop_stalled(self, clock_s: float, lag_s: float) -> None:
-        """The event loop woke `lag_s` too late."""
+        """Record a stall of the event loop in the kept calls."""
         if self.kept is not None:
             self.kept.stalled(clock_s, lag_s)
 
     def troubles(self) -> dict[str, str]:
-        """What is wrong with keeping calls, where they are kept, and with what gateways share."""
+        """Return problems of recording and of the state shared with other gateways; "" for a healthy one."""
         troubles = {} if self.kept is None else {"kept_calls": self.kept.trouble()}
         return troubles if self.shared is None else troubles | {"shared_state": self.shared.trouble}
 
     def keep_secret(self, secret: ClientSecret) -> None:
-        """Accept a key that another process gave out."""
+        """Accept a client secret that another process issued."""
         self._admission.secrets.keep(secret, self._admission.clock())
 
     def sharing(self, gateway: Gateway | None = None) -> AbstractAsyncContextManager[None]:
-        """Share with the other gateways for the length of the block, if anything is shared; in the end they
-        know that this process has gone. gateway: the one that this process speaks for.
+        """Share state with the other gateways, if configured, for the length of the block; its end removes
+        this process there. gateway: given if this process reports for the server.
         """
         if self.shared is None:
             return nullcontext()
@@ -233,7 +233,7 @@ class Routes:
         return self._admission.may_control(asked) and self.calls.hang_up(asked.call_id)
 
     async def _hang_up_elsewhere(self, asked: CallAsked) -> bool:
-        """End a call that is none of WebRTC's here."""
+        """End a call that is not one of this process's WebRTC calls. Return True if one was found."""
         if self._hang_up_here(asked) or await self._server.hang_up(asked):
             return True
         if self.shared is None:
@@ -248,7 +248,7 @@ class Routes:
     async def _sideband_elsewhere(
         self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
-        """Attach to a call of another process of this server, or refuse with the gateway that has it."""
+        """Attach to a call of another process of this server, or refuse with the URL of its gateway."""
         async with aclosing(self._server.sideband(asked, messages)) as values:
             async for value in values:
                 refused = isinstance(value, Refused) and self.shared is not None
@@ -264,7 +264,7 @@ class Routes:
         await self._admission.others.keep_secret(secret)
 
     def _next_call(self) -> str | None:
-        """The URL of the gateway that takes a call; None for this one. Raises CallRefused."""
+        """Return the URL of the gateway for the next call; None for this one. Raises CallRefused."""
         refused, url = None, self._gateway_url
         try:
             self.calls.check()
@@ -290,33 +290,33 @@ class Routes:
         return JSONResponse(health, status)
 
     async def _load(self, _: Request) -> Response:
-        """What a load balancer asks: 503 while a new call would be refused, and when to ask again."""
+        """Answer a load balancer: 503 with Retry-After while a new call would be refused."""
         load = await self._server.load()
         if load["takes_calls"]:
             return JSONResponse(load)
         return JSONResponse(load, 503, {"retry-after": str(math.ceil(load["retry_after_s"]))})
 
-    async def _tell_gateways(self, request: Request) -> Response:
-        """What all gateways tell of themselves, as this one knows it."""
+    async def _gateways(self, request: Request) -> Response:
+        """Return the reports of all gateways known here."""
         if not self._admission.sees_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         reports = () if self.shared is None else self.shared.reports
         return JSONResponse({"gateways": [one.to_json() for one in reports]})
 
-    async def _show_triage(self, request: Request) -> Response:
-        """Why calls are slow, for people."""
+    async def _triage_page(self, request: Request) -> Response:
+        """Return the triage page."""
         if not self._admission.sees_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         page = as_page(*await self._server.triage())
         return HTMLResponse(page, headers={"content-security-policy": POLICY, "cache-control": "no-store"})
 
-    async def _tell_triage(self, request: Request) -> Response:
-        """Why calls are slow, for machines."""
+    async def _triage_json(self, request: Request) -> Response:
+        """Return the triage as JSON."""
         if not self._admission.sees_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         return JSONResponse(as_json(*await self._server.triage()))
 
-    async def _show_metrics(self, request: Request) -> Response:
+    async def _metrics_page(self, request: Request) -> Response:
         if not self._admission.sees_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         return Response(await self._server.metrics_page(), media_type=CONTENT_TYPE)

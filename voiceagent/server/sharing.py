@@ -1,4 +1,4 @@
-"""What a process shares with other gateways, where the configuration names a Redis."""
+"""State shared with other gateways, if a Redis is configured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def shared_state(config: Config, kept: ClientSecrets, metrics: Metrics) -> SharedState | None:
-    """What is shared, None where the server is alone; nothing is done before `Routes.sharing`.
+    """Return the shared state, or None without a Redis; it works only within `Routes.sharing`.
 
     kept: the client secrets that this process accepts. Raises ConfigError.
     """
@@ -37,15 +37,15 @@ def shared_state(config: Config, kept: ClientSecrets, metrics: Metrics) -> Share
     password = config.cluster.redis_password(os.environ, config.source)
     try:
         link = RedisLink(url, password, metrics.registry)
-    except ValueError as error:  # no address of a Redis
+    except ValueError as error:  # not the address of a Redis
         raise problem(config.source, "cluster.redis_url", url, str(error)) from error
     return SharedState(link, f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}", kept)
 
 
 class Gateway:
-    """A server as a gateway: its report, and how many of them are wanted, in its metrics.
+    """This server as a gateway: its report, and the number of gateways wanted, in its metrics.
 
-    load: the body of `GET /load`. shared: None where it is alone.
+    load: returns the body of `GET /load`. shared: None for a single gateway.
     """
 
     def __init__(
@@ -66,10 +66,10 @@ class Gateway:
             Gauge(f"voiceagent_{name}", text, registry=metrics.registry).set_function(value)
 
     def report(self) -> GatewayReport:
-        """The report of this server."""
+        """Return the report of this server."""
         name = "" if self._shared is None else self._shared.name
         return report(name, self._url, self._load(), self._config.server.max_loop_lag_s)
 
     def reports(self) -> tuple[GatewayReport, ...]:
-        """The reports of all gateways, as far as they are known."""
+        """Return the known reports of all gateways."""
         return (self._shared.reports if self._shared is not None else ()) or (self.report(),)

@@ -1,5 +1,4 @@
-"""From a configuration to services that are ready for calls, each part made from its tables, and to their
-end."""
+"""Composition of the services from the configuration, their start and their shutdown."""
 
 from __future__ import annotations
 
@@ -49,8 +48,8 @@ from voiceagent.webhooks.sender import WebhookSender
 
 log = structlog.get_logger()
 
-AGAIN_S = 3.0
-"""The longest warm-up where the engines are known to work."""
+KNOWN_ENGINES_TIMEOUT_S = 3.0
+"""Timeout of the warm-up if the engines are known to work."""
 _CANNOT_START = (
     RecognizerError,
     LlmError,
@@ -62,14 +61,17 @@ _CANNOT_START = (
     EchoError,
 )
 WORKER_TICK_S = 0.012
-"""The tick of the front end of one worker among several: each worker has fewer calls, whose windows meet less
-often, and a run for few costs nearly as much as one for many. It is shorter than a round in which connections
-are read, even one that follows a late one after 8 ms: what came in a round is judged in it, and does not wake
-the process a second time."""
+"""Tick of the front end in one worker among several. Each worker has fewer calls, whose windows coincide less
+often, and a batch of few costs nearly as much as one of many. It is shorter than the tick in which
+connections are read, even one of 8 ms after a late one: audio read in a tick is processed in it, without a
+second wake-up.
+"""
 
 
 IN_ROUNDS_LEAD_S = 3 * ROUND_S
-"""Sound that is sent this far ahead is paced in rounds: at least two of them stay at the remote."""
+"""Minimum lead with which audio is paced in ticks: at least two ticks of audio stay buffered at the remote
+end.
+"""
 
 
 @asynccontextmanager
@@ -80,12 +82,11 @@ async def started(
     shedder: LoadShedder | None = None,
     engines_work: bool = False,
 ) -> AsyncIterator[tuple[Services, dict[str, float]]]:
-    """Services around started engines, and the seconds each stage took in a warm-up turn.
+    """Yield the services around started engines, and the seconds of each stage of a warm-up turn.
 
-    shedder: what is given up while there is too much to do; without one nothing ever is. engines_work:
-    whether it is known that they do; if they then fail to at the moment, calls are taken all the same.
-    Everything is closed in the end. Raises CommandFailed where an engine does not start or does not work, and
-    ConfigError.
+    shedder: controls load shedding; without one there is none. engines_work: the engines are known to work,
+    so a failing warm-up is only logged. Everything is closed at the end of the block. Raises CommandFailed if
+    an engine does not start or work, and ConfigError.
     """
     async with AsyncExitStack() as closing:
         closing.push_async_callback(engines.close)
@@ -103,18 +104,19 @@ async def started(
                 services = replace(services, answering=replace(services.answering, context=context))
             latency = {}
             if config.upstream.url is None:
-                latency = await _warmed_up(_with_prompt(config, services, mcp), engines_work)
+                latency = await _warm_up(_with_prompt(config, services, mcp), engines_work)
         except _CANNOT_START as error:
             raise CommandFailed(f"cannot start: {error}") from error
-        # What was loaded so far stays: the garbage collector need not stop every call to look at it again.
+        # Exclude the objects loaded so far from garbage collection, which would otherwise scan them during
+        # calls.
         gc.collect()
         gc.freeze()
         yield services, latency
 
 
 def _with_prompt(config: Config, services: Services, mcp: McpPool) -> Services:
-    """Services whose calls begin as the agent's, so that its prompt gets into the prefix cache. Its tools,
-    and those of MCP servers, are as if a client had brought them, for they are not run. Raises ConfigError.
+    """Return services whose prompt begins as the agent's, so that the warm-up fills the prefix cache. Tools
+    of the agent and of MCP servers are added as a client's tools, as they are not run. Raises ConfigError.
     """
     prompt, own = beginning_of(config.agent, services.settings.instructions, config.source)
     owned = [
@@ -126,12 +128,14 @@ def _with_prompt(config: Config, services: Services, mcp: McpPool) -> Services:
     return replace(services, settings=replace(services.settings, instructions=prompt, tools=tools), mcp=None)
 
 
-async def _warmed_up(services: Services, engines_work: bool) -> dict[str, float]:
-    """The latencies of the warm-up turn. Raises WarmUpError, SynthesizerError, unless `engines_work`."""
+async def _warm_up(services: Services, engines_work: bool) -> dict[str, float]:
+    """Return the latencies of the warm-up turn. Raises WarmUpError, SynthesizerError, unless
+    `engines_work`.
+    """
     if not engines_work:
         return await warm_up(services)
     try:
-        return await warm_up(services, AGAIN_S)
+        return await warm_up(services, KNOWN_ENGINES_TIMEOUT_S)
     except (WarmUpError, SynthesizerError) as error:
         log.warning("warm_up_failed", reason=str(error))
         return {}
@@ -144,7 +148,7 @@ async def compose(
     shedder: LoadShedder,
     clock: Callable[[], float] = time.monotonic,
 ) -> Services:
-    """Put the services together around engines that have been started. clock: the event loop's own.
+    """Compose the services around started engines. clock: must be the event loop's own.
 
     Raises ConfigError, VadError, TurnModelError, SynthesizerError.
     """
@@ -165,10 +169,10 @@ async def compose(
 
 
 async def _hearing(config: Config, recognizer: Recognizer) -> Hearing:
-    # Voice activity detection stays in the process that has the calls, native code though it is. A window
-    # costs 59 us there, 21 where those of eight calls are run together. A process of its own adds 114 us of
-    # the CPU to each (0.2 s a minute and call, two to five times the work itself), and 110 us at the median,
-    # 180 at the 95th percentile, to each pause. A crash ends one worker, or the server where that is alone.
+    # Voice activity detection runs in the process of the calls, although it is native code. A window costs 59
+    # us there, 21 us in a batch of eight calls. A separate process would add 114 us of CPU to each (0.2 s a
+    # minute and call, two to five times the work itself), and 110 us at the median, 180 us at the 95th
+    # percentile, to each pause. A crash ends one worker, or a server without workers.
     front_end = FrontEnd() if config.server.workers == 1 else FrontEnd(tick_s=WORKER_TICK_S)
     front_end.start()
     return Hearing(
@@ -200,7 +204,7 @@ async def _speaking(config: Config, synthesizer: Synthesizer, pacer: Pacer) -> S
 
 
 def _pacer(config: Config, clock: Callable[[], float]) -> Pacer:
-    # with a shorter lead, a frame that is a round late could leave the remote without sound
+    # with a shorter lead, a frame that is one tick late could leave the remote end without audio
     return Pacer(clock, in_rounds=config.playout.lead_s >= IN_ROUNDS_LEAD_S)
 
 
@@ -213,16 +217,18 @@ async def _start_turn_model(model: str) -> SmartTurn | None:
 
 
 def build_recognizer(config: Config, metrics: Metrics) -> Recognizer:
-    """The recognizer that `config` chose, with its fallback. Raises ConfigError.
+    """Return the configured recognizer, with its fallback. Raises ConfigError.
 
-    metrics: where it is counted when the fallback is wanted.
+    metrics: count failures of the primary one.
     """
     tables = config.recognizer, config.recognizer_fallback
     return cast("Recognizer", _with_fallback(config, metrics, "recognizer", *tables, FallbackRecognizer))
 
 
 def build_synthesizer(config: Config, metrics: Metrics) -> Synthesizer:
-    """As `build_recognizer`, for the synthesizer."""
+    """Return the configured synthesizer, with its fallback. Raises ConfigError. metrics: see
+    `build_recognizer`.
+    """
     tables = config.synthesizer, config.synthesizer_fallback
     return cast("Synthesizer", _with_fallback(config, metrics, "synthesizer", *tables, FallbackSynthesizer))
 
@@ -255,17 +261,16 @@ def _counting(failures: Counter, stage: Stage) -> Callable[[FailureReason], None
 def build_engines(
     config: Config, monitor: LlmMonitor | None = None, metrics: Metrics | None = None
 ) -> Engines:
-    """Make the engines that `config` chose, without starting them. Raises ConfigError.
+    """Return the configured engines, not started. Raises ConfigError.
 
-    monitor: what monitors the LLM; metrics: where failures of speech are counted; by default nobody sees
-    either.
+    monitor: of the LLM; metrics: count failures of speech engines; new ones by default.
     """
     counted = metrics or Metrics()
-    # CTranslate2 stays in the process that has the engines, native code though it is: the demo's model is to
-    # run wherever Python does. A response of 18 pieces costs 32 ms of the CPU there; apart from it, 2.7 more
-    # (0.15 a piece, some 25 ms a minute and call), 0.5 ms to the first piece after 6.8, and 44 MB. A crash
-    # ends the server; who will not have that takes an LLM that is apart anyway: vLLM, or any server with
-    # OpenAI's API.
+    # CTranslate2 runs in the process of the engines, although it is native code: the demo's model must run
+    # wherever Python does. A response of 18 pieces costs 32 ms of CPU there. A separate process would add 2.7
+    # ms (0.15 a piece, some 25 ms a minute and call), 0.5 ms to the first piece after 6.8, and 44 MB. A crash
+    # ends the server; to avoid that, use an LLM in a process of its own: vLLM, or any server with OpenAI's
+    # API.
     return Engines(
         recognizer=build_recognizer(config, counted),
         llm=build_llm(
@@ -282,7 +287,8 @@ def build_engines(
 def webhook_sender(
     config: Config, metrics: Metrics, hand_over: Callable[[WebhookEvent], bool] = lambda event: False
 ) -> WebhookSender | None:
-    """What posts events, None where nobody is told; nothing is done before `posting`. Raises ConfigError.
+    """Return the sender of events, or None if not configured; it works only within `posting_webhooks`. Raises
+    ConfigError.
 
     hand_over: see `WebhookSender`.
     """
@@ -294,8 +300,8 @@ def webhook_sender(
 
 
 @asynccontextmanager
-async def posting(sender: WebhookSender | None) -> AsyncIterator[None]:
-    """Post events, if somebody is told; what still waits in the end has some seconds."""
+async def posting_webhooks(sender: WebhookSender | None) -> AsyncIterator[None]:
+    """Post events, if configured, for the length of the block; queued ones then have some seconds."""
     if sender is None:
         yield
         return

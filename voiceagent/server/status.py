@@ -1,4 +1,4 @@
-"""What a server tells about itself: the line when it is ready, and its health."""
+"""Status of a server: the line printed when it is ready, its health, and its triage."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from voiceagent.triage.history import EVERY_S, History, reading
 from voiceagent.triage.rules import Finding, judge
 
 MAX_LATE = 5
-"""How often an event loop may be late in ten seconds before it is an alarm: once, it may be the machine."""
+"""Audible lags in ten seconds before an alarm; a few may be caused by the machine."""
 
 
 def ready_line(config: Config, listening: socket.socket, latency_s: Mapping[str, float]) -> str:
-    """The address, the engines, and what each stage of the warm-up turn took."""
+    """Return the line with address, engines, and the milliseconds of each stage of the warm-up turn."""
     host, port = listening.getsockname()[:2]
     address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     engines = config.upstream.url or ", ".join(getattr(config, stage).engine for stage in STAGES)
@@ -42,7 +42,9 @@ def health(
     troubles: Mapping[str, str],
     loop: LoopMonitor,
 ) -> dict[str, Any]:
-    """The body of `GET /health`. troubles: what is wrong, by the part. loop: of the process that answers."""
+    """Return the body of `GET /health`. troubles: problems by component. loop: of the process that
+    answers.
+    """
     alarms = monitor.alarms() | ({"loop": [_loop_late(loop.late)]} if loop.late > MAX_LATE else {})
     return {
         "status": "degraded" if state == "ready" and troubles else state,
@@ -64,28 +66,28 @@ def _loop_late(late: int) -> Alarm:
     return Alarm("loop_late", late, MAX_LATE, text)
 
 
-class Judged(NamedTuple):
-    """All rules, the likeliest cause first, and over how many seconds they were judged."""
+class TriageResult(NamedTuple):
+    """All rules, likeliest cause first, and the length of the window."""
 
     findings: tuple[Finding, ...]
     window_s: float
 
 
 class Triage:
-    """collect: the metrics of the whole server now."""
+    """Evaluates the triage rules. collect: returns the current metrics of the whole server."""
 
     def __init__(self, collect: Callable[[], Awaitable[Page]]) -> None:
         self._collect = collect
         self._history = History()
 
     async def run(self) -> None:
-        """Keep the metrics until cancelled."""
+        """Record the metrics until cancelled."""
         while True:
             self._history.keep(time.monotonic(), reading(await self._collect()))
             await asyncio.sleep(EVERY_S)
 
-    async def judge(self) -> Judged:
-        """What the metrics since then say."""
+    async def judge(self) -> TriageResult:
+        """Evaluate the rules over the recorded window."""
         read = reading(await self._collect())
         window_s, window = self._history.window(time.monotonic(), read)
-        return Judged(judge(window), window_s)
+        return TriageResult(judge(window), window_s)

@@ -1,4 +1,4 @@
-"""The server of many processes: this one listens, holds the engines and supervises the workers."""
+"""Server in many processes: this one listens, runs the engines and supervises the workers."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from llmcore.engine import LlmError
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP
-from voiceagent.server.descriptors import Door
-from voiceagent.server.ending import heed_no_signals, stop_on_signals
+from voiceagent.server.descriptors import Acceptor
+from voiceagent.server.ending import ignore_stop_signals, stop_on_signals
 from voiceagent.server.lost_calls import LostCalls
 from voiceagent.server.sharing import Gateway
-from voiceagent.server.startup import build_engines, posting, webhook_sender
+from voiceagent.server.startup import build_engines, posting_webhooks, webhook_sender
 from voiceagent.server.status import ready_line
 from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.server.workers import Workers
-from voiceagent.telemetry.gpu import watch_gpus
+from voiceagent.telemetry.gpu import register_gpu_metrics
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket.endpoint import listen_for_audiosocket
@@ -34,19 +34,19 @@ from voiceagent.validation.errors import CommandFailed
 log = structlog.get_logger()
 
 END_S = 5.0
-"""How long calls may take to close that are ended at once."""
+"""Time that calls have to close at the end."""
 
 
 class Supervisor:
-    """Starts and ends what such a server consists of, in order. Raises ConfigError where the configuration
-    cannot be used.
+    """Starts and ends the components of such a server, in order. Raises ConfigError if the configuration is
+    unusable.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         metrics = Metrics()
         self._llm_monitor = LlmMonitor(metrics.llm)
-        watch_gpus(metrics.registry)
+        register_gpu_metrics(metrics.registry)
         engines = build_engines(config, self._llm_monitor, metrics)
         self._engines = engines.shared()
         self._exporter = new_exporter(config, metrics)
@@ -59,7 +59,11 @@ class Supervisor:
         self._workers = Workers(
             config, self._engines, engines.worker_stages, self._llm_monitor, metrics, self._lost_calls
         )
-        self._pool, self._desk, self._routes = self._workers.pool, self._workers.desk, self._workers.routes
+        self._pool, self._busy_responder, self._routes = (
+            self._workers.pool,
+            self._workers.busy_responder,
+            self._workers.routes,
+        )
         self._gateway = Gateway(config, self._workers.load_now, self._routes.shared, metrics)
 
     async def run(self, announce: Callable[[str], None]) -> None:
@@ -68,12 +72,12 @@ class Supervisor:
         Raises CommandFailed. announce: see `voiceagent.server.app.Server`.
         """
         stopped = stop_on_signals(lambda: self._workers.state == "starting")
-        desk = asyncio.create_task(self._desk.serve(), name="desk")
+        busy_responder = asyncio.create_task(self._busy_responder.serve(), name="busy responder")
         otlp = exporting(self._exporter, self._config.otlp.metrics_s, self._workers.collect)
-        # before the engines load: a port that is taken is told at once
+        # before the engines load: a port in use is reported at once
         with self._accepting() as listening:
-            # until the last worker has gone: they give their spans and their events to this process
-            async with otlp, posting(self._webhooks):
+            # until the last worker is gone: workers send their spans and events to this process
+            async with otlp, posting_webhooks(self._webhooks):
                 workers = asyncio.create_task(self._pool.run(), name="workers")
                 serving = asyncio.create_task(self._serve(listening, announce, stopped), name="serve")
                 try:
@@ -84,12 +88,12 @@ class Supervisor:
                     if not stopped.is_set():
                         raise
                 finally:
-                    heed_no_signals()
+                    ignore_stop_signals()
                     serving.cancel()
                     await asyncio.wait([serving])
                     await self._end(workers)
-                    self._desk.stop()
-                    await desk
+                    self._busy_responder.stop()
+                    await busy_responder
 
     async def _serve(
         self, listening: socket.socket, announce: Callable[[str], None], stopped: asyncio.Event
@@ -98,7 +102,7 @@ class Supervisor:
             await self._engines.start()
         except (RecognizerError, LlmError, SynthesizerError) as error:
             raise CommandFailed(f"cannot start: {error}") from error
-        # only now workers are told whether engines work, and warm up: they need them
+        # workers wait for this before their warm-up, which needs the engines
         self._workers.engines_started.set()
         gc.collect()
         gc.freeze()  # as in `started`
@@ -109,7 +113,7 @@ class Supervisor:
         ]
         try:
             await self._pool.complete.wait()
-            monitoring.append(asyncio.create_task(self._workers.parts.run(), name="parts monitor"))
+            monitoring.append(asyncio.create_task(self._workers.health_monitor.run(), name="health monitor"))
             self._workers.state = "ready"
             announce(ready_line(self._config, listening, self._pool.facts))
             async with self._routes.sharing(self._gateway):
@@ -122,7 +126,7 @@ class Supervisor:
                 task.cancel()
 
     async def _end(self, workers: asyncio.Task[None]) -> None:
-        """No call may outlive the engines."""
+        """End workers and engines, in this order: no call may outlive the engines."""
         with suppress(TimeoutError):
             async with asyncio.timeout(END_S):
                 await self._pool.drain(0)
@@ -134,17 +138,20 @@ class Supervisor:
 
     @contextmanager
     def _accepting(self) -> Iterator[socket.socket]:
-        """Connections are handed to the workers; gives the socket of HTTP. Raises CommandFailed."""
+        """Pass connections to the workers. Yields the HTTP socket. Raises CommandFailed."""
         server, audiosocket = self._config.server, self._config.telephony.audiosocket
         listening = [(listen(server.host, server.port), HTTP)]
-        doors: list[Door] = []
+        acceptors: list[Acceptor] = []
         try:
             if audiosocket is not None:
                 listening.append((listen_for_audiosocket(audiosocket), AUDIOSOCKET))
-            doors += [Door(ear, partial(self._pool.hand_over, purpose=purpose)) for ear, purpose in listening]
+            acceptors += [
+                Acceptor(listening_socket, partial(self._pool.hand_over, purpose=purpose))
+                for listening_socket, purpose in listening
+            ]
             yield listening[0][0]
         finally:
-            for door in doors:
-                door.close()
-            for ear, _ in listening:
-                ear.close()
+            for acceptor in acceptors:
+                acceptor.close()
+            for listening_socket, _ in listening:
+                listening_socket.close()

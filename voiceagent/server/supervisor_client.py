@@ -1,4 +1,4 @@
-"""The rest of the server, as a call worker's routes ask for it: the supervisor tells it."""
+"""The rest of the server, as seen from a call worker: requests to the supervisor."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.access.access_control import CallAsked
 from voiceagent.access.client_secrets import ClientSecret
-from voiceagent.processes.messages import RpcError, Told
+from voiceagent.processes.messages import Notification, RpcError
 from voiceagent.processes.parent import Parent
 from voiceagent.server.followed_call import CallOver, CallProgress
 from voiceagent.server.load import ProcessLoad
-from voiceagent.server.status import Judged
+from voiceagent.server.status import TriageResult
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.transports.realtime.sidebands.messages import Relayed
 from voiceagent.webhooks.message import WebhookEvent
 
 ANSWER_S = 2.0
-"""A supervisor that takes longer to tell its health hangs."""
+"""Timeout after which the supervisor counts as hung in the health."""
 
 
 class LlmStatus(NamedTuple):
-    """What the supervisor tells about the LLM: level of load shedding, why calls are refused."""
+    """State of the LLM: level of load shedding, and the reason if calls are refused."""
 
     level: SheddingLevel
     refusal: Refusal | None
@@ -44,7 +44,7 @@ class SupervisorClient:
         self.shedder = LoadShedder()
 
     async def monitor(self) -> None:
-        """Follow the LLM's state for as long as the supervisor is there."""
+        """Update the LLM's state while the supervisor is connected."""
         with suppress(RpcError):
             async with aclosing(self._connection.stream("llm_status")) as statuses:
                 async for status in statuses:
@@ -52,7 +52,7 @@ class SupervisorClient:
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
         """See `WholeServer`."""
-        # its own first: a process that is late must not wait for another's word
+        # this process's own lag first, which needs no request
         if late := self._load.refusal(calls):
             return late
         if self._refusal is None or not answered:
@@ -61,7 +61,7 @@ class SupervisorClient:
         return self._refusal
 
     async def health(self) -> dict[str, Any]:
-        """The server's; that of a server whose supervisor hangs, where it does not answer in time."""
+        """See `WholeServer`. Returns an "unavailable" state if the supervisor does not answer in time."""
         try:
             async with asyncio.timeout(ANSWER_S):
                 health: dict[str, Any] = await self._connection.ask("health")
@@ -70,38 +70,40 @@ class SupervisorClient:
         return health
 
     async def load(self) -> dict[str, Any]:
-        """How busy the server is."""
+        """See `WholeServer`."""
         load: dict[str, Any] = await self._connection.ask("load")
         return load
 
     async def metrics_page(self) -> bytes:
-        """The page that Prometheus reads, of all processes."""
+        """See `WholeServer`."""
         page: bytes = await self._connection.ask("metrics_page")
         return page
 
-    async def triage(self) -> Judged:
-        """Why calls are slow."""
-        judged: Judged = await self._connection.ask("triage")
+    async def triage(self) -> TriageResult:
+        """See `WholeServer`."""
+        judged: TriageResult = await self._connection.ask("triage")
         return judged
 
-    def tell(self, told: CallProgress | CallOver) -> None:
-        """Where a call stands: the supervisor tells of it should this process be lost."""
-        self._connection.notify(Told(told))
+    def report_progress(self, told: CallProgress | CallOver) -> None:
+        """Report the progress of a call, which the supervisor logs if this process is lost."""
+        self._connection.notify(Notification(told))
 
     def send_spans(self, spans: Sequence[Span]) -> None:
-        """Spans that have ended, for the supervisor to send; those are lost that end while it hangs."""
+        """Pass ended spans to the supervisor for sending; spans that end while it hangs are dropped."""
         if not self._parent.trouble:
-            self._connection.notify(Told(spans))
+            self._connection.notify(Notification(spans))
 
     def hand_over(self, event: WebhookEvent) -> bool:
-        """An event for the supervisor to post, which outlives this process; whether it is there."""
+        """Pass an event to the supervisor for posting, as it outlives this process. Return False if it is
+        gone.
+        """
         there = not self._connection.gone.is_set()
         if there:
-            self._connection.notify(Told(event))
+            self._connection.notify(Notification(event))
         return there
 
     async def share_secret(self, secret: ClientSecret) -> None:
-        """Have all workers know a client secret."""
+        """See `WholeServer`."""
         await self._connection.ask("share_secret", secret)
 
     async def sideband(
@@ -113,5 +115,5 @@ class SupervisorClient:
                 yield value
 
     async def hang_up(self, asked: CallAsked) -> bool:
-        """Whether one of the workers had the call, which ends."""
+        """See `WholeServer`."""
         return bool(await self._connection.ask("hang_up", asked))

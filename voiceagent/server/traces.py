@@ -1,4 +1,4 @@
-"""Calls are traced where the configuration says so; what that needs is imported only then."""
+"""Tracing of calls, if configured. The extra `otlp` is imported only then."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from voiceagent.config.tables import Config
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.telemetry.otlp.trace.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.attributes import EngineNames
 from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.upstream.messages import UPSTREAM_HZ
 from voiceagent.validation.errors import problem
@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 
 UPSTREAM = "upstream"
-"""What hears and speaks in calls whose core is another server."""
+"""Engine name in traces of upstream calls."""
 
 
 def new_exporter(config: Config, metrics: Metrics) -> Exporter | None:
-    """What sends traces and metrics, None where nobody takes them; it is not started. Raises ConfigError."""
+    """Return the exporter of traces and metrics, not started, or None if not configured. Raises
+    ConfigError.
+    """
     if not config.otlp.endpoint:
         return None
     try:
@@ -42,25 +44,25 @@ def new_exporter(config: Config, metrics: Metrics) -> Exporter | None:
 def tracer(
     config: Config, send: Callable[[Sequence[Span]], None], services: Services
 ) -> Callable[[str], TracedCall]:
-    """What begins to trace a call, by its id. send: takes spans that have ended."""
+    """Return a function that begins to trace a call, by its id. send: receives ended spans."""
     from voiceagent.telemetry.otlp.traced_call import TracedCall, Tracing  # noqa: PLC0415  as above
 
-    made_with = MadeWith(
+    made_with = EngineNames(
         config.recognizer.engine,
         config.llm.engine,
         _name(str(config.llm.options.get("model", ""))),
         config.synthesizer.engine,
         services.speaking.synthesizer.rate_hz,
     )
-    if config.upstream.url is not None:  # the engines, which it may have beside it, make none of its calls
-        made_with = MadeWith(UPSTREAM, UPSTREAM, config.upstream.model, UPSTREAM, UPSTREAM_HZ)
+    if config.upstream.url is not None:  # local engines, if any, do not serve such calls
+        made_with = EngineNames(UPSTREAM, UPSTREAM, config.upstream.model, UPSTREAM, UPSTREAM_HZ)
     otlp, clock = config.otlp, services.measuring.clock
     tracing = Tracing(made_with, otlp.sample, otlp.content, clock, send)
     return lambda call_id: TracedCall(call_id, tracing)
 
 
 def _name(model: str) -> str:
-    """The name of a model: of one in a folder, the folder's."""
+    """Return the name of a model; for a path, the name of its folder."""
     return PurePath(model).name if model.startswith((".", "/", "~", "package:")) else model
 
 
@@ -70,7 +72,9 @@ async def exporting(
     metrics_s: float = 0.0,
     collect: Callable[[], Awaitable[list[Metric]]] | None = None,
 ) -> AsyncIterator[None]:
-    """Send, if anything is sent, and what waits in the end. collect: gives the metrics, every `metrics_s`."""
+    """Export for the length of the block, if configured; queued data is sent at the end. collect: returns the
+    metrics, called every `metrics_s`.
+    """
     if exporter is None:
         yield
         return

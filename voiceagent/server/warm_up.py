@@ -1,5 +1,6 @@
-"""One turn through every stage before the first caller: it loads what loads late, and shows that everything
-works."""
+"""Warm-up: one turn through every stage before the first caller. It loads what loads lazily, and shows that
+everything works.
+"""
 
 from __future__ import annotations
 
@@ -25,37 +26,37 @@ from voiceagent.telemetry.metrics import Metrics
 log = structlog.get_logger()
 
 QUESTION = "Hello, what can you do for me?"
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 class WarmUpError(Exception):
-    """The warm-up turn failed; the text says in which stage and why."""
+    """The warm-up turn failed. The text says in which stage and why."""
 
 
 class _Caller:
-    """Waits for words understood, then for sound, then for the turn's report."""
+    """Client that waits for a transcript, then for audio, then for the turn's report."""
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
-        self.understood: asyncio.Future[None] = loop.create_future()
-        self.heard: asyncio.Future[None] = loop.create_future()
+        self.transcribed: asyncio.Future[None] = loop.create_future()
+        self.audio_received: asyncio.Future[None] = loop.create_future()
         self.reported: asyncio.Future[TurnReport] = loop.create_future()
         self.failure = ""
 
     def notify(self, notification: notify.Notification) -> None:
         match notification:
             case notify.NotifyTranscript(final=True):
-                _settle(self.understood)
+                _resolve(self.transcribed)
             case notify.NotifyTranscriptFailed(reason=reason):
                 self.failure = f"recognizer: {reason}"
-                _settle(self.understood)
+                _resolve(self.transcribed)
             case notify.NotifyResponseEnded(status="failed", reason=reason):
                 self.failure = reason
             case _:
                 pass
 
     def play(self, response_id: str, frame: Samples) -> None:
-        _settle(self.heard)
+        _resolve(self.audio_received)
 
     def clear(self) -> None:
         pass
@@ -63,32 +64,33 @@ class _Caller:
     def report(self, turn: TurnReport) -> None:
         if not self.reported.done():
             self.reported.set_result(turn)
-        _settle(self.heard)  # a response without sound is over too
+        _resolve(self.audio_received)  # a response without audio is over too
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def _resolve(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 
 
-async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[str, float]:
-    """Speak a question to the agent and hear how its answer begins; the seconds that each stage took.
+async def warm_up(services: Services, timeout_s: float = TIMEOUT_S) -> dict[str, float]:
+    """Speak a question to the agent and wait for the beginning of its answer. Return the seconds of each
+    stage.
 
-    patience_s: how long that may take. Raises WarmUpError, SynthesizerError.
+    timeout_s: timeout. Raises WarmUpError, SynthesizerError.
     """
     if services.answering.policy.llm_end is not None:
-        await _ask_for_an_end(services, patience_s)
-    measuring = replace(services.measuring, metrics=Metrics(log_turns=False))  # no caller's
+        await _warm_up_turn_end(services, timeout_s)
+    measuring = replace(services.measuring, metrics=Metrics(log_turns=False))  # not a caller's turn
     services = replace(services, measuring=measuring)
     manual = replace(services.settings, turn_detection=None, latency_events=True, output_modality="audio")
     caller = _Caller()
     session = Session("warm-up", services, manual, caller)
-    turn = asyncio.create_task(_turn(session, caller, services))
+    turn = asyncio.create_task(_run_turn(session, caller, services))
     ended = asyncio.create_task(session.ended())
     try:
-        await asyncio.wait({turn, ended}, timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({turn, ended}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if not turn.done():
-            why = "broke off; the log says why" if ended.done() else f"was not over after {patience_s:.0f} s"
+            why = "broke off; the log says why" if ended.done() else f"was not over after {timeout_s:.0f} s"
             raise WarmUpError(f"the warm-up turn {why}")
         latency = await turn
     finally:
@@ -101,33 +103,35 @@ async def warm_up(services: Services, patience_s: float = PATIENCE_S) -> dict[st
     return latency
 
 
-async def _ask_for_an_end(services: Services, patience_s: float) -> None:
-    """The first such question has vLLM compile a function, for seconds in which it answers nobody."""
+async def _warm_up_turn_end(services: Services, timeout_s: float) -> None:
+    """Ask the LLM once for an end-of-turn score: the first request lets vLLM compile a function for seconds,
+    during which it serves no request.
+    """
     prompt = make_prompt(services.settings.instructions, (Message("user", QUESTION),))
     request = Request(prompt, services.settings.all_tools, priority_class="prefill", asks_end=True)
-    with suppress(LlmError, TimeoutError):  # the turn behind it will meet the same, and tells it
-        async with asyncio.timeout(patience_s):
+    with suppress(LlmError, TimeoutError):  # the turn that follows fails the same way, and reports it
+        async with asyncio.timeout(timeout_s):
             await services.answering.llm.prefill(request)
 
 
-async def _turn(session: Session, caller: _Caller, services: Services) -> dict[str, float]:
-    session.hear(await _spoken(services.speaking.synthesizer, session.settings.input_format.rate_hz))
+async def _run_turn(session: Session, caller: _Caller, services: Services) -> dict[str, float]:
+    session.hear(await _question_audio(services.speaking.synthesizer, session.settings.input_format.rate_hz))
     committed_s = services.measuring.clock()
     session.handle(ev.InputCommitted(0.0))
     session.handle(ev.ResponseRequested(messages=(Message("user", QUESTION),)))
-    await caller.understood
+    await caller.transcribed
     recognition_s = services.measuring.clock() - committed_s
-    await caller.heard
+    await caller.audio_received
     session.handle(ev.ResponseCancelled())
     report = await caller.reported
     return {"recognition": recognition_s} | {stage.name: stage.duration_s for stage in report.stages}
 
 
-async def _spoken(synthesizer: Synthesizer, rate_hz: int) -> Samples:
-    """The question in the agent's own voice, at `rate_hz`."""
+async def _question_audio(synthesizer: Synthesizer, rate_hz: int) -> Samples:
+    """Return the question in the agent's own voice, at `rate_hz`."""
     resampler = Resampler(synthesizer.rate_hz, rate_hz)
-    sound = []
+    chunks = []
     async with aclosing(synthesizer.speak(QUESTION)) as speeches:
         async for speech in speeches:
-            sound.append(resampler.push(speech.samples))
-    return np.concatenate([*sound, resampler.push(np.zeros(0, np.int16), last=True)])
+            chunks.append(resampler.push(speech.samples))
+    return np.concatenate([*chunks, resampler.push(np.zeros(0, np.int16), last=True)])

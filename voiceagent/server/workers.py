@@ -1,4 +1,4 @@
-"""The call workers of a server, and the answers to what they ask about the whole of it."""
+"""Call workers of a server, and the services that the supervisor offers them."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from voiceagent.processes.policies.balance import Balance
 from voiceagent.processes.rounds import until_multiple_s
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.processes.worker_pool import WorkerPool, WorkerProgram
+from voiceagent.server.busy_responder import BusyResponder
 from voiceagent.server.call_worker import WorkerTask
-from voiceagent.server.desk import Desk
+from voiceagent.server.health_monitor import HealthMonitor
 from voiceagent.server.load import load_report
 from voiceagent.server.lost_calls import LostCalls
-from voiceagent.server.parts import PartsMonitor
 from voiceagent.server.routes import Routes
-from voiceagent.server.status import Judged, Triage, health
+from voiceagent.server.status import Triage, TriageResult, health
 from voiceagent.server.supervisor_client import LlmStatus
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics, render
@@ -41,19 +41,19 @@ from voiceagent.telemetry.totals import Totals
 from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 
 LLM_STATUS_S = 0.25
-"""How often workers are told how busy the LLM is, if that has changed."""
+"""Interval at which workers are notified of changes of the LLM's load."""
 TROUBLES_S = 0.5
-"""A worker that takes longer than this to tell what is wrong with it is late, and that is what is wrong."""
+"""Timeout of a worker's report of its problems."""
 ANSWER_S = 2.0
-"""How long a worker may take to send its numbers; else those it sent before stand."""
+"""Timeout of a worker's metrics; without an answer its previous ones are used."""
 
 
 class Workers:
-    """The `WholeServer` of a supervisor: workers ask it, and so does the desk, which answers connections
-    while no worker can.
+    """The `WholeServer` of a supervisor, for requests of the workers and for `busy_responder`, which answers
+    connections while no worker can.
 
-    engines: those that all workers share. of_workers: the stages whose engine each worker has its own of.
-    lost_calls: is told what workers tell of their calls, and which worker died. Raises ConfigError.
+    engines: shared by all workers. of_workers: the stages for which each worker has its own engine.
+    lost_calls: receives the workers' notifications and deaths. Raises ConfigError.
     """
 
     def __init__(
@@ -75,18 +75,18 @@ class Workers:
         self._counts.truncate(SharedSlots.size(config.server.max_calls, number))
         self._slots = SharedSlots(self._counts.fileno(), config.server.max_calls, number, worker=0)
         self._totals = Totals()
-        # What is wrong with the routes is reported here, once; while no worker can answer, these say so.
+        # Configuration errors of routes are reported here, once. These routes answer while no worker can.
         self.routes = Routes(config, LocalSlots(0), Metrics(), self)
-        self.desk = Desk(self.routes.app(), config.server.max_message_bytes, config.limits)
+        self.busy_responder = BusyResponder(self.routes.app(), config.server.max_message_bytes, config.limits)
         self.pool = self._pool([WorkerTask(config, worker, of_workers) for worker in range(number)])
         self.loop = LoopMonitor(metrics.registry)
         self.judging = Triage(self.collect)
-        self.parts = PartsMonitor(
+        self.health_monitor = HealthMonitor(
             metrics, engines, llm_monitor, self.pool.troubles, lambda: {"workers": self.pool.restarts}
         )
 
     def _pool(self, tasks: list[WorkerTask]) -> WorkerPool:
-        """The workers that are to be, and what one of them is chosen by."""
+        """Return the pool of workers, with their balancing."""
         program = WorkerProgram(
             "voiceagent.server.call_worker:main",
             tasks,
@@ -101,12 +101,12 @@ class Workers:
             program,
             lambda: self._slots.workers,
             Balance(self._config.server.worker_load_threshold, self._config.server.max_loop_lag_s),
-            self.desk.answer,
+            self.busy_responder.answer,
         )
 
     @property
     def calls(self) -> int:
-        """How many there are now."""
+        """Number of current calls."""
         return self._slots.taken
 
     @property
@@ -115,11 +115,11 @@ class Workers:
         return self._slots.answered
 
     def close(self) -> None:
-        """All workers have ended: what they counted their calls in goes."""
+        """Release the shared counters, after all workers have ended."""
         self._counts.close()
 
     def _services(self) -> dict[str, Service]:
-        """What workers may ask for."""
+        """Return the services for workers."""
         return {
             **engine_services(self._engines, self._config.agent.language),
             "rate_hz": single_answer(self._answer_rate),
@@ -139,9 +139,7 @@ class Workers:
         return self._engines.synthesizer.rate_hz
 
     async def _answer_engines_work(self, _: None) -> bool:
-        """Once they have started: a worker has shown that they do, and one that is started later need not
-        wait for them to work.
-        """
+        """Return True if a worker has completed the warm-up. Waits until the engines have started."""
         await self.engines_started.wait()
         return self.pool.facts is not None
 
@@ -153,7 +151,7 @@ class Workers:
     ) -> AsyncGenerator[LlmStatus, None]:
         sent: LlmStatus | None = None
         while True:
-            # A worker knows itself whether a call would be the only one, which is never refused.
+            # A worker knows itself if a call would be the only one, which is never refused.
             now = LlmStatus(self.shedder.level, self._llm_monitor.outlook(max(1, self._slots.answered)))
             if now != sent:
                 sent = now
@@ -161,14 +159,14 @@ class Workers:
             await asyncio.sleep(until_multiple_s(LLM_STATUS_S, time.monotonic()))
 
     def _note_lost(self, worker: int, reason: str) -> dict[str, Any]:
-        """A worker has died, and its calls with it."""
+        """Handle the death of a worker and its calls."""
         self._slots.clear(worker)
         self._totals.remove(worker)
         return self._lost_calls.lost(worker, reason)
 
     @property
     def shedder(self) -> LoadShedder:
-        """What is given up while there is too much to do."""
+        """Load shedding, controlled by the LLM monitor."""
         return self._llm_monitor.shedder
 
     def refusal(self, calls: int, answered: int | None) -> Refusal | None:
@@ -176,29 +174,29 @@ class Workers:
         return None if answered is None else self._llm_monitor.refusal(answered)
 
     async def health(self) -> dict[str, Any]:
-        """The body of `GET /health`."""
-        troubles = self.parts.troubles()
+        """See `WholeServer`."""
+        troubles = self.health_monitor.troubles()
         for of_worker in (await self.pool.ask("troubles", wait_s=TROUBLES_S)).values():
             troubles |= {part: trouble for part, trouble in of_worker.items() if trouble}
         slots = self._slots.taken
         body = health(self._config, self.state, slots, self._llm_monitor, troubles, self.loop)
-        # engines that work are of no use without anybody to take calls
+        # working engines are of no use if no worker accepts calls
         if body["status"] == "degraded" and not self.pool.ready:
             body["status"] = "unavailable"
         return body | {"workers": self.pool.ready}
 
     async def load(self) -> dict[str, Any]:
-        """The body of `GET /load`."""
+        """See `WholeServer`."""
         return self.load_now()
 
     def load_now(self) -> dict[str, Any]:
-        """What `load` gives, without waiting."""
+        """Return the result of `load`, without waiting."""
         monitor, max_lag_s = self._llm_monitor, self._config.server.max_loop_lag_s
         outlook = monitor.outlook(self._slots.answered)
         return load_report(self.state, self._slots, max_lag_s, monitor.predicted_ttft_s, outlook)
 
     async def metrics_page(self) -> bytes:
-        """The page that Prometheus reads: the numbers of all workers and of the engines."""
+        """Return the page for Prometheus, with the metrics of all workers and of the engines."""
         return render(await self._total())
 
     async def _total(self) -> CollectorRegistry:
@@ -206,23 +204,23 @@ class Workers:
         return self._totals.registry(list(self._metrics.registry.collect()))
 
     async def collect(self) -> list[Metric]:
-        """The metrics of all workers and of the engines."""
+        """Return the metrics of all workers and of the engines."""
         return list((await self._total()).collect())
 
-    async def triage(self) -> Judged:
-        """Why calls are slow."""
+    async def triage(self) -> TriageResult:
+        """See `WholeServer`."""
         return await self.judging.judge()
 
     async def share_secret(self, secret: ClientSecret) -> None:
-        """Make a key known to all workers, those that will be started later too."""
-        # here too: a worker that is started later asks for them
+        """Make a client secret known to all workers, including future ones."""
+        # stored here too: a worker that starts later requests them
         self._secrets.keep(secret, time.monotonic())
         await self.pool.ask("keep_secret", secret, ANSWER_S, starting=True)
 
     async def sideband(
         self, asked: CallAsked, messages: AsyncIterator[str | bytes]
     ) -> AsyncGenerator[Relayed, None]:
-        """See `WholeServer`: pass a sideband on to the worker that has the call."""
+        """Attach to a call of one of the workers: see `WholeServer`."""
         having = [worker for worker, has in (await self.pool.ask("has_call", asked, ANSWER_S)).items() if has]
         if not having:
             yield not_found(asked.call_id)
@@ -232,5 +230,5 @@ class Workers:
                 yield value
 
     async def hang_up(self, asked: CallAsked) -> bool:
-        """End a call, whichever worker has it; whether one had it."""
+        """End a call of one of the workers. Return True if one had it."""
         return any((await self.pool.ask("hang_up", asked, ANSWER_S)).values())

@@ -1,1 +1,1 @@
-"""What the server tells about itself: its log, and numbers for Prometheus."""
+"""Log and Prometheus metrics of the server."""

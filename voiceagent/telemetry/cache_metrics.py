@@ -1,4 +1,4 @@
-"""The numbers of the semantic cache, for Prometheus, and what the log says of it."""
+"""Metrics and log lines of the semantic cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = structlog.get_logger()
 
 
 class CacheMetrics:
-    """The numbers of a semantic cache, in a server's registry."""
+    """Metrics of a semantic cache, in a server's registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, text: str, *labels: str) -> Counter:
@@ -29,7 +29,7 @@ class CacheMetrics:
         self._on = Gauge("voiceagent_semantic_cache_on", "Whether the cache answers.", registry=registry)
 
     def show(self, why_off: Callable[[], str]) -> None:
-        """Show from now on whether the cache answers."""
+        """Export as a gauge whether the cache is on. why_off: returns "" while it is on."""
         self._on.set_function(lambda: not why_off())
 
     def on_hit(self) -> None:
@@ -49,7 +49,7 @@ class CacheMetrics:
         self._audits.labels("agreed" if agreed else "disagreed").inc()
 
     def on_switched(self, off: str) -> None:
-        """Count that the cache went off, and log that it did, or that it is on again."""
+        """Log that the cache was turned off (counted by reason) or on again. off: reason, or "" for on."""
         if off:
             self._turned_off.labels(off).inc()
             log.warning("semantic_cache_off", reason=off)

@@ -1,4 +1,4 @@
-"""The numbers of what is found for turns, for Prometheus."""
+"""Metrics of context retrieval."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 Outcome = Literal["found", "nothing", "late", "failed"]
-"""What a source answered, or why it was not waited for."""
+"""Result of a query to a source of context; "late" was cut off by its deadline."""
 
 BUCKETS_S = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0)
 
 
 class ContextMetrics:
-    """The numbers of the sources of context, in a server's registry."""
+    """Metrics of the sources of context, in a server's registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._requests = Counter(
@@ -37,11 +37,11 @@ class ContextMetrics:
         )
 
     def asked(self, source: str, outcome: Outcome, seconds: float) -> None:
-        """Count a question, and how long it took."""
+        """Count a query and observe its duration."""
         self._requests.labels(source, outcome).inc()
         self._seconds.labels(source).observe(seconds)
 
     def chosen(self, shown: int, found: int) -> None:
-        """Count the passages of a question to all sources."""
+        """Count the passages found by all sources for one query, and those shown to the LLM."""
         self._passages.labels("found").inc(found)
         self._passages.labels("shown").inc(shown)

@@ -1,4 +1,4 @@
-"""How well the event loop of a process turns: how late it wakes, and how many tasks it has."""
+"""Event loop health of a process: wake-up latency and number of tasks."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from voiceagent.processes.rounds import ROUND_S, until_multiple_s
 
-BEAT_S = 3 * ROUND_S
-"""How often it wakes, at whole multiples of this: in a process with rounds that is together with them."""
+INTERVAL_S = 3 * ROUND_S
+"""Interval of the measurement, at whole multiples of itself so that it coincides with the ticks of a process.
+"""
 LATE_S = 0.1
-"""A lateness that a caller hears: five frames of sound."""
+"""Lag that is audible: five frames."""
 STALL_S = 0.05
-"""A lateness from this on is reported by itself."""
-TOLD_S = 1.0
-"""A lateness from this on is in the log: callers hear it as a silence, and ask what it was."""
-KEPT = 167
-"""The longest lateness of so many wake-ups is told: those of the last ten seconds."""
+"""Lag from which each stall is reported."""
+LOGGED_LAG_S = 1.0
+"""Lag from which a stall is logged, as callers notice the silence."""
+RECENT = 167
+"""Number of recent measurements kept, which span ten seconds."""
 
 log = structlog.get_logger()
 
 
 class LoopMonitor:
-    """Two gauges of one process: its longest lag in ten seconds, and its tasks.
+    """Two gauges of one process: its longest lag in ten seconds, and its tasks. A server of many processes
+    sums the tasks and exports the largest lag.
 
-    Those of a server of many processes are their sums. stalled: told of each stall, when it was over and how
-    late the loop woke; it may have lasted up to a beat longer.
+    stalled: called after each stall with the clock time and the lag. The stall may have lasted up to one
+    interval longer.
     """
 
     def __init__(
@@ -38,7 +40,7 @@ class LoopMonitor:
         stalled: Callable[[float, float], None] = lambda clock_s, lag_s: None,
     ) -> None:
         self._stalled = stalled
-        self._lags_s = [0.0] * KEPT
+        self._lags_s = [0.0] * RECENT
         about = "Longest lag in 10 s, summed over the event loops."
         lag = Gauge("voiceagent_loop_lag_seconds", about, registry=registry)
         lag.set_function(lambda: max(self._lags_s))
@@ -48,33 +50,32 @@ class LoopMonitor:
 
     @property
     def late(self) -> int:
-        """How often in ten seconds it woke later than a caller hears."""
+        """Number of audible lags in ten seconds."""
         return sum(lag_s > LATE_S for lag_s in self._lags_s)
 
     @property
     def lag_s(self) -> float:
-        """How late it usually wakes: nine of ten times in ten seconds it is no later. A single stall does not
-        count as load."""
-        return sorted(self._lags_s)[round(0.9 * KEPT)]
+        """Typical lag: the 90th percentile of ten seconds, so that a single stall does not count as load."""
+        return sorted(self._lags_s)[round(0.9 * RECENT)]
 
     def observe(self, beat: int, lag_s: float, clock_s: float = 0.0) -> None:
-        """The event loop woke `lag_s` too late."""
-        self._lags_s[beat % KEPT] = max(0.0, lag_s)
+        """Record that the event loop woke `lag_s` too late."""
+        self._lags_s[beat % RECENT] = max(0.0, lag_s)
         if lag_s > STALL_S:
             self._stalled(clock_s, lag_s)
-        if lag_s > TOLD_S:
+        if lag_s > LOGGED_LAG_S:
             reason = "this process did not run: it was suspended, or something in it blocked"
             log.warning("stood_still", for_s=round(lag_s, 1), reason=reason)
 
     async def run(self) -> None:
-        """Measure, until cancelled."""
+        """Measure until cancelled."""
         beat = 0
         while True:
-            wait_s = until_multiple_s(BEAT_S, time.monotonic())
+            wait_s = until_multiple_s(INTERVAL_S, time.monotonic())
             due_s = time.monotonic() + wait_s
             await asyncio.sleep(wait_s)
             now_s = time.monotonic()
             self.observe(beat, now_s - due_s, now_s)
-            if beat % KEPT == 0:
+            if beat % RECENT == 0:
                 self._tasks = len(asyncio.all_tasks())
             beat += 1

@@ -1,4 +1,4 @@
-"""The GPUs of this machine, by NVIDIA's library (NVML), where it and nvidia-ml-py are there, for Prometheus.
+"""Metrics of this machine's GPUs by NVIDIA's library (NVML), if it and nvidia-ml-py are installed.
 
 The functions are those of https://docs.nvidia.com/deploy/nvml-api (device queries) under the package's names.
 """
@@ -17,36 +17,36 @@ log = structlog.get_logger()
 
 
 class Nvml(Protocol):
-    """The part of `pynvml` that is used. What its functions raise is its own NVMLError."""
+    """The used part of `pynvml`. Its functions raise NVMLError."""
 
     NVMLError: type[Exception]
 
     def nvmlInit(self) -> None:
-        """Reach the driver."""
+        """Load the driver."""
 
     def nvmlDeviceGetCount(self) -> int:
-        """How many GPUs there are."""
+        """Return the number of GPUs."""
         ...
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> Any:
-        """What stands for a GPU in the other functions."""
+        """Return the handle of a GPU for the other functions."""
 
     def nvmlDeviceGetUtilizationRates(self, handle: Any) -> Any:
-        """Gives `gpu`: in how many per cent of the last moments it computed."""
+        """Return an object with `gpu`: percentage of the last sample period in which it computed."""
 
     def nvmlDeviceGetMemoryInfo(self, handle: Any) -> Any:
-        """Gives `used` and `total`, in bytes."""
+        """Return an object with `used` and `total`, in bytes."""
 
 
 class GpuCollector:
-    """Asks for the GPUs' figures whenever the page is read: some tens of microseconds each."""
+    """Prometheus collector that queries the GPUs at each scrape: some tens of microseconds each."""
 
     def __init__(self, nvml: Nvml, count: int) -> None:
         self._nvml = nvml
         self._handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(count)]
 
     def collect(self) -> Iterator[Metric]:
-        """How busy and how full each is; one that does not answer is left out."""
+        """Yield utilization and memory use; a GPU whose query fails is left out."""
         busy = GaugeMetricFamily(
             "voiceagent_gpu_utilization",
             "Part of the last moments in which the GPU computed, 0 to 1.",
@@ -68,10 +68,10 @@ class GpuCollector:
         yield full
 
 
-def watch_gpus(registry: CollectorRegistry, nvml: Nvml | None = None) -> int:
-    """Show the GPUs of this machine from now on; how many there are, 0 where nothing can tell.
+def register_gpu_metrics(registry: CollectorRegistry, nvml: Nvml | None = None) -> int:
+    """Register metrics for this machine's GPUs. Return their number, 0 if NVML is missing.
 
-    nvml: left out, that of nvidia-ml-py, if it is installed.
+    nvml: defaults to nvidia-ml-py, if installed.
     """
     if nvml is None:
         try:

@@ -1,4 +1,4 @@
-"""What the engines of the LLM report of themselves, asked for whenever the page of numbers is read."""
+"""Load reported by the LLM engines, collected at each scrape."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ HISTOGRAMS = (
 
 
 class LoadCollector:
-    """Collects the load of all engines, each under its name and its model's; what one does not report is
-    left out. labels: the names of these two.
+    """Collects the load of all engines, labelled by engine and model. Figures that an engine does not report
+    are left out.
+
+    labels: names of these two labels.
     """
 
     def __init__(self, labels: tuple[str, str]) -> None:
@@ -45,7 +47,6 @@ class LoadCollector:
         self.engines: list[tuple[str, str, ReportsLoad]] = []
 
     def collect(self) -> Iterator[Metric]:
-        """The load of all engines now."""
         loads = [((engine, model), source.load()) for engine, model, source in self.engines]
         for name, kind, text in NUMBERS:
             numbers = kind(f"voiceagent_llm_{name}", text, labels=self._labels)

@@ -1,4 +1,4 @@
-"""The numbers of the LLM, for Prometheus; each engine's under its name and its model's."""
+"""Metrics of the LLM, labelled by engine and model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LABELS = ("engine", "model")
 
 
 class LlmMetrics:
-    """The numbers of one server's LLM, in that server's registry."""
+    """Metrics of one server's LLM, in that server's registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -57,75 +57,75 @@ class LlmMetrics:
         )
 
     def add_engine(self, engine: str, model: str, source: ReportsLoad) -> None:
-        """Show the load of an engine from now on."""
+        """Export the load of an engine."""
         self._loads.engines.append((engine, model, source))
 
     def add_replicas(self, table: str, source: ReplicatedLlm) -> None:
-        """Show how the replicas of a table are from now on."""
+        """Export health and sessions of the replicas of a configuration table."""
         self._replicas.add(table, source)
 
     def replica_chosen(self, table: str, choice: Choice) -> None:
-        """Count a request that goes to a replica."""
+        """Count a request routed to a replica."""
         self._replicas.requests.labels(table, choice.replica, choice.reason).inc()
 
     def add_speculation(self, engine: str, model: str, source: SpeculatingLlm) -> None:
-        """Show what the draft of an engine comes to from now on."""
+        """Export state and acceptance of an engine's speculative decoding."""
         self._speculation.on.labels(engine, model).set_function(lambda: float(source.state != "off"))
         self._speculation.acceptance.labels(engine, model).set_function(
             lambda: nan if source.acceptance is None else source.acceptance
         )
 
     def speculation_decided(self, engine: str, model: str, reason: Reason) -> None:
-        """Count a response that was begun with a draft or without."""
+        """Count a response that began with or without a draft."""
         self._speculation.decisions.labels(engine, model, reason).inc()
 
     def add_cache(self) -> CacheMetrics:
-        """The numbers of a semantic cache, shown from now on."""
+        """Register and return the metrics of a semantic cache."""
         return CacheMetrics(self._registry)
 
     def add_prediction(self, predicted_ttft_s: Callable[[], float]) -> None:
-        """Show a prediction of the time to first token from now on."""
+        """Export the predicted time to first token."""
         self._load_shedding.predicted.set_function(predicted_ttft_s)
 
     def call_refused(self, refusal: Refusal) -> None:
-        """Count and log a call that was refused as the LLM is too busy."""
+        """Count and log a call that was refused because the LLM is overloaded."""
         self._load_shedding.refused.inc()
         log.warning("call_refused", reason=refusal.reason)
 
     def shedding_changed(self, level: int, up: bool) -> None:
-        """Show the level of load shedding, and count the change."""
+        """Set the level of load shedding, and count the change."""
         self._load_shedding.level.set(level)
         self._load_shedding.changes.labels("up" if up else "down").inc()
 
     def request_waited(self, request: Request, wait_s: float) -> None:
-        """Count how long a caller's request waited to be let in to an engine; others may wait."""
+        """Observe the queueing time of a caller's request. Requests of lower priority are not observed."""
         if request.priority_class == "turn":
             self._gate.observe(wait_s)
 
     def request_over(self, engine: str, model: str, figures: RequestFigures) -> None:
-        """Count a request."""
+        """Count a finished request."""
         self._requests.count(engine, model, figures)
 
     def prompt_parted(self, part: str) -> None:
-        """Count a prompt that does not begin as the call's prompt before it, by the part that is another."""
+        """Count a prompt that does not extend the call's previous prompt, by the part that changed."""
         self._history.partings.labels(part).inc()
 
     def summary(self, result: str) -> None:
-        """Count old turns that were replaced, by whom; or a summary that was dropped, by why."""
+        """Count a replacement of old turns, by its source, or a dropped summary, by the reason."""
         self._history.summaries.labels(result).inc()
 
     def compressed(self, before_tokens: int, after_tokens: int) -> None:
-        """Count what old turns took in prompts, and what stands for them now."""
+        """Count prompt tokens of old turns before and after their replacement."""
         self._history.compressed.labels("before").inc(before_tokens)
         self._history.compressed.labels("after").inc(after_tokens)
 
     def primary_failed(self, reason: FallbackReason) -> None:
-        """Count a request that the LLM itself did not answer to the end."""
+        """Count a request that the primary LLM did not complete."""
         self._fallbacks.labels(reason).inc()
 
 
 class _Requests:
-    """What requests took, by engine and model."""
+    """Usage and latency of requests, by engine and model."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
@@ -153,11 +153,11 @@ class _Requests:
         )
 
     def count(self, engine: str, model: str, figures: RequestFigures) -> None:
-        """Count a request that is over; of a prefill, what it had written to a cache that is paid for."""
+        """Count a finished request. A prefill counts only its cache writes, which may be billed."""
         written = figures.usage.written_tokens if figures.usage is not None else 0
         self._written_tokens.labels(engine, model).inc(written)
         if figures.ttft_s is None and figures.priority_class == "prefill":
-            return  # the response finds what it has read, and counts it
+            return  # the response that follows counts its tokens as cached
         self._requests.labels(engine, model, figures.ending).inc()
         if figures.ttft_s is not None:
             self._ttft.labels(engine, model).observe(figures.ttft_s)
@@ -177,7 +177,7 @@ class _Requests:
 
 
 class _Speculation:
-    """What drafts come to, by engine and model."""
+    """Outcome of speculative decoding, by engine and model."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.decisions = Counter(
@@ -202,7 +202,7 @@ class _Speculation:
 
 
 class _LoadShedding:
-    """What is given up while there is too much to do."""
+    """Admission control and load shedding."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.refused = Counter(
@@ -225,7 +225,7 @@ class _LoadShedding:
 
 
 class _History:
-    """How prompts follow one another, and what became of old turns in them."""
+    """Prompt prefix changes, and replaced old turns."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.partings = Counter(
@@ -250,7 +250,7 @@ class _History:
 
 
 class _Replicas:
-    """Where requests go, by the table of the configuration and the replica."""
+    """Routing of requests, by configuration table and replica."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def gauge(name: str, text: str) -> Gauge:

@@ -1,4 +1,4 @@
-"""The log: structlog and the standard library's, in one format on one stream."""
+"""Logging: structlog and the standard library's log, in one format on one stream."""
 
 from __future__ import annotations
 
@@ -28,34 +28,38 @@ class LogConfig(Section):
 
 
 class Personal(str):
-    """A field of a log line with what callers said or are: its value, where `log.personal` has it written.
+    """A personal field of a log line, such as a transcript. Its value is written only if `log.personal` is
+    set.
 
-    The log of an application that mounts the server, which knows nothing of that, writes `LEFT_OUT`.
+    In an application that mounts the server but keeps its own logging configuration, the field prints
+    `LEFT_OUT`.
     """
 
     LEFT_OUT = "left out: personal"
     value: object
 
     def __new__(cls, value: object) -> Personal:
-        """A field of that value."""
         field = super().__new__(cls, cls.LEFT_OUT)
         field.value = value
         return field
 
 
 MAX_CHARACTERS = 2_000
-"""Longest field; what is longer is cut, as an id or a name may be a caller's, and as long as a message."""
+"""Longest field. Longer ones are truncated, as an id or a name may come from a caller and be as long as a
+message.
+"""
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """A text that moves no terminal's cursor and turns no line around: control characters are escaped, but
-    for new lines and tabs."""
+    """Escape control characters except newlines and tabs, so that a text cannot move a terminal's cursor or
+    reverse a line.
+    """
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def _contained(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """A line that nobody's text makes long, or makes look like several."""
+def _sanitize(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Truncate long fields and escape newlines, so that callers' text cannot forge log lines."""
     for name, value in event.items():
         if isinstance(value, str) and name != "event" and len(value) > MAX_CHARACTERS:
             event[name] = f"{value[:MAX_CHARACTERS]}... ({len(value)} characters)"
@@ -63,14 +67,14 @@ def _contained(_: object, __: str, event: structlog.typing.EventDict) -> structl
     return event
 
 
-ADDED: tuple[structlog.typing.Processor, ...] = (
+SHARED_PROCESSORS: tuple[structlog.typing.Processor, ...] = (
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
-    _contained,
+    _sanitize,
 )
-"""What every line tells, those of libraries too: of which call it is, level, logger, and when it was."""
+"""Processors of every line, including libraries' lines: call context, level, logger, time."""
 
 
 def _without_personal(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
@@ -82,8 +86,8 @@ def _with_personal(_: object, __: str, event: structlog.typing.EventDict) -> str
 
 
 class RepeatFilter(logging.Filter):
-    """Lets `BURST` lines of a kind pass, and `PER_S` a second after that: whoever can have a line written
-    must not fill the disk by it. The next line that passes tells in `left_out` how many did not.
+    """Rate limit per kind of line: `BURST` lines pass, then `PER_S` a second, so that clients cannot fill the
+    disk through the log. The next line that passes has the number of suppressed ones in `left_out`.
     """
 
     BURST, PER_S = 200, 10
@@ -91,10 +95,10 @@ class RepeatFilter(logging.Filter):
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        self._kinds: dict[str, tuple[float, float, int]] = {}  # when, lines that may pass, lines left out
+        self._kinds: dict[str, tuple[float, float, int]] = {}  # time, lines that may pass, lines left out
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a line is written."""
+        """Return True if the line is to be written."""
         said = record.msg.get("event") if isinstance(record.msg, dict) else record.msg
         kind, now_s = f"{record.name} {said}"[:200], self._clock()
         at_s, left, left_out = self._kinds.get(kind, (now_s, float(self.BURST), 0))
@@ -118,14 +122,14 @@ def configure_log(
     """Send the log, that of libraries through `logging` included, to `stream`, standard error by default.
 
     log_format: "console" for people; "json", one object a line. level: debug, info, warning or error. apart:
-    by a thread of its own, for processes that have calls; the stream is a file's then.
+    write from a thread, for processes that have calls; the stream must then be a file's.
     """
     stream = stream or sys.stderr
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
             _with_personal if personal else _without_personal,
-            *ADDED,
+            *SHARED_PROCESSORS,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -138,7 +142,7 @@ def configure_log(
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    # they tell every check of a line, every part that they have, every URL with what is secret in it
+    # They log every connectivity check, every plugin, and every URL with its secrets.
     for library in ("aioice", "alembic", "httpx", "httpx2"):
         logging.getLogger(library).setLevel(max(logging.WARNING, root.level))
 
@@ -146,21 +150,23 @@ def configure_log(
 def _formatter(log_format: Literal["console", "json"], stream: TextIO) -> logging.Formatter:
     last: list[structlog.typing.Processor]
     if log_format == "json":
-        # No local variables: they hold keys, and callers' words.
+        # No local variables: they hold keys and transcripts.
         tracebacks = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         last = [structlog.processors.ExceptionRenderer(tracebacks), structlog.processors.JSONRenderer()]
     else:
-        # Plain: drawing a boxed one holds the event loop for up to a second.
+        # Plain, as drawing a boxed traceback holds the event loop for up to a second.
         plain = structlog.dev.plain_traceback
         last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
     return structlog.stdlib.ProcessorFormatter(
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
-        foreign_pre_chain=ADDED,
+        foreign_pre_chain=SHARED_PROCESSORS,
     )
 
 
 def _descriptor_of(stream: TextIO) -> int | None:
-    """None for a stream in memory, as notebooks and tests have: that one takes every line at once."""
+    """Return the file descriptor, or None for a stream in memory, as in notebooks and tests, which never
+    blocks.
+    """
     try:
         return stream.fileno()
     except io.UnsupportedOperation:
@@ -168,5 +174,5 @@ def _descriptor_of(stream: TextIO) -> int | None:
 
 
 def lines_dropped() -> int:
-    """Lines of this process that its stream did not take in time."""
+    """Return the number of this process's log lines dropped because the stream was too slow."""
     return sum(handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, LogWriter))

@@ -1,4 +1,4 @@
-"""The numbers of a server for Prometheus: what each turn took, and how it ended."""
+"""Metrics of a server for Prometheus: latency and outcome of each turn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import lines_dropped
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-"""The content type of the page that `render` makes."""
+"""Content type of the page that `render` returns."""
 LATENCY_BUCKETS_S = (
     0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25,
     0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
@@ -28,13 +28,13 @@ TOOL_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class Metrics:
-    """The numbers of one server, in a registry of its own. llm: those of its language model.
+    """Metrics of one server, in a registry of its own. llm: those of its language model.
 
-    Six are kept by those who know: `calls`, those at present, `engine_errors`, by `stage`: recognizer, llm,
-    synthesizer, `speech_failures`, by stage and reason, `call_faults`, by where in a call,
-    `datagrams_not_read`, and `repeated`, replies that were ended. The others follow from `observe`.
+    Other modules update these directly: `calls` (current number), `engine_errors` by `stage` (recognizer,
+    llm, synthesizer), `speech_failures` by stage and reason, `call_faults` by place in a call,
+    `datagrams_not_read`, `repeated` (responses that were ended). `observe` updates the others.
 
-    log_turns: write a line into the log for each turn.
+    log_turns: write a log line for each turn.
     """
 
     def __init__(self, log_turns: bool = True) -> None:
@@ -100,14 +100,14 @@ class Metrics:
         )
 
     def tool_ended(self, name: str, outcome: str, seconds: float) -> None:
-        """A tool of an agent has ended: done, failed or cancelled."""
+        """Observe a finished tool call of an agent. outcome: done, failed or cancelled."""
         self._agent_tool_seconds.labels(name, outcome).observe(seconds)
 
     def observe(self, turn: TurnReport, call_id: str = "") -> None:
-        """Count a turn of a call that is over, and write its line into the log."""
+        """Count a finished turn, and log it."""
         for stage in turn.stages:
             self._stage_seconds.labels(stage.name).observe(stage.duration_s)
-        # Where a response calls tools alone, the next one measures the turn.
+        # A response with tool calls only: the next response measures the turn.
         asked_alone = bool(turn.stages) and turn.stages[-1].name in ("request", "thinking")
         if turn.stages and turn.stages[0].name == "endpointing" and not asked_alone:
             self._turn_seconds.observe(turn.total_s)
@@ -126,10 +126,7 @@ class Metrics:
 
 
 def render(registry: CollectorRegistry) -> bytes:
-    """The page that Prometheus reads.
-
-    After the server's own numbers come those of the process-wide registry, where vLLM keeps its own.
-    """
+    """Return the page for Prometheus: the given registry, then the process-wide one, which vLLM uses."""
     return generate_latest(registry) + generate_latest(REGISTRY)
 
 

@@ -1,5 +1,5 @@
-"""Tables for people at a terminal, in which no word is broken: where it is too narrow for all columns, those
-are left out that can best be done without.
+"""Tables for a terminal without broken words. If the terminal is too narrow, optional columns are
+left out.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ Rows = Sequence[Sequence[str]]
 def print_table(
     heads: Sequence[str], rows: Rows, *, spare: Sequence[str] = (), whole: bool = False, right: int = 1
 ) -> None:
-    """Print rows of cells. What is no terminal, and has no `COLUMNS`, is as wide as the table.
+    """Print rows of cells. Output that is no terminal, and has no `COLUMNS`, is as wide as the table.
 
-    spare: heads of columns that may be left out, the first one first; `--json` is to have them. whole: cells
-    stay in one line; else they are parted between two words, as heads are. right: the first column of
-    figures.
+    spare: heads of columns that may be left out, in this order; `--json` must include them. whole: keep cells
+    on one line; otherwise they wrap between words, as heads do. right: index of the first right-aligned
+    column.
     """
     console = Console()
     if not console.is_terminal and "COLUMNS" not in os.environ:
@@ -43,19 +43,19 @@ def print_table(
 def _fitting(
     heads: Sequence[str], rows: Rows, spare: Sequence[str], room: int, whole: bool
 ) -> dict[int, int]:
-    """The columns that are shown, by their place, with their widths."""
+    """Return the widths of the shown columns by index."""
     most = _widths(heads, rows, cell_len)
     shown = _widths(heads, rows, cell_len if whole else _longest_word)
     for head in spare:
         if _total(shown) > room:
             del shown[heads.index(head)]
-    for at in shown:  # what room is left
+    for at in shown:  # distribute the remaining room
         shown[at] += max(0, min(most[at] - shown[at], room - _total(shown)))
     return shown
 
 
 def _widths(heads: Sequence[str], rows: Rows, of_cell: Callable[[str], int]) -> dict[int, int]:
-    """What each column needs; a head may always be parted between two words."""
+    """Return the width that each column needs; heads may always wrap between words."""
     return {
         at: max([_longest_word(head), *(of_cell(row[at]) for row in rows)]) for at, head in enumerate(heads)
     }
@@ -66,6 +66,7 @@ def _longest_word(cell: str) -> int:
 
 
 def _total(widths: dict[int, int]) -> int:
-    """The width of a table: each column has a space on both sides and a line behind it, and a line stands
-    before all."""
+    """Return the width of a table: each column has a space on both sides and a line after it, and a line
+    comes first.
+    """
     return sum(width + 3 for width in widths.values()) + 1

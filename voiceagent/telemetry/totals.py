@@ -1,10 +1,10 @@
-"""The numbers of many processes as those of one server. Pure.
+"""Metrics of many processes, combined into those of one server.
 
-Why not prometheus-client's own multiprocess mode: it is switched on by an environment variable before the
+prometheus-client's own multiprocess mode is not used: it is switched on by an environment variable before the
 library is first imported, for the whole process and its one registry; it keeps numbers in files, in a folder
-that must be emptied before each start; and it allows neither `set_function` nor own collectors, which
-the figures of engines and caches are. Workers are connected to the supervisor anyway, and are asked for their
-pages when somebody reads the sum.
+that must be emptied before each start; and it supports neither `set_function` nor custom collectors, on which
+the metrics of engines and caches depend. Workers are connected to the supervisor anyway, which asks them for
+their pages at each scrape.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
 Page = list[Metric]
-"""What a registry collects."""
+"""Metrics collected from a registry."""
 
 _GAUGES = ("gauge", "info", "unknown")
 _LARGEST = frozenset({"voiceagent_loop_lag_seconds"})
-"""Gauges of which the worst process stands for the server: processes late by 60 ms each are not 120 late."""
+"""Gauges for which the largest value is exported: processes late by 60 ms each are not 120 ms late."""
 
 
 def summed(pages: Iterable[Page]) -> Page:
-    """Each sample is the sum of the same one on all pages, the largest for `_LARGEST`; the time of its making
-    is that of the first.
-    """
+    """Sum each sample over all pages, or take the largest for `_LARGEST`. Creation times are the earliest."""
     families: dict[str, tuple[Metric, dict[tuple[str, frozenset[tuple[str, str]]], Sample]]] = {}
     for family in (family for page in pages for family in page):
         _, samples = families.setdefault(family.name, (family, {}))
@@ -52,23 +50,23 @@ def _family(like: Metric, samples: Iterable[Sample]) -> Metric:
 
 
 class Totals:
-    """The last page of each worker, and what those that have died had counted: a total never falls."""
+    """Last page of each worker, and the counters of dead workers, so that a total never falls."""
 
     def __init__(self) -> None:
         self._last: dict[int, Page] = {}
         self._removed: Page = []
 
     def update(self, pages: Mapping[int, Page]) -> None:
-        """New pages of workers; one that gave none keeps its last."""
+        """Store new pages of workers; a worker without a new page keeps its last."""
         self._last.update(pages)
 
     def remove(self, worker: int) -> None:
-        """A worker is gone; what it measured at the moment of its end goes with it."""
+        """Remove a dead worker: keep its counters, drop its gauges."""
         counted = [family for family in self._last.pop(worker, []) if family.type not in _GAUGES]
         self._removed = summed([self._removed, counted])
 
     def registry(self, own: Page) -> CollectorRegistry:
-        """Everything together, with the page of the supervisor itself."""
+        """Return a registry with all pages combined, including the supervisor's own."""
         registry = CollectorRegistry()
         registry.register(_Collected(summed([own, *self._last.values(), self._removed])))
         return registry

@@ -1,4 +1,4 @@
-"""The rules as files for Prometheus and Grafana: `python -m voiceagent.triage.exports FOLDER` writes them."""
+"""Files of the rules for Prometheus and Grafana: `python -m voiceagent.triage.exports FOLDER` writes them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ CLUSTER = (
 
 
 def alerts() -> str:
-    """The rules as alerts, in Prometheus' YAML; text goes as JSON strings, which YAML has too."""
+    """Return the rules as alerts in Prometheus' YAML. Text is written as JSON strings, which are
+    valid YAML.
+    """
     lines = [
         "# Why calls are slow: the rules of /triage, written by `python -m voiceagent.triage.exports`.",
         "# Name this file under `rule_files`.",
@@ -63,7 +65,7 @@ def _condition(rule: Rule) -> str:
 
 
 def dashboard() -> str:
-    """A panel a rule, with its threshold, then those of a cluster, as Grafana's JSON."""
+    """Return Grafana's JSON: one panel per rule with its threshold, then those of a cluster."""
     panels = [_panel(number, rule) for number, rule in enumerate(RULES)]
     panels += [_series(len(RULES) + number, *series) for number, series in enumerate(CLUSTER)]
     board = {
@@ -110,7 +112,7 @@ def _series(number: int, title: str, unit: str, query: str, legend: str) -> dict
 
 
 def main() -> None:
-    """Write both into the folder that is named."""
+    """Write both files into the folder given on the command line."""
     folder = Path(sys.argv[1])
     (folder / ALERTS).write_text(alerts())
     (folder / DASHBOARD).write_text(dashboard())

@@ -1,4 +1,4 @@
-"""What a rule measures: a figure of a window of time, evaluated here or written as PromQL. Pure."""
+"""Expressions over metrics in a time window, evaluated here or written as PromQL."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from typing import Protocol
 
 Labels = frozenset[tuple[str, str]]
 Reading = Mapping[tuple[str, Labels], float]
-"""Every sample of a page of metrics, by its name and labels."""
+"""All samples of a metrics page, by name and labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What the metrics were at the beginning and at the end of some time."""
+    """Metrics at the beginning and at the end of a period."""
 
     before: Reading
     after: Reading
 
     def samples(self, name: str, labels: Mapping[str, str]) -> Iterator[tuple[Labels, float]]:
-        """The samples of that name that have these labels, at the end."""
+        """Return the samples with this name and at least these labels, at the end of the window."""
         wanted = labels.items()
         return (
             (found, value) for (each, found), value in self.after.items() if each == name and wanted <= found
         )
 
     def increase(self, name: str, labels: Mapping[str, str]) -> float:
-        """How much a counter grew, over all its labels; one that began anew grew by what it has."""
+        """Return the increase of a counter, summed over its labels. A counter that was reset counts
+        from 0.
+        """
         grown = 0.0
         for found, value in self.samples(name, labels):
             before = self.before.get((name, found), 0.0)
@@ -37,42 +39,40 @@ class Window:
 
 
 class Expression(Protocol):
-    """A figure. unit: what it is in, "s", "%" or "".
+    """A figure computed from metrics. unit: "s", "%" or "".
 
-    There is none where too little was measured.
+    The value is None if too little was measured.
     """
 
     @property
     def unit(self) -> str:
-        """What the figure is in."""
+        """Unit of the figure."""
 
     def value(self, window: Window) -> float | None:
-        """The figure of a window."""
+        """Return the figure for a window, or None if too little was measured."""
 
     def promql(self, window: str) -> str:
-        """The same in PromQL, of a window such as "5m"."""
+        """Return the PromQL of the same figure. window: such as "5m"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """The highest of a gauge's values now, 0 to 1."""
+    """The largest current value of a gauge, 0 to 1."""
 
     name: str
     unit: str = "%"
 
     def value(self, window: Window) -> float | None:
-        """The figure of a window."""
         found = [value for _, value in window.samples(self.name, {}) if not math.isnan(value)]
         return max(found, default=None)
 
     def promql(self, window: str) -> str:
-        """The same in PromQL."""
         return f"max({self.name})"
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of one counter there were to one of another; at least `min_whole` of the other. labels: of
+    """Increase of one counter divided by that of another, which must be at least `min_whole`. labels: of
     both.
     """
 
@@ -83,12 +83,10 @@ class Share:
     unit: str = "%"
 
     def value(self, window: Window) -> float | None:
-        """The figure of a window."""
         whole = window.increase(self.whole, self.labels)
         return None if whole < self.min_whole else window.increase(self.part, self.labels) / whole
 
     def promql(self, window: str) -> str:
-        """The same in PromQL."""
         labels = _selector(self.labels)
         whole, part = (f"sum(increase({name}{labels}[{window}]))" for name in (self.whole, self.part))
         return f"{part} / ({whole} >= {self.min_whole:g})"
@@ -96,7 +94,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Quantile:
-    """A quantile of a histogram of seconds; of at least `min_count` observations."""
+    """A quantile of a histogram of seconds, from at least `min_count` observations."""
 
     histogram: str
     quantile: float
@@ -104,7 +102,7 @@ class Quantile:
     unit: str = "s"
 
     def value(self, window: Window) -> float | None:
-        """The figure of a window, between the bounds of a bucket as Prometheus has it."""
+        """Return the quantile, interpolated within its bucket as Prometheus does."""
         buckets: defaultdict[float, float] = defaultdict(float)
         name = f"{self.histogram}_bucket"
         for labels, value in window.samples(name, {}):
@@ -124,7 +122,6 @@ class Quantile:
         return lower
 
     def promql(self, window: str) -> str:
-        """The same in PromQL."""
         counted = f"sum(increase({self.histogram}_count[{window}])) >= {self.min_count}"
         rates = f"sum by (le) (rate({self.histogram}_bucket[{window}]))"
         return f"histogram_quantile({self.quantile:g}, {rates}) and on() ({counted})"
@@ -132,7 +129,7 @@ class Quantile:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How many times the median a high quantile of a histogram is; of at least `min_count` observations."""
+    """A high quantile of a histogram as a multiple of the median, from at least `min_count` observations."""
 
     histogram: str
     quantile: float
@@ -140,13 +137,11 @@ class Spread:
     unit: str = ""
 
     def value(self, window: Window) -> float | None:
-        """The figure of a window."""
         high = self._high.value(window)
         median = self._median.value(window)
         return None if high is None or not median else high / median
 
     def promql(self, window: str) -> str:
-        """The same in PromQL."""
         return f"({self._high.promql(window)}) / on() ({self._median.promql(window)})"
 
     @property

@@ -1,4 +1,4 @@
-"""What the metrics were, for as long as a window is. Pure."""
+"""Metrics of the recent past, for as long as a window is."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from voiceagent.triage.expressions import Reading, Window
 
 WINDOW_S = 300.0
 EVERY_S = 15.0
-"""How often the metrics are kept."""
+"""Interval at which metrics are recorded."""
 
 
 def reading(page: Page) -> Reading:
-    """The samples of a page."""
+    """Return the samples of a page by name and labels."""
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in page
@@ -22,19 +22,21 @@ def reading(page: Page) -> Reading:
 
 
 class History:
-    """Readings of the last `WINDOW_S`, and one from before. Times are seconds of one clock."""
+    """Readings of the last `WINDOW_S`, and the one before. Times are seconds of one clock."""
 
     def __init__(self) -> None:
         self._readings: deque[tuple[float, Reading]] = deque()
 
     def keep(self, now_s: float, read: Reading) -> None:
-        """Note what the metrics are."""
+        """Record a reading."""
         self._readings.append((now_s, read))
         while len(self._readings) > 1 and self._readings[1][0] <= now_s - WINDOW_S:
             self._readings.popleft()
 
     def window(self, now_s: float, read: Reading) -> tuple[float, Window]:
-        """How many seconds the window to now has, and what it saw; from the start, where nothing was kept."""
+        """Return the length of the window that ends now, in seconds, and the window. It covers all time since
+        the start (0 s) if no reading was recorded.
+        """
         if not self._readings:
             return 0.0, Window({}, read)
         began_s, before = self._readings[0]

@@ -1,4 +1,4 @@
-"""What was found, as JSON and as a page. Pure."""
+"""Findings as JSON and as an HTML page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ POLICY = (
 
 
 def as_json(findings: Sequence[Finding], window_s: float) -> dict[str, Any]:
-    """Findings for machines. likeliest: the first cause that was found, None where nothing was."""
+    """Return the findings as JSON. likeliest: the first cause found, or None."""
     return {
         "likeliest": next((finding.rule.cause for finding in findings if finding.found), None),
         "window_s": round(window_s, 1),
@@ -43,7 +43,7 @@ def as_json(findings: Sequence[Finding], window_s: float) -> dict[str, Any]:
 
 
 def as_page(findings: Sequence[Finding], window_s: float) -> str:
-    """Findings for people, in HTML."""
+    """Return the findings as an HTML page."""
     likeliest = next((finding.rule.title for finding in findings if finding.found), None)
     verdict = f"Likeliest cause: {likeliest}" if likeliest else "Nothing is beyond its limit"
     head = f'<meta charset="utf-8"><title>voiceagent: triage</title><style>{_STYLE}</style>'

@@ -1,7 +1,7 @@
-"""The causes of slow calls: how each is told, what to look at, what to change. Pure.
+"""Causes of slow calls: how each is detected, where to look and what to change.
 
-The order is that of causes before what they bring about: an event loop that stands still makes everything
-late, and a full KV cache puts prompts out of the prefix cache. So the first that is found is the likeliest.
+Causes come before their effects: a stalled event loop delays everything, and a full KV cache evicts prompts
+from the prefix cache. So the first rule that holds is the likeliest cause.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from voiceagent.conversation.latency import StageName
 from voiceagent.triage.expressions import Expression, Gauge, Quantile, Share, Spread, Window
 
 MIN_TURNS = 10
-"""Turns and requests below which a share or a quantile says nothing."""
+"""Minimum turns and requests for a meaningful share or quantile."""
 MIN_TOKENS = 2000
-"""Tokens of prompts below which their share says nothing."""
+"""Minimum prompt tokens for a meaningful share."""
 MIN_DRAFTED = 200
 MIN_FOR_P99 = 100
-"""Requests below which one in a hundred says nothing."""
+"""Minimum requests for a meaningful 99th percentile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One cause. below: the figure is too low, not too high.
+    """One cause. below: the figure is bad when under the limit, not over it.
 
-    look: what to look at. change: what to change, with the keys of the configuration.
+    look: metrics and places to inspect. change: the remedy, with configuration keys.
     """
 
     cause: str
@@ -36,15 +36,13 @@ class Rule:
     below: bool = False
 
     def holds(self, value: float) -> bool:
-        """Whether the figure is beyond the limit."""
+        """Return True if the figure is past the limit."""
         return value < self.limit if self.below else value > self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule and its figure now; None where too little was measured. found: whether it is the cause of
-    something.
-    """
+    """A rule and its current figure; None if too little was measured. found: the rule holds."""
 
     rule: Rule
     value: float | None
@@ -52,8 +50,9 @@ class Finding:
 
 
 def _over_budget(stage: StageName) -> Share:
-    """The part of the turns that had the stage: others, such as one whose caller hung up unheard, could not
-    break its budget."""
+    """Return the share of turns over a stage's budget, among the turns that had the stage. Turns without it,
+    such as those whose caller hung up before any audio, could not exceed its budget.
+    """
     return Share(
         "voiceagent_over_budget_total", "voiceagent_stage_seconds_count", MIN_TURNS, {"stage": stage}
     )
@@ -204,7 +203,7 @@ RULES = (
 
 
 def judge(window: Window) -> tuple[Finding, ...]:
-    """All rules; those that hold first, the likeliest cause before the others."""
+    """Return a finding for each rule; those that hold first, likeliest cause first."""
     findings = []
     for rule in RULES:
         value = rule.figure.value(window)

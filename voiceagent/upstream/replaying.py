@@ -32,10 +32,10 @@ def begin_again(log: CallLog, ids: LoggedIds) -> Handle:
     return handle
 
 
-def said_in(log: CallLog, breathe: Callable[[], None] = lambda: None) -> list[Item]:
+def said_in(log: CallLog, yield_gil: Callable[[], None] = lambda: None) -> list[Item]:
     """Return the transcript and tool calls of a log, as its history ends.
 
-    A response in progress has the text written so far. breathe: called after every event. Raises
+    A response in progress has the text written so far. yield_gil: called after every event. Raises
     CannotReplay.
     """
     ids, written = LoggedIds(), defaultdict[str, str](str)
@@ -47,7 +47,7 @@ def said_in(log: CallLog, breathe: Callable[[], None] = lambda: None) -> list[It
         for command in record.commands:
             if command["type"] == "NotifyResponseText":
                 written[command["item_id"]] += command["text"]
-        breathe()
+        yield_gil()
     return [
         replace(item, text=written[item.item_id])
         if isinstance(item, MessageItem) and item.role == "assistant" and item.status == "in_progress"

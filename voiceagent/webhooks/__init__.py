@@ -1,1 +1,1 @@
-"""Tells a URL of the configuration when calls begin and end: signed, tried again, never in a call's way."""
+"""Posts signed events to a configured URL when calls begin and end, with retries, without delaying calls."""

@@ -1,7 +1,7 @@
-"""An event as it is posted: its body, and the headers that sign it (Standard Webhooks 1.0.0). Pure.
+"""Webhook payloads: the JSON body of an event and the headers that sign it (Standard Webhooks 1.0.0).
 
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md: the signature is
-the base64 of an HMAC-SHA256 of id, timestamp and body, with a dot between them. The openai SDK's
+the base64 of an HMAC-SHA256 over id, timestamp and body, joined by dots. The openai SDK's
 `client.webhooks.verify_signature` checks it, as do other libraries.
 """
 
@@ -17,12 +17,12 @@ from typing import Any
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 
 BEGAN, ENDED = "call.began", "call.ended"
-"""What is told of a call."""
+"""The event types."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookEvent:
-    """One event. event_id: the same at every try, so that one that comes twice is known. created_at: Unix
+    """One event. event_id: the same at every retry, so that receivers can drop duplicates. created_at: Unix
     seconds.
     """
 
@@ -32,7 +32,7 @@ class WebhookEvent:
     data: Mapping[str, Any]
 
     def body(self) -> bytes:
-        """The JSON that is posted."""
+        """Return the JSON to post."""
         event = {
             "object": "event",
             "id": self.event_id,
@@ -44,7 +44,7 @@ class WebhookEvent:
 
 
 def signed_headers(event_id: str, body: bytes, secret: bytes, now: int) -> dict[str, str]:
-    """The headers of one try. now: Unix seconds; whoever takes it refuses what is too old."""
+    """Return the headers of one attempt. now: Unix seconds; receivers refuse timestamps that are too old."""
     signed = b"%s.%d.%s" % (event_id.encode(), now, body)
     signature = b64encode(hmac.digest(secret, signed, "sha256")).decode("ascii")
     return {
@@ -56,9 +56,10 @@ def signed_headers(event_id: str, body: bytes, secret: bytes, now: int) -> dict[
 
 
 def as_transcript(items: Sequence[Item]) -> list[dict[str, Any]]:
-    """What was said and which tools were called, in order: role and text; tool, arguments and output.
+    """Return messages and tool calls in order: role and text; tool, arguments and output.
 
-    unfinished: of what the call broke off in, with all words that were made: who knows how many were heard?
+    unfinished: marks a message that the call ended in. Its text is complete as generated, as the played part
+    is unknown.
     """
     answers = {item.call_id: item.output for item in items if isinstance(item, ToolOutputItem)}
     said: list[dict[str, Any]] = []

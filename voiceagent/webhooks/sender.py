@@ -1,4 +1,4 @@
-"""Posts events from a bounded queue, and tries again: whoever puts one in waits for nothing."""
+"""Posts webhook events from a bounded queue and retries them, without blocking the producer."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from voiceagent.webhooks.message import BEGAN, ENDED, WebhookEvent, as_transcrip
 log = structlog.get_logger()
 
 AT_ONCE = 4
-"""Events that are posted at a time: one that is tried again does not hold up all others."""
+"""Events posted concurrently, so that one that is retried does not delay all others."""
 CLOSE_S = 5.0
-"""How long what still waits may take as the server ends."""
+"""Time given to queued events at shutdown."""
 BACKOFF = Backoff(base_s=1.0, max_s=60.0)
 
 
 class WebhookSender:
-    """Posts the events of one process. They may come twice, and in another order than they happened.
+    """Posts the events of one process, at least once and in no guaranteed order.
 
-    clock: Unix seconds. hand_over: gives an event to another process that posts it; whether there is one.
+    clock: returns Unix seconds. hand_over: passes an event to another process that posts it; returns False if
+    there is no such process.
     """
 
     def __init__(
@@ -57,11 +58,11 @@ class WebhookSender:
         )
 
     def call(self, call_id: str) -> CallEvents:
-        """What tells of one call."""
+        """Return the webhook subscriber of one call."""
         return CallEvents(call_id, self.send, self._clock, time.monotonic)
 
     def send(self, event: WebhookEvent) -> None:
-        """Have an event posted."""
+        """Queue an event for posting; drop and count it if `max_waiting` events are queued."""
         if self._hand_over(event):
             return
         try:
@@ -71,9 +72,9 @@ class WebhookSender:
             log.warning("webhook_dropped", event_id=event.event_id, reason="webhooks.max_waiting events wait")
 
     def lost(self, began: WebhookEvent, reason: str, seconds: float, items: Sequence[Item] = ()) -> None:
-        """Have it posted that the call that began with this event was lost with its process, and why.
+        """Post that the call that began with this event was lost with its process, and why.
 
-        seconds: how long it lasted. items: what is known of what was said.
+        seconds: duration of the call. items: the known part of its history.
         """
         data = {
             "call_id": began.data["call_id"],
@@ -86,7 +87,7 @@ class WebhookSender:
         self.send(WebhookEvent(new_id("evt"), ENDED, int(self._clock()), data))
 
     async def run(self) -> None:
-        """Post until cancelled; what waits then is given `CLOSE_S`."""
+        """Post events until cancelled, then allow `CLOSE_S` for the queued ones."""
         async with httpx2.AsyncClient(timeout=self._table.timeout_s) as client:
             posting = [asyncio.create_task(self._post_all(client), name="webhooks") for _ in range(AT_ONCE)]
             try:
@@ -129,7 +130,7 @@ class WebhookSender:
 
 
 class CallEvents:
-    """Tells that a call began and ended: a `CallObserver`. send: takes the events."""
+    """Posts that a call began and ended: a `CallObserver`. send: accepts the events."""
 
     def __init__(
         self,
@@ -146,12 +147,12 @@ class CallEvents:
         self._parameters: dict[str, str] = {}
 
     def began(self, agent: str, model: str, parameters: Mapping[str, str]) -> None:
-        """The client is there."""
+        """Post that the client connected."""
         self._began_s, self._parameters = self._monotonic(), dict(parameters)
         self._tell(BEGAN, agent=agent, model=model, parameters=self._parameters)
 
     def ended(self, reason: str, items: Sequence[Item]) -> None:
-        """The call is over; of one that never began nothing is told."""
+        """Post that the call ended, if it began."""
         if self._began_s is not None:
             seconds = round(self._monotonic() - self._began_s, 1)
             known, said = self._parameters, as_transcript(items)

@@ -18,8 +18,8 @@ from kept_folder import begin, keep_calls, keep_one, store_of, until
 from postgres_server import postgres_server
 from structlog.testing import capture_logs
 
-from voiceagent.calls import librarian
-from voiceagent.calls.librarian import WRITTEN_S, delete_call
+from voiceagent.calls import archiver
+from voiceagent.calls.archiver import WRITTEN_S, delete_call
 from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.places import read_log_at
 from voiceagent.calls.replaying.replay import replay
@@ -108,7 +108,7 @@ def test_a_database_that_comes_back_learns_of_the_calls(tmp_path: Path):
 
 def test_a_database_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     answers = threading.Event()
-    monkeypatch.setattr(librarian, "HANGS_S", 0.1)
+    monkeypatch.setattr(archiver, "HANGS_S", 0.1)
     monkeypatch.setattr(CallStore, "began", lambda *_: answers.wait(30))
     kept = keep_calls(tmp_path)
     call = begin(kept)
@@ -189,8 +189,8 @@ def test_no_call_is_deleted_as_soon_as_the_clock_is_set_forward(
         return time.time() + ahead_s[0]
 
     times = SimpleNamespace(time=clock, monotonic=time.monotonic, sleep=time.sleep)
-    monkeypatch.setattr(librarian, "time", times)
-    monkeypatch.setattr(librarian, "CLEAR_S", 0.05)
+    monkeypatch.setattr(archiver, "time", times)
+    monkeypatch.setattr(archiver, "DELETE_INTERVAL_S", 0.05)
     keep_one(tmp_path)
     looks.clear()
     with capture_logs() as told:

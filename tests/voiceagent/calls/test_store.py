@@ -18,7 +18,7 @@ from postgres_server import postgres_server
 
 from voiceagent.calls.log.entries import Fact
 from voiceagent.calls.log.summary import CallSummary, Stage, ToolUse, Turn
-from voiceagent.calls.retention import Retention, SetClock, expired
+from voiceagent.calls.retention import ClockStepDetector, Retention, expired
 from voiceagent.calls.rows import CallFilter, CallRow, Cursor
 from voiceagent.calls.store import CallStore, StoreError, sqlite_url
 from voiceagent.calls.tables import metadata
@@ -253,7 +253,7 @@ def test_old_calls_expire_and_running_ones_do_not():
 
 
 def test_a_clock_that_was_set_forward_is_believed_when_it_has_stayed_so():
-    clock = SetClock()
+    clock = ClockStepDetector()
     looks = [(1000.0, 0.0), (4600.0, 3600.0), (3_000_000.0, 7200.0), (3_003_600.0, 10_800.0)]
     assert [clock.set_forward(*look) for look in looks] == [False, False, True, False]
     assert not clock.set_forward(10_000.0, 14_400.0), "set back nothing is old that was not"

@@ -31,9 +31,9 @@ from voiceagent.engines.supervisor_engines import (
     new_fragmenter,
     prioritize_first_deltas,
 )
-from voiceagent.processes.frame_socket import PATIENCE_S
+from voiceagent.processes.frame_socket import FLUSH_INTERVAL_S
 from voiceagent.processes.rpc import RpcConnection
-from voiceagent.processes.streams import Unhurried
+from voiceagent.processes.streams import CoalescedValue
 
 SOUND = st.lists(st.integers(1, 2 * CHUNK_SAMPLES) | st.just(Flush()), max_size=20)
 
@@ -86,7 +86,7 @@ PIECES = st.sampled_from(
 )
 
 
-async def hurried(deltas: list[Delta]) -> list[Delta | Unhurried]:
+async def hurried(deltas: list[Delta]) -> list[Delta | CoalescedValue]:
     async def generated() -> AsyncGenerator[Delta, None]:
         for delta in deltas:
             yield delta
@@ -107,14 +107,14 @@ async def test_no_delta_is_lost_and_none_that_a_fragment_waits_for_has_time(piec
     last = [Delta(tool_calls=(ToolCall("c1", "look_up", "{}"),)), Delta(finish_reason="tool_calls")]
     deltas = [*map(Delta, pieces), *last]
     told = await hurried(deltas)
-    assert [delta.value if isinstance(delta, Unhurried) else delta for delta in told] == deltas
+    assert [delta.value if isinstance(delta, CoalescedValue) else delta for delta in told] == deltas
     assert isinstance(told[0], Delta)
     assert told[-2:] == last
     fragmenter, made = Fragmenter("en"), 0
     for delta in told[:-2]:
-        text = delta.value.text if isinstance(delta, Unhurried) else delta.text
+        text = delta.value.text if isinstance(delta, CoalescedValue) else delta.text
         ended = len(fragmenter.push(text))
-        assert not (isinstance(delta, Unhurried) and ended and made < URGENT_FRAGMENTS)
+        assert not (isinstance(delta, CoalescedValue) and ended and made < URGENT_FRAGMENTS)
         made += ended
 
 
@@ -192,7 +192,7 @@ async def said_for_one_delta(priority_class: PriorityClass) -> int:
         said = -1
         while said < llm.said < MANY:
             said = llm.said
-            await asyncio.sleep(3 * PATIENCE_S)
+            await asyncio.sleep(3 * FLUSH_INTERVAL_S)
     worker.close()
     supervisor.close()
     return llm.said

@@ -15,9 +15,9 @@ from llmcore.serving.metered_engine import RequestFigures
 from voiceagent.engines.engines import Engines
 from voiceagent.llm.alarms import MIN_RESPONSES, WINDOW_S, LlmAlarms
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.server.parts import PartsMonitor
+from voiceagent.server.health_monitor import HealthMonitor
 from voiceagent.telemetry.event_loop import LoopMonitor
-from voiceagent.telemetry.gpu import watch_gpus
+from voiceagent.telemetry.gpu import register_gpu_metrics
 from voiceagent.telemetry.metrics import Metrics
 
 RULES = Path(__file__).parents[3] / "configs/prometheus/voiceagent.rules.yml"
@@ -109,12 +109,12 @@ def test_the_rules_for_prometheus_name_metrics_that_there_are():
     whole = Metrics()
     metrics, registry = whole.llm, whole.registry
     LoopMonitor(whole.registry)
-    PartsMonitor(whole, Engines(*[None] * 3), LlmMonitor(metrics))  # type: ignore[arg-type]  # never asked
+    HealthMonitor(whole, Engines(*[None] * 3), LlmMonitor(metrics))  # type: ignore[arg-type]  # never asked
     metrics.add_engine("vllm", "m", Loaded())
     metrics.request_over("vllm", "m", RequestFigures("turn", "finished", 0.1, [0.01], Usage(9, 5, 3, 0.01)))
     metrics.add_speculation("vllm", "m", Drafting())
     metrics.add_cache()
-    watch_gpus(registry, OneGpu())
+    register_gpu_metrics(registry, OneGpu())
     page = generate_latest(registry).decode()
     named = set(re.findall(r"voiceagent_\w+", RULES.read_text()))
     assert named

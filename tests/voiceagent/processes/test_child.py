@@ -249,7 +249,7 @@ async def test_a_process_that_may_end_is_not_started_again(tmp_path: Path) -> No
     lamp.unlink()
     os.kill(child.process_id or 0, signal.SIGKILL)
     await until(lambda: child.restarts >= 2)
-    child.retire()
-    await child.over()
+    child.disable_restart()
+    await child.wait_until_ended()
     assert child.process_id is None
     await child.end()

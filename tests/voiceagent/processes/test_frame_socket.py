@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voiceagent.processes.frame_socket import PATIENCE_S, FrameSocket
+from voiceagent.processes.frame_socket import FLUSH_INTERVAL_S, FrameSocket
 from voiceagent.processes.messages import Broken, End, Item, Message, RpcError, encode
 from voiceagent.processes.rounds import rounds_of
 
@@ -73,7 +73,7 @@ async def test_whatever_is_mixed_arrives_whole_and_in_order_and_all_of_it_before
             for _ in range(pauses):
                 await asyncio.sleep(0)
             if written[1] != "patient":
-                # without `PATIENCE_S`: turns of the event loop only
+                # without `FLUSH_INTERVAL_S`: turns of the event loop only
                 await line.until(lambda: len(line.came) == len(sent))
         await line.until(lambda: len(line.came) == len(sent))
         assert _told(line.came) == _told(sent)
@@ -87,7 +87,7 @@ async def test_what_has_time_does_not_wait_for_ever_and_what_comes_meanwhile_goe
     try:
         for number in range(20):
             line.near.write(encode(Item(0, number)), soon=False)
-            await asyncio.sleep(PATIENCE_S / 15)
+            await asyncio.sleep(FLUSH_INTERVAL_S / 15)
         await line.until(lambda: len(line.came) == 20)
     finally:
         line.close()

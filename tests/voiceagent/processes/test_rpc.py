@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from voiceagent.processes.frame_socket import PATIENCE_S as PATIENCE
+from voiceagent.processes.frame_socket import FLUSH_INTERVAL_S as PATIENCE
 from voiceagent.processes.messages import RpcError, Windows
 from voiceagent.processes.rpc import RpcConnection
-from voiceagent.processes.streams import Unhurried
+from voiceagent.processes.streams import CoalescedValue
 
-PATIENCE_S = 60
+FLUSH_INTERVAL_S = 60
 WINDOW_BYTES = Windows().here
 
 
@@ -64,7 +64,7 @@ async def connected(**more: Any):
             RpcConnection(end, services[index].all() | more, opens_even=index == 0, passed_on=(ToldError,))
         )
         ends[-1].attach()
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(FLUSH_INTERVAL_S):
         yield *ends, services[1]
         for end in ends:
             end.close()
@@ -107,8 +107,8 @@ async def test_an_item_with_time_goes_with_the_next_urgent_one():
     assert seen == ["still waiting", "sound", "now"]
 
 
-def unhurried(text: str) -> Unhurried:
-    return Unhurried(text, lambda first, second: f"{first} {second}")
+def unhurried(text: str) -> CoalescedValue:
+    return CoalescedValue(text, lambda first, second: f"{first} {second}")
 
 
 async def told(*values: Any, turns: int = 0) -> list[Any]:
@@ -148,7 +148,7 @@ async def test_values_that_have_time_wait_where_the_other_end_reads_nothing():
     async def tell(_asked: None, _: Any) -> AsyncGenerator[Any, None]:
         for number in range(20):
             made.append(number)
-            yield Unhurried(bytes(WINDOW_BYTES // 2), lambda _, second: second)
+            yield CoalescedValue(bytes(WINDOW_BYTES // 2), lambda _, second: second)
             await asyncio.sleep(2 * PATIENCE)
 
     async with connected(tell=tell) as (one, _, _), aclosing(one.stream("tell")) as values:

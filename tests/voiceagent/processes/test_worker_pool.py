@@ -40,19 +40,19 @@ def take(descriptor: int) -> None:
 async def test_a_connection_that_came_just_now_leaves_one_before_it_taken(worker: Worker) -> None:
     with worker.inherited() as (descriptor, _):
         first = hand_over(worker)
-        assert not worker.has_taken(first)
+        assert not worker.has_accepted(first)
         take(descriptor)
         second = hand_over(worker)
-        assert worker.has_taken(first) and not worker.has_taken(second)
+        assert worker.has_accepted(first) and not worker.has_accepted(second)
         take(descriptor)
-        assert worker.has_taken(second)
+        assert worker.has_accepted(second)
 
 
 async def test_what_a_process_that_died_has_not_taken_can_be_given_to_another(worker: Worker) -> None:
     with worker.inherited():
         first = hand_over(worker)
     with worker.inherited():
-        assert worker.has_taken(first), "nobody is there to take it"
-        [(purpose, connection)] = worker.take_back()
+        assert worker.has_accepted(first), "nobody is there to take it"
+        [(purpose, connection)] = worker.reclaim()
         assert purpose == b"h"
         connection.close()

@@ -28,6 +28,6 @@ def test_without_the_extra_its_install_is_told(tmp_path: Path, monkeypatch: pyte
     monkeypatch.delitem(sys.modules, "voiceagent.calls.kept_calls", raising=False)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     monkeypatch.delitem(sys.modules, "voiceagent.calls.store", raising=False)
-    monkeypatch.delitem(sys.modules, "voiceagent.calls.librarian", raising=False)
+    monkeypatch.delitem(sys.modules, "voiceagent.calls.archiver", raising=False)
     with pytest.raises(ConfigError, match=r"pip install 'voiceagent-server\[calls\]'"):
         Server(load(write_config(tmp_path, '[calls]\nfolder = "./kept"\n')))

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from voiceagent.access.slots import SharedSlots
 from voiceagent.server.load import ProcessLoad
-from voiceagent.telemetry.event_loop import KEPT, LoopMonitor
+from voiceagent.telemetry.event_loop import RECENT, LoopMonitor
 
 MAX_LAG_S = 0.1
 
@@ -16,7 +16,7 @@ MAX_LAG_S = 0.1
 def monitor(lag_s: float) -> LoopMonitor:
     """Of a loop that is always so late."""
     found = LoopMonitor(CollectorRegistry())
-    for beat in range(KEPT):
+    for beat in range(RECENT):
         found.observe(beat, lag_s)
     return found
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
-from voiceagent.telemetry.event_loop import KEPT, STALL_S, TOLD_S, LoopMonitor
+from voiceagent.telemetry.event_loop import LOGGED_LAG_S, RECENT, STALL_S, LoopMonitor
 
 
 def observed(*lags_s: float) -> tuple[LoopMonitor, str]:
@@ -23,19 +23,19 @@ def test_how_often_it_was_late_counts_what_a_caller_hears():
 
 
 def test_what_is_past_counts_no_more():
-    assert observed(0.5, 0.5, *[0.0] * KEPT)[0].late == 0
+    assert observed(0.5, 0.5, *[0.0] * RECENT)[0].late == 0
 
 
 def test_one_stall_makes_no_late_loop_and_many_do() -> None:
     assert observed(2.0)[0].lag_s == 0.0
-    assert observed(*[0.25] * KEPT)[0].lag_s == 0.25
+    assert observed(*[0.25] * RECENT)[0].lag_s == 0.25
 
 
 def test_a_process_that_stood_still_says_so_in_the_log_and_to_the_calls() -> None:
     told: list[tuple[float, float]] = []
     monitor = LoopMonitor(CollectorRegistry(), lambda clock_s, lag_s: told.append((clock_s, lag_s)))
     with capture_logs() as logged:
-        for beat, lag_s in enumerate((STALL_S, TOLD_S, 15.0)):
+        for beat, lag_s in enumerate((STALL_S, LOGGED_LAG_S, 15.0)):
             monitor.observe(beat, lag_s, 100.0)
-    assert told == [(100.0, TOLD_S), (100.0, 15.0)]
+    assert told == [(100.0, LOGGED_LAG_S), (100.0, 15.0)]
     assert [(entry["event"], entry["for_s"]) for entry in logged] == [("stood_still", 15.0)]

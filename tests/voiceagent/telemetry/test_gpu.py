@@ -7,7 +7,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry
 
-from voiceagent.telemetry.gpu import watch_gpus
+from voiceagent.telemetry.gpu import register_gpu_metrics
 
 
 class NvmlError(Exception):
@@ -49,7 +49,7 @@ class MadeNvml:
 
 def test_each_gpu_tells_how_busy_and_how_full_it_is() -> None:
     registry = CollectorRegistry()
-    assert watch_gpus(registry, MadeNvml((40, 30, 120), (100, 60, 80))) == 2
+    assert register_gpu_metrics(registry, MadeNvml((40, 30, 120), (100, 60, 80))) == 2
     value = registry.get_sample_value
     assert value("voiceagent_gpu_utilization", {"gpu": "0"}) == 0.4
     assert value("voiceagent_gpu_memory_usage", {"gpu": "1"}) == 0.75
@@ -57,7 +57,7 @@ def test_each_gpu_tells_how_busy_and_how_full_it_is() -> None:
 
 def test_one_that_is_lost_is_left_out() -> None:
     registry = CollectorRegistry()
-    watch_gpus(registry, MadeNvml(None, (100, 60, 80)))
+    register_gpu_metrics(registry, MadeNvml(None, (100, 60, 80)))
     assert registry.get_sample_value("voiceagent_gpu_utilization", {"gpu": "0"}) is None
     assert registry.get_sample_value("voiceagent_gpu_utilization", {"gpu": "1"}) == 1.0
 
@@ -65,5 +65,5 @@ def test_one_that_is_lost_is_left_out() -> None:
 def test_without_a_driver_or_a_gpu_nothing_is_shown() -> None:
     for nvml in (MadeNvml((1, 1, 1), driver=False), MadeNvml()):
         registry = CollectorRegistry()
-        assert watch_gpus(registry, nvml) == 0
+        assert register_gpu_metrics(registry, nvml) == 0
         assert list(registry.collect()) == []

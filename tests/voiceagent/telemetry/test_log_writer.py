@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from voiceagent.telemetry.log_writer import AT_ONCE, MAX_WAITING, LogWriter
+from voiceagent.telemetry.log_writer import MAX_BATCH, MAX_WAITING, LogWriter
 
 PIPE_BYTES = 65_536
 
@@ -36,9 +36,9 @@ def test_lines_come_out_whole_and_in_order(pipe: tuple[int, int]) -> None:
 
 def test_lines_that_nobody_reads_are_dropped_and_counted(pipe: tuple[int, int]) -> None:
     writer = LogWriter(pipe[1])
-    for _ in range(MAX_WAITING + 2 * AT_ONCE):
+    for _ in range(MAX_WAITING + 2 * MAX_BATCH):
         writer.handle(record("x" * 5_000))
-    assert 0 < writer.dropped <= 2 * AT_ONCE
+    assert 0 < writer.dropped <= 2 * MAX_BATCH
 
 
 def test_the_next_line_that_finds_room_tells_how_many_were_dropped(pipe: tuple[int, int]) -> None:

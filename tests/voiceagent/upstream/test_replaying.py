@@ -115,7 +115,7 @@ async def test_a_caller_who_is_gone_before_the_upstream_comes_has_a_log_that_com
 async def test_a_call_is_drawn_with_what_the_upstream_heard() -> None:
     timeline = Timeline()
     for line in (await logged_lines()).splitlines():
-        timeline.take(line)
+        timeline.add_line(line)
     drawn = timeline.changes()
     turn, cut_in = drawn["turns"][0], drawn["turns"][1:]
     assert (turn["said"], turn["ended_by"]) == ("A tuna, please.", "upstream")

@@ -1,8 +1,9 @@
-"""Events, commands and settings of a call as JSON values and back, by their fields: frozen dataclasses. Pure.
+"""Conversion of a call's events, commands and settings to JSON values and back, by the fields of their
+dataclasses.
 
-A field that is added, or a new event, needs no line here. What may be personal is a class of its own: every
-text that is not known to be plain goes through `Texts`, which decides what is written for it; sound is
-written as its length and digest.
+New fields and events need no code here. Possibly personal data has a special case: every text that is not
+known to be harmless goes through `Texts`, which decides how to write it; audio is written as its length and
+digest.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 from audio.pcm import Samples
 
 Json = Any
-"""What `json` reads and writes."""
+"""Any value that `json` reads and writes."""
 T = TypeVar("T")
 
 PLAIN_FIELDS = frozenset(
@@ -31,39 +32,38 @@ PLAIN_FIELDS = frozenset(
         "line_call",
     }
 )
-"""Names of fields whose text is no person's: ids, and names that a program gave, as those of what spoke for
-the end of a turn ("comma", "brief"), which tell no word of it. All other text is words.
+"""Fields whose text is not personal: ids, and names from programs, such as those of the features that voted
+for the end of a turn ("comma", "brief"), which reveal no word of it. All other text is treated as personal.
 """
 
 
 class CodecError(ValueError):
-    """What was read is no such event, or of another version; the text says which field."""
+    """The value is not such an event, or is of another version. The text names the field."""
 
 
 class Texts(Protocol):
-    """What is written in place of words."""
+    """Policy for writing texts."""
 
     def written(self, text: str) -> Json:
-        """The JSON value that stands for `text`."""
+        """Return the JSON value for `text`."""
         ...
 
 
 class Inline:
-    """Words are written as they are."""
+    """Writes texts as they are."""
 
     def written(self, text: str) -> Json:
-        """The text itself."""
         return text
 
 
 class LoggedSound(np.ndarray[Any, np.dtype[np.int16]]):
-    """Sound of which only length and digest are known: silence, [n]."""
+    """Audio of which only length and digest are known, as silence, [n]."""
 
     digest: str
 
 
 def digest(samples: Samples) -> str:
-    """What tells one sound of a length from another: its CRC-32, in hexadecimal."""
+    """Return the CRC-32 of the samples in hexadecimal, to compare audio of the same length."""
     if isinstance(samples, LoggedSound):
         return samples.digest
     return f"{zlib.crc32(np.ascontiguousarray(samples).data):08x}"
@@ -73,23 +73,23 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_cir
 
 
 def dumps(value: Json) -> str:
-    """One line of JSON, always the same for the same value."""
+    """Return one line of JSON, the same for equal values."""
     return _ENCODER.encode(value)
 
 
 def encode(value: Any, texts: Texts) -> Json:
-    """An event or command with its type's name, and its fields."""
+    """Encode an event or command as its fields and its type's name."""
     kind = type(value)
     return {"type": kind.__name__, **_writer_of(kind)(value, texts)}
 
 
 def encode_fields(value: Any, texts: Texts) -> Json:
-    """The fields of a dataclass whose type the reader knows."""
+    """Encode the fields of a dataclass whose type the reader knows."""
     return _writer_of(type(value))(value, texts)
 
 
 def decode(value: Json, types: Mapping[str, type[T]]) -> T:
-    """What `encode` wrote, of one of these types by name. Raises CodecError."""
+    """Decode the output of `encode`. types: allowed types by name. Raises CodecError."""
     name = value.get("type") if isinstance(value, dict) else None
     if not isinstance(name, str) or name not in types:
         raise CodecError(f"type {name!r} is not known here; allowed: {', '.join(sorted(types))}")
@@ -97,7 +97,7 @@ def decode(value: Json, types: Mapping[str, type[T]]) -> T:
 
 
 def decode_fields(value: Json, kind: type[T]) -> T:
-    """What `encode_fields` wrote. A field that is missing has its default. Raises CodecError."""
+    """Decode the output of `encode_fields`. Missing fields have their defaults. Raises CodecError."""
     known = _fields(kind)
     if not isinstance(value, dict) or not value.keys() <= known.keys():
         raise CodecError(f"{kind.__name__} is {dumps(value)}; allowed: the fields {', '.join(known)}")
@@ -111,7 +111,7 @@ def decode_fields(value: Json, kind: type[T]) -> T:
 
 
 def types_of(union: Any) -> dict[str, type[Any]]:
-    """The dataclasses of a union, however nested, by their names."""
+    """Return the dataclasses of a union, however nested, by name."""
     return {kind.__name__: kind for kind in _members(union)}
 
 
@@ -122,7 +122,7 @@ _WRITERS: dict[type[Any], Writer] = {}
 
 
 def _writer_of(kind: type[Any]) -> Writer:
-    """The function that writes the fields of a dataclass."""
+    """Return the function that encodes the fields of a dataclass."""
     if kind not in _WRITERS:
         writers = [
             (name, _writer(hint, name in PLAIN_FIELDS), field.metadata.get("logged") == "if_set")
@@ -141,7 +141,7 @@ def _writer_of(kind: type[Any]) -> Writer:
 
 
 def _writer(hint: Any, plain: bool) -> Writer:
-    """The function that writes a field of this type."""
+    """Return the function that encodes a field of this type."""
     kind, arguments = get_origin(hint) or hint, get_args(hint)
     if kind in (Union, UnionType):
         return _union_writer(arguments, plain)
@@ -153,7 +153,7 @@ def _writer(hint: Any, plain: bool) -> Writer:
         inner = _writer(arguments[0], plain)
         return lambda value, texts: [inner(item, texts) for item in sorted(value)]
     if kind in (dict, Mapping):
-        # Tables of others, as JSON schemas: nobody knows what is in them.
+        # Free-form tables, such as JSON schemas, may hold personal data.
         return lambda value, texts: texts.written(dumps(value))
     if hint == Samples:
         return lambda value, texts: {"samples": len(value), "digest": digest(value)}
@@ -164,12 +164,14 @@ def _writer(hint: Any, plain: bool) -> Writer:
     if kind is str and not plain:
         return lambda value, texts: texts.written(value)
     if kind in (str, bool, int, float):
-        return lambda value, texts: kind(value)  # one of numpy's too
+        return lambda value, texts: kind(value)  # also numpy's scalars
     raise TypeError(f"no way is known to write {hint}")
 
 
 def _union_writer(members: tuple[Any, ...], plain: bool) -> Writer:
-    """One type or None; or else dataclasses, told apart by name."""
+    """Return the writer of an optional type, or of a union of dataclasses, which are distinguished
+    by name.
+    """
     kinds = [member for member in members if member is not NoneType]
     if all(get_origin(kind) is Literal for kind in kinds):
         return lambda value, texts: value
@@ -238,7 +240,7 @@ def _decoded_items(value: Json, arguments: tuple[Any, ...], place: str) -> list[
 
 
 def _decoded_table(text: str) -> dict[str, Any]:
-    """Empty where its words were left out or redacted."""
+    """Parse a table; {} if its text was omitted or redacted."""
     try:
         table = json.loads(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the log of a call tells: the header, an event with what came of it, and what else happened. Pure."""
+"""Entries of a call's log: the header, an event with its commands, and other facts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a call's conversation was made with, and when.
+    """Parameters of a call's conversation, and its start.
 
-    started_at: Unix seconds. clock_s: monotonic seconds then. versions: of what was running, by name. words:
-    how they are written.
+    started_at: Unix seconds. clock_s: monotonic seconds then. versions: of the running software, by name.
+    words: policy for texts.
     """
 
     call_id: str
@@ -35,10 +35,10 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One event, the ids that were made and the commands that came of it.
+    """One event, the ids created and the commands produced by it.
 
-    number: from 1 on; one that is left out was lost. clock_s: monotonic seconds. received_s: the media clock,
-    seconds of the caller's sound received by then. fault: what the conversation raised, "" where all is well.
+    number: from 1 on; gaps are lost events. clock_s: monotonic seconds. received_s: the media clock, seconds
+    of the caller's audio received by then. fault: exception of the conversation, "" for none.
     """
 
     number: int
@@ -52,7 +52,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SoundSpan:
-    """Where the recording has a piece of a response: samples at the recording's rate, `until` excluded."""
+    """Position of a part of a response in the recording: samples at the recording's rate, `until`
+    exclusive.
+    """
 
     response_id: str
     since: int
@@ -61,15 +63,15 @@ class SoundSpan:
 
 @dataclass(frozen=True, slots=True)
 class RecordingBegan:
-    """There is sound: `rate_hz` is the recording's, by which spans are counted."""
+    """Start of the recording. rate_hz: its sample rate, and the unit of spans."""
 
     rate_hz: int
 
 
 @dataclass(frozen=True, slots=True)
 class SilentSpan:
-    """Where the recording has silence because the caller sent nothing, as in `SoundSpan`: the caller's own
-    clock stood still, so that what comes later stands later in the recording than in his sound.
+    """Silence in the recording because the caller sent nothing, positions as in `SoundSpan`. The caller's
+    media clock stopped, so later audio has a later position in the recording than in the input.
     """
 
     since: int
@@ -78,7 +80,9 @@ class SilentSpan:
 
 @dataclass(frozen=True, slots=True)
 class LoopStalled:
-    """The event loop woke `lag_s` too late at `clock_s`, monotonic seconds: nothing was done meanwhile."""
+    """The event loop woke `lag_s` too late at `clock_s`, monotonic seconds. Nothing was processed
+    meanwhile.
+    """
 
     clock_s: float
     lag_s: float
@@ -86,9 +90,7 @@ class LoopStalled:
 
 @dataclass(frozen=True, slots=True)
 class HeardText:
-    """What the caller heard of a message of the agent; told when the response is over, and told again where
-    that changes.
-    """
+    """The played part of an agent's message. Written when the response is over, and again if it changes."""
 
     item_id: str
     text: str
@@ -96,7 +98,7 @@ class HeardText:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that is known of a call, by its name."""
+    """A named property of a call."""
 
     name: str
     value: str
@@ -104,14 +106,14 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class CallIdentified:
-    """What a phone line told of the call as it began. line_call: the call's id at the provider."""
+    """Metadata from the telephony provider. line_call: the provider's call id."""
 
     line_call: str
     facts: tuple[Fact, ...]
 
 
-def told_by_line(entry: Json, words: str) -> tuple[Fact, ...]:
-    """What a `CallIdentified` of a log has: the call's id at the provider as `line_call`, and the facts where
+def provider_facts(entry: Json, words: str) -> tuple[Fact, ...]:
+    """Return the facts of a logged `CallIdentified`: the provider's call id as `line_call`, and the others if
     `words` are kept.
     """
     known = entry["facts"] if words == "keep" else ()
@@ -121,7 +123,7 @@ def told_by_line(entry: Json, words: str) -> tuple[Fact, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The call is over. clock_s: monotonic seconds. heard: by `heard_texts`, which nothing else tells."""
+    """The call is over. clock_s: monotonic seconds. heard: by `heard_texts`, the only source of these."""
 
     reason: str
     clock_s: float
@@ -130,8 +132,8 @@ class CallEnded:
 
 @dataclass(frozen=True, slots=True)
 class CallLost:
-    """The process that had the call was lost: whoever saw that says why, behind all that was written until
-    then. clock_s: monotonic seconds.
+    """The call's process was lost. Written afterwards by another process, with the reason. clock_s: monotonic
+    seconds.
     """
 
     reason: str
@@ -139,8 +141,8 @@ class CallLost:
 
 
 def heard_texts(history: Sequence[Item]) -> tuple[HeardText, ...]:
-    """What a history says was heard of the agent. A message that is not over is left out: it has no text yet,
-    and where the log broke off, what of it was heard is not known.
+    """Return the played parts of the agent's messages. A message in progress is left out: it has no text yet,
+    and if the log broke off, its played part is unknown.
     """
     messages = [item for item in history if isinstance(item, MessageItem) and item.role == "assistant"]
     return tuple(HeardText(said.item_id, said.text) for said in messages if said.status != "in_progress")
@@ -160,5 +162,5 @@ Entry = (
 
 
 def fault_name(fault: Exception) -> str:
-    """Which exception it was, without its text, in which a person's words may be."""
+    """Return the exception's type without its text, which may be personal."""
     return type(fault).__name__

@@ -1,8 +1,8 @@
-"""The event log of a call: JSON Lines, each readable by itself but for the texts it refers to. Pure.
+"""Event log of a call: JSON Lines, each readable on its own except for references to texts.
 
-The first line is the header: all that a conversation is made with. Then comes a line for every event that
-went in, with what came out of it and when. `texts` says how words are written, and whether they are at all. A
-log that broke off ends in half a line, which is left out.
+The first line is the header: all parameters of the conversation. Then comes a line for every event, with the
+produced commands and the time. `texts` implements the policy for texts. A log that broke off ends in an
+incomplete line, which is ignored.
 """
 
 from __future__ import annotations
@@ -57,21 +57,21 @@ _OTHERS: dict[str, type[Any]] = {
         CallLost,
     )
 }
-"""What is no record."""
+"""Entry types other than records."""
 
 
 class LogError(Exception):
-    """This is no log of a call, or one that cannot be read here; the text says where and why."""
+    """Not a readable log of a call. The text says where and why."""
 
 
 class LogWriter:
-    """Makes the lines of one call's log."""
+    """Encodes the lines of one call's log."""
 
     def __init__(self, words: Words = "keep") -> None:
         self._texts = TextTable(words)
 
     def header(self, header: Header) -> bytes:
-        """The first line."""
+        """Return the first line."""
         return self._line(
             {
                 "log": VERSION,
@@ -87,13 +87,13 @@ class LogWriter:
         )
 
     def entry(self, entry: Entry) -> bytes:
-        """One more line."""
+        """Return the line of an entry."""
         if isinstance(entry, Record):
             return self._record(entry)
         return self._line(encode(entry, self._texts))
 
     def forget(self) -> None:
-        """A line could not be written."""
+        """Handle the loss of a line: later lines must not refer to its texts."""
         self._texts.forget()
 
     def _record(self, record: Record) -> bytes:
@@ -119,7 +119,7 @@ class LogWriter:
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecord:
-    """A record as it was read. commands: as JSON values, words in place of references."""
+    """A decoded record. commands: JSON values with references resolved."""
 
     number: int
     clock_s: float
@@ -132,8 +132,8 @@ class LoggedRecord:
 
 @dataclass(frozen=True, slots=True)
 class CallLog:
-    """A log that was read. recorded_hz: the recording's rate, 0 where there is none. ended: None where it
-    broke off.
+    """A decoded log. recorded_hz: sample rate of the recording, 0 without one. ended: None if the log broke
+    off.
     """
 
     header: Header
@@ -145,9 +145,9 @@ class CallLog:
     ended: CallEnded | None
 
 
-def read_log(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallLog:
-    """Read a log; half a last line is left out. name: of the file, for errors. breathe: called after every
-    line. Raises LogError.
+def read_log(data: bytes, name: str = "log", yield_gil: Callable[[], None] = lambda: None) -> CallLog:
+    """Decode a log, ignoring an incomplete last line. name: of the file, for errors. yield_gil: called after
+    every line. Raises LogError.
     """
     lines = lines_of(data, name)
     reader = _Reader()
@@ -163,14 +163,14 @@ def read_log(data: bytes, name: str = "log", breathe: Callable[[], None] = lambd
         reader.start(first)
         for number, line in lines:  # noqa: B007  named in the error
             reader.take(line)
-            breathe()
+            yield_gil()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LogError(f"{name}, line {number}: {error}") from error
     return reader.log()
 
 
 class _Reader:
-    """Collects what the lines of one log say."""
+    """Collects the entries of one log."""
 
     def __init__(self) -> None:
         self._texts = ReadTexts()
@@ -208,7 +208,7 @@ class _Reader:
         )
 
     def log(self) -> CallLog:
-        assert self._header is not None  # `start` came before
+        assert self._header is not None  # `start` was called before
         began, ended = self._others[RecordingBegan], self._others[CallEnded]
         return CallLog(
             self._header,
@@ -222,7 +222,7 @@ class _Reader:
 
 
 def lines_of(data: bytes, name: str) -> Iterator[tuple[int, Json]]:
-    """The whole lines as JSON values with their numbers, from 1 on. Raises LogError."""
+    """Yield the complete lines as JSON values with their numbers, from 1 on. Raises LogError."""
     *whole, _torn = data.split(b"\n")
     for number, line in enumerate(whole, 1):
         try:

@@ -1,4 +1,4 @@
-"""What happened in a call, turn by turn, so that two runs of it can be laid side by side. Pure."""
+"""Outline of a call by turns, for comparing two runs."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from voiceagent.conversation import events as ev
 
 @dataclass(slots=True)
 class OutlinedTurn:
-    """One turn of the caller and what came of it.
+    """One turn of the caller and its response.
 
-    spoke_until_s: of the sound. ended_after_s: silence that ended it. waited_s: from the last voiced sample
-    to the first sound of the response, None where there was none. outcome: of the response, "cut off" where
-    the turn was not over.
+    spoke_until_s: position in the caller's audio. ended_after_s: silence that ended the turn. waited_s: from
+    the last voiced sample to the first audio of the response, None without a response. outcome: of the
+    response, "cut off" if the turn was not over.
     """
 
     turn_id: str
@@ -68,7 +68,7 @@ class _Outline:
 
 
 def outline(steps: Iterable[Step]) -> list[OutlinedTurn]:
-    """The turns of a run, in order."""
+    """Return the turns of a run, in order."""
     found = _Outline()
     for step in steps:
         found.step(step)
@@ -77,7 +77,9 @@ def outline(steps: Iterable[Step]) -> list[OutlinedTurn]:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """A run in figures. cut_off: turns that had not been over. mean_wait_s: None where nobody waited."""
+    """Figures of a run. cut_off: turns that were answered before they were over. mean_wait_s: None without
+    responses.
+    """
 
     turns: int
     cut_off: int
@@ -85,7 +87,7 @@ class Totals:
 
 
 def totals(turns: Sequence[OutlinedTurn]) -> Totals:
-    """The figures of a run."""
+    """Return the figures of a run."""
     waits = [turn.waited_s for turn in turns if turn.waited_s is not None]
     cut_off = sum(turn.outcome == "cut off" for turn in turns)
     return Totals(len(turns), cut_off, sum(waits) / len(waits) if waits else None)

@@ -1,4 +1,4 @@
-"""How loud a recording is, as a picture of it shows: made once, while it is written. Pure."""
+"""Loudness of a recording for drawing, computed once while it is written."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ PEAK_BYTES = 2
 """Bytes of a block: the caller's peak, and the agent's."""
 _FULL_SCALE = 32_768
 _DRAWN = np.ceil(255 * np.sqrt(np.arange(_FULL_SCALE + 1) / _FULL_SCALE)).astype(np.uint8)
-"""How each peak is drawn."""
+"""Drawn value of each peak."""
 
 
 def peak_samples(rate_hz: int) -> int:
-    """Samples of a block."""
+    """Return the samples of a block."""
     return round(PEAK_S * rate_hz)
 
 
 def peaks(sound: NDArray[np.int16], block: int) -> bytes:
-    """The peaks of frames [n, 2], n a multiple of `block`: 255 times the root of the part of full scale.
+    """Return the peaks of frames [n, 2], n a multiple of `block`: 255 times the square root of the fraction
+    of full scale.
 
-    The root shows quiet voices as the ear does; a byte holds it for -96 dB to 0.
+    The square root shows quiet voices as the ear perceives them; a byte holds it for -96 dB to 0.
     """
     if not len(sound):
         return b""
-    # Along samples that lie together the processor compares many at once, in a seventh of the time.
+    # Contiguous samples allow SIMD, in a seventh of the time.
     sides = np.ascontiguousarray(sound.T).reshape(2, -1, block)
-    loudest = np.abs(sides).view(np.uint16).max(axis=2)  # without a sign there is room for that of -32,768
+    loudest = np.abs(sides).view(np.uint16).max(axis=2)  # unsigned, as -32,768 has no positive counterpart
     drawn: bytes = _DRAWN[loudest.T].tobytes()
     return drawn

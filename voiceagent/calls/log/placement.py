@@ -1,9 +1,9 @@
-"""Where the sound of a call stands in its recording: the caller's on the left, the agent's right. Pure.
+"""Placement of a call's audio in its recording: the caller on the left, the agent on the right.
 
-The caller's sound is the clock: sample n of it stands at n. What the agent says begins where the caller's
-sound had come to when its first frame was sent, and goes on without a break for as long as it does at the
-caller's; what was sent and never played is taken back. A caller who sends nothing for a while was silent:
-that alone is measured by the monotonic clock, and only once no burst has made up for it.
+The caller's audio is the clock: its sample n stands at n. The agent's audio begins at the position that the
+caller's audio had when its first frame was sent, and continues without gaps as long as it does at the
+caller's end; audio that was sent but not played is removed. A caller who sends nothing for a while was
+silent: only that is measured by the monotonic clock, and only after no burst of late audio has arrived.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from audio.resample import Resampler
 from voiceagent.calls.log.entries import SilentSpan, SoundSpan
 
 SILENT_S = 0.3
-"""A caller who has sent nothing for longer may have been silent; less is the network's jitter."""
+"""Gap in the caller's audio that may be silence; shorter ones are network jitter."""
 CATCH_UP_S = 0.5
-"""Within this time sound that was only held up on its way has come."""
+"""Time within which delayed audio arrives."""
 SURELY_SILENT_S = 2.0
-"""Where nothing comes for this long it is silence, whatever comes then."""
+"""Gap that is silence even if audio arrives in a burst afterwards."""
 HOLD_BACK_S = 0.3
-"""How long the agent's newest sound is not given out: it may be taken back."""
+"""Time for which the agent's newest audio is held back, as it may be removed."""
 _NOTHING: Samples = np.zeros(0, np.int16)
 
 Stereo = NDArray[np.int16]
@@ -36,30 +36,30 @@ Stereo = NDArray[np.int16]
 
 
 Frame = tuple[float, str, Samples, int]
-"""Sound that was received or sent: when, in monotonic seconds, of which response ("" for the caller's own),
-samples [n] and their rate. A hundred a second.
+"""Received or sent audio: monotonic seconds, response ("" for the caller's), samples [n] and their rate. A
+tuple, as there are a hundred a second.
 """
 _response_of = itemgetter(1)
 
 
 class _Piece(NamedTuple):
-    """Sound of the agent; `start` is its first sample in the recording."""
+    """Audio of the agent; `start` is the position of its first sample in the recording."""
 
     start: int
     samples: Samples
 
 
 class Placement:
-    """Places both sides of one call at `rate_hz`. began_s: monotonic seconds at the call's begin."""
+    """Places both sides of one call at `rate_hz`. began_s: monotonic seconds at the start of the call."""
 
     def __init__(self, rate_hz: int, began_s: float) -> None:
         self.rate_hz = rate_hz
-        self._taken = 0  # samples given out
+        self._taken = 0  # samples returned so far
         self._caller = _CallerSound(rate_hz, began_s)
         self._agent = _AgentSound(rate_hz)
 
     def place(self, frames: Iterable[Frame]) -> None:
-        """The next sound of both, in the order in which it was received and sent."""
+        """Add the next audio of both sides, in the order of receiving and sending."""
         for response_id, run in groupby(frames, _response_of):
             if response_id:
                 self._agent.push(response_id, run, self._caller)
@@ -67,30 +67,30 @@ class Placement:
                 self._caller.push(run)
 
     def stopped(self, response_id: str, played_s: float) -> None:
-        """The caller heard `played_s` seconds of the response; what was sent beyond was dropped."""
+        """Remove the audio of the response after `played_s` seconds, which was dropped."""
         self._agent.cut(response_id, played_s, self._taken)
 
     def take(self, clock_s: float) -> tuple[int, Stereo]:
-        """What will not change any more, [n, 2], and where it begins."""
+        """Return the audio that will not change, [n, 2], and its first position."""
         self._caller.settle(clock_s)
         held_back = round(HOLD_BACK_S * self.rate_hz)
-        # a caller who sends ahead of real time is further than the agent, of whom more is to come
+        # a caller may send faster than real time; more audio of the agent may follow
         now = min(self._caller.now(clock_s), self._agent.goes_on(clock_s))
         return self._take(int(min(self._caller.settled, now - held_back)))
 
     def finish(self) -> tuple[int, Stereo]:
-        """All that is left, [n, 2], and where it begins."""
+        """Return the remaining audio, [n, 2], and its first position."""
         self._caller.finish()
         self._agent.finish()
         return self._take(max(round(self._caller.end), self._agent.end))
 
     def take_spans(self) -> list[SoundSpan]:
-        """Where the agent's sound stands that is complete, each told once."""
+        """Return and clear the completed spans of the agent's audio."""
         spans, self._agent.spans = self._agent.spans, []
         return spans
 
     def take_silences(self) -> list[SilentSpan]:
-        """Where the caller sent nothing, each told once."""
+        """Return and clear the spans in which the caller sent nothing."""
         silences, self._caller.silences = self._caller.silences, []
         return silences
 
@@ -106,7 +106,7 @@ class Placement:
 
 
 class _CallerSound:
-    """The caller's side. end: samples so far; what came since the last `take` is only stored."""
+    """The caller's side. end: samples so far. Audio added since the last `take` is not converted yet."""
 
     def __init__(self, rate_hz: int, began_s: float) -> None:
         self._rate_hz = rate_hz
@@ -115,17 +115,17 @@ class _CallerSound:
         self._from_hz = rate_hz
         self._resampler = Resampler(rate_hz, rate_hz)
         self.end = 0.0
-        self._until_s = began_s  # by the clock, when what was received is spoken
-        self._silent_at: tuple[int, float, float] | None = None  # parts, samples, and when it was noticed
+        self._until_s = began_s  # clock time at which the received audio ends
+        self._silent_at: tuple[int, float, float] | None = None  # parts, samples, and the time it was noticed
         self.silences: list[SilentSpan] = []
 
     @property
     def settled(self) -> float:
-        """Samples before which nothing will be put in."""
+        """Position before which nothing will be inserted."""
         return self.end if self._silent_at is None else self._silent_at[1]
 
     def now(self, clock_s: float) -> int:
-        """Which sample the caller speaks at that time."""
+        """Return the position of the sample that the caller speaks at that time."""
         silent_s = clock_s - self._until_s
         return round(self.end + (silent_s * self._rate_hz if silent_s > SILENT_S else 0.0))
 
@@ -147,7 +147,7 @@ class _CallerSound:
             self._new.append(samples)
 
     def settle(self, clock_s: float) -> None:
-        """Put in the silence of a caller who sent nothing, once it is sure."""
+        """Insert the silence of a caller who sent nothing, once it is certain."""
         silent_s = clock_s - self._until_s
         if self._silent_at is None:
             if silent_s < SURELY_SILENT_S:
@@ -158,7 +158,7 @@ class _CallerSound:
         if clock_s - noticed_s < CATCH_UP_S:
             return
         self._silent_at = None
-        if silent_s <= SILENT_S / 2:  # it has all come, late
+        if silent_s <= SILENT_S / 2:  # all of it has arrived, late
             return
         silence = np.zeros(round(silent_s * self._rate_hz), np.int16)
         self._parts.insert(index, silence)
@@ -167,7 +167,7 @@ class _CallerSound:
         self._until_s = clock_s
 
     def take(self, out: Samples) -> None:
-        """Move the first samples into `out` [n]; behind the last there is silence."""
+        """Move the first samples into `out` [n], padded with silence."""
         self._convert()
         filled = 0
         while filled < len(out) and self._parts:
@@ -182,7 +182,7 @@ class _CallerSound:
                 self._parts[0] = self._parts[0][len(part) :]
 
     def finish(self) -> None:
-        """Bring out what the filter holds back."""
+        """Flush the resampler."""
         self._convert(last=True)
 
     def _convert(self, last: bool = False) -> None:
@@ -195,7 +195,7 @@ class _CallerSound:
 
 
 class _AgentSound:
-    """The agent's side: runs of frames without a break. end: behind the last sample."""
+    """The agent's side, in runs of contiguous frames. end: position after the last sample."""
 
     def __init__(self, rate_hz: int) -> None:
         self._rate_hz = rate_hz
@@ -205,8 +205,8 @@ class _AgentSound:
         self.spans: list[SoundSpan] = []
         self._response_id = ""
         self._sent_s = 0.0  # of the response
-        self._run = 0  # where it began
-        self._until_s = -math.inf  # by the clock, when the caller has played it
+        self._run = 0  # its start
+        self._until_s = -math.inf  # clock time at which the caller has played it
         self._resampler: Resampler | None = None
         self._from_hz = 0
 
@@ -227,14 +227,14 @@ class _AgentSound:
             self._new.append(samples)
 
     def goes_on(self, clock_s: float) -> float:
-        """Where its next sample will stand, without a break; infinity where it has made one."""
+        """Return the position of its next sample in a contiguous run; infinity if there is a gap."""
         if clock_s > self._until_s:
             return math.inf
         self._convert()
         return self.end
 
     def cut(self, response_id: str, played_s: float, taken: int) -> None:
-        """Take back what was not played, as far as it has not been given out."""
+        """Remove unplayed audio that was not returned yet."""
         if response_id != self._response_id:
             return
         self.finish()
@@ -249,7 +249,7 @@ class _AgentSound:
         self._response_id, self._until_s = "", -math.inf
 
     def take(self, since: int, out: Samples) -> None:
-        """Copy what stands in the window `out` [n], which begins at `since`."""
+        """Copy the audio in the window `out` [n], which begins at `since`."""
         self._convert()
         until, left = since + len(out), []
         for piece in self._pieces:
@@ -262,7 +262,7 @@ class _AgentSound:
         self._pieces = left
 
     def finish(self) -> None:
-        """The run is over."""
+        """End the run."""
         if self._resampler is not None:
             self._convert(last=True)
             self._resampler = None

@@ -1,4 +1,4 @@
-"""What a call came to, from the lines of its log: its turns, how long the caller waited, its tools. Pure."""
+"""Summary of a call, from its log: turns, the caller's waits, tools."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from voiceagent.calls.log.codec import Json
-from voiceagent.calls.log.entries import Fact, told_by_line
+from voiceagent.calls.log.entries import Fact, provider_facts
 from voiceagent.calls.log.event_log import LogError, lines_of, read_log
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.tool_steps import ToolCalled, ToolEnded, ToolStarted, ToolStep, ToolSteps
 from voiceagent.calls.log.unfinished import UnfinishedResponses
-from voiceagent.calls.replaying.replay import CannotReplay, heard_in
+from voiceagent.calls.replaying.replay import CannotReplay, played_texts_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,9 @@ class Stage:
 class Turn:
     """One response and the turn that it answers.
 
-    said: the caller's words, "" where the response answers none. written: the response; heard: what the
-    caller heard of it, all where that is not known. over_budget: what took longer than it may. at_s: seconds
-    into the call when it was over. outcome: as in `TurnReport`; "lost" where its process was lost while it
-    was heard.
+    said: the caller's transcript, "" if the response answers no turn. written: the response; heard: its
+    played part, all of it if unknown. over_budget: stages over their budget. at_s: seconds into the call at
+    its end. outcome: as in `TurnReport`; "lost" if its process was lost during playout.
     """
 
     turn_id: str
@@ -46,15 +45,15 @@ class Turn:
 
     @property
     def waited_us(self) -> int:
-        """How long the caller waited."""
+        """The caller's wait."""
         return sum(stage.duration_us for stage in self.stages)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """One function that the model called. at_s: when it was run; a client's own, or one that never ran, when
-    it was called. took_s: until its output came; None where none did. failed: it is known to have: a tool of
-    the client's own does not tell.
+    """One function call of the model. at_s: start of its run, or time of the call for a client's tool and one
+    that never ran. took_s: until its output; None without one. failed: known to have failed, which clients'
+    tools do not report.
     """
 
     call_id: str
@@ -68,9 +67,9 @@ class ToolUse:
 class CallSummary:
     """A call as a whole.
 
-    reason: why it ended, None where the log broke off and nobody saw why. seconds: its length. failures:
-    responses and recognitions that broke. lost: its process was, in the middle of it. facts: what the phone
-    line told of it, the call's id there as `line_call`; that alone where words are not kept.
+    reason: of its end, None if the log broke off and the reason is unknown. seconds: duration. failures:
+    failed responses and recognitions. lost: its process was lost. facts: from the telephony provider, its
+    call id as `line_call`; only that if texts are not kept.
     """
 
     call_id: str
@@ -85,10 +84,10 @@ class CallSummary:
     facts: tuple[Fact, ...] = ()
 
 
-def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lambda: None) -> CallSummary:
-    """Read a log for what it came to. breathe: called after every line. Raises LogError.
+def summarise(data: bytes, name: str = "log", yield_gil: Callable[[], None] = lambda: None) -> CallSummary:
+    """Summarise a log. yield_gil: called after every line. Raises LogError.
 
-    What was heard only the end of a log tells: of one that broke off, the conversation is run again for it.
+    The played text is at the end of a log; if it broke off, the conversation is replayed for it.
     """
     summary: _Summary | None = None
     for _, line in lines_of(data, name):
@@ -96,18 +95,20 @@ def summarise(data: bytes, name: str = "log", breathe: Callable[[], None] = lamb
             summary = _Summary(line)
         else:
             summary.take(line)
-        breathe()
+        yield_gil()
     if summary is None:
         raise LogError(f"{name}: there is not one whole line in it")
     if summary.lost:
         with suppress(CannotReplay):
-            summary.turns.heard = {heard.item_id: heard.text for heard in heard_in(read_log(data, name))}
+            summary.turns.heard = {
+                heard.item_id: heard.text for heard in played_texts_in(read_log(data, name))
+            }
     return summary.result()
 
 
 @dataclass(slots=True)
 class _Words:
-    """What is known of one response."""
+    """Transcript data of one response."""
 
     turn_id: str | None = None
     item_id: str = ""
@@ -115,7 +116,7 @@ class _Words:
 
 
 class _Turns:
-    """What was said in a call's turns, from commands and reports. heard: what was played, by item."""
+    """Transcripts of a call's turns, from commands and reports. heard: the played text by item."""
 
     def __init__(self, texts: ReadTexts) -> None:
         self.heard: dict[str, str] = {}
@@ -147,7 +148,9 @@ class _Turns:
                 pass
 
     def report(self, report: Json, at_s: float) -> None:
-        """A report comes right behind the end of its response; one of the call's end names the response."""
+        """Add a report. It follows the end of its response directly; one at the end of the call names the
+        response.
+        """
         if report["outcome"] == "hung_up":
             response_id = report["response_id"]
             self._unfinished.reported(response_id)
@@ -158,7 +161,7 @@ class _Turns:
         self._add(response_id, report["turn_id"], report["outcome"], stages, over_budget, at_s)
 
     def call_ended(self, outcome: str, at_s: float) -> None:
-        """What was heard then is a turn, also where no report tells of it."""
+        """Add turns for responses in playout at the end of the call that have no report."""
         for response_id, (turn_id, times) in self._unfinished.heard().items():
             stages = tuple(Stage(time.name, time.duration_us, time.hidden_us) for time in times)
             self._add(response_id, turn_id, outcome, stages, (), at_s)
@@ -184,7 +187,7 @@ class _Turns:
 
 
 class _Summary:
-    """A call, line by line. reason: why it ended, None where the log does not tell. lost: it broke off."""
+    """State of the summary. reason: of the end, None if unknown. lost: the log broke off."""
 
     def __init__(self, header: Json) -> None:
         self.reason: str | None = None
@@ -216,7 +219,7 @@ class _Summary:
             self.reason, self._clock_s, self.lost = ended["reason"], ended["clock_s"], False
             self.turns.heard = {heard["item_id"]: heard["text"] for heard in ended["heard"]}
         elif line.get("type") == "CallIdentified":
-            self._facts = told_by_line(self._texts.resolved(line), self._header.get("words", ""))
+            self._facts = provider_facts(self._texts.resolved(line), self._header.get("words", ""))
         elif line.get("type") == "CallLost":
             self.reason, self._clock_s = line["reason"], line["clock_s"]
 

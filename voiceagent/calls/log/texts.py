@@ -1,4 +1,4 @@
-"""The texts of a log: each is written once and referred to as {"w": number} from then on. Pure."""
+"""Texts of a log: each is written once and then referred to as {"w": number}."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Literal
 from voiceagent.calls.log.codec import Json
 
 REMEMBERED_TEXTS = 1024
-"""Texts of a call that are referred to; one that was not used for longer is written again."""
+"""Number of texts kept for references; one that was not used recently is written again."""
 
 
 Words = Literal["keep", "redact", "omit"]
-"""What is written of words and numbers: all, their shape ("Xxx 00"), or only which are the same."""
+"""Policy for texts and numbers: keep all, only their shape ("Xxx 00"), or only their identity."""
 
 
 class TextTable:
-    """The texts of one log by number. words: what is written of them."""
+    """Numbered texts of one log. words: policy."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
@@ -26,7 +26,7 @@ class TextTable:
         self._new: dict[str, str | None] = {}
 
     def written(self, text: str) -> Json:
-        """The reference to a text."""
+        """Return the reference to a text."""
         number = self._numbers.get(text)
         if number is None:
             number = self._numbers[text] = self._next
@@ -39,28 +39,28 @@ class TextTable:
         return {"w": number}
 
     def take_new(self) -> dict[str, str | None]:
-        """The texts that were not referred to before, for the line that is written."""
+        """Return and clear the texts to add to the current line."""
         new, self._new = self._new, {}
         return new
 
     def forget(self) -> None:
-        """A line was lost: what it told must be told again."""
+        """Forget all texts after the loss of a line, so that they are written again."""
         self._numbers.clear()
 
 
 class ReadTexts:
-    """The texts of a log that is read, by the numbers by which its lines refer to them."""
+    """Texts of a log that is read, by number."""
 
     def __init__(self) -> None:
         self._texts: dict[int, str | None] = {}
 
     def take(self, line: dict[str, Json]) -> None:
-        """Take the texts that a line tells first; every line must be given, in order."""
+        """Store the texts of a line; every line must be given, in order."""
         for number, text in line.pop("texts", {}).items():
             self._texts[int(number)] = text
 
     def resolved(self, value: Json) -> Json:
-        """`value` with the texts in place of references to them, "" where one was not written."""
+        """Resolve references in a value, to "" for texts that were not written."""
         if isinstance(value, dict):
             if value.keys() == {"w"}:
                 return self._texts[value["w"]] or ""
@@ -75,7 +75,7 @@ def _shown(text: str, words: Words) -> str | None:
 
 
 def redacted(text: str) -> str:
-    """The shape of a text: small letters are x, capitals X, digits 0."""
+    """Return the shape of a text: lower-case letters as x, upper-case as X, digits as 0."""
     return "".join(map(_shape, text))
 
 

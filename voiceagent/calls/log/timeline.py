@@ -1,7 +1,7 @@
-"""A call as it is drawn: what was said and heard when, why each turn ended, and where its time went. Pure.
+"""Timeline of a call for drawing: transcripts, played text, end-of-turn decisions, latency stages.
 
-Fed with the lines of a log, of a call that is over or goes on. What it tells is JSON, times in seconds of the
-recording: `GET /v1/calls/{id}` (voiceagent/inspector) says what the fields mean.
+Input are the lines of a log, also of a running call. Output is JSON, with times in seconds of the recording;
+the fields are specified at `GET /v1/calls/{id}` (voiceagent/inspector).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from voiceagent.calls.log.codec import Json
-from voiceagent.calls.log.entries import told_by_line
+from voiceagent.calls.log.entries import provider_facts
 from voiceagent.calls.log.event_log import VERSION, LogError
 from voiceagent.calls.log.texts import ReadTexts
 from voiceagent.calls.log.time_axis import Moment, TimeAxis
@@ -18,7 +18,7 @@ from voiceagent.calls.log.timeline_parts import TimelineParts
 from voiceagent.calls.log.tool_steps import ToolSteps
 
 _SOUND_OF_A_RESPONSE = b'"event":{"type":"SpeechReady"'
-"""Two lines of three, of which a recording tells all: they are not read."""
+"""Marker of two thirds of the lines, which add nothing to a recording and are skipped."""
 REQUESTS = {
     "SettingsChanged": "session.update",
     "ResponseRequested": "response.create",
@@ -30,11 +30,11 @@ REQUESTS = {
     "ItemDeleted": "conversation.item.delete",
     "ItemTruncated": "conversation.item.truncate",
 }
-"""Logged events by which a client changes a call, and their names in the protocol."""
+"""Logged events of client requests, and the names of these in the protocol."""
 
 
 class Timeline:
-    """One call. `take` its lines in order, and ask for `changes` whenever they are wanted."""
+    """Timeline of one call: call `add_line` with its lines in order, and `changes` for the output."""
 
     def __init__(self) -> None:
         self._texts = ReadTexts()
@@ -49,11 +49,11 @@ class Timeline:
 
     @property
     def over(self) -> bool:
-        """The log has told its end."""
+        """True if the log contains its end."""
         return self._call is not None and self._call["reason"] is not None
 
-    def take(self, line: bytes) -> None:
-        """The next whole line. Raises LogError where it is none of a log's."""
+    def add_line(self, line: bytes) -> None:
+        """Process the next complete line. Raises LogError if it is not a line of a log."""
         if _SOUND_OF_A_RESPONSE in line and self._call is not None:
             return
         try:
@@ -69,7 +69,9 @@ class Timeline:
             raise LogError(f"no line of a log: {error}") from error
 
     def changes(self) -> dict[str, Json]:
-        """What is new since it was asked before: the call, and all of each turn, response and tool."""
+        """Return the changes since the last call: the call, and each changed turn, response and
+        tool in full.
+        """
         stalls, self._stalls = self._stalls, []
         hooks, self._failed_hooks = self._failed_hooks, []
         requests, self._requests = self._requests, []
@@ -88,7 +90,7 @@ class Timeline:
             ],
         }
 
-    # ---- what the lines say
+    # ---- processing of lines
 
     def _begin(self, header: Json) -> None:
         if header.get("log") != VERSION:
@@ -126,7 +128,7 @@ class Timeline:
             case {"type": "TurnReport"}:
                 self._parts.report(line)
             case {"type": "CallIdentified"}:
-                facts = told_by_line(line, self._call["words"])
+                facts = provider_facts(line, self._call["words"])
                 self._call["told"] = {fact.name: fact.value for fact in facts}
             case {"type": "RecordingBegan", "rate_hz": rate_hz}:
                 self._axis.recorded(rate_hz)

@@ -1,4 +1,4 @@
-"""What a timeline has of a call: turns, responses and tools, and how each is told as JSON. Pure."""
+"""Entries of a timeline: turns, responses and tools, and their JSON."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from voiceagent.calls.log.time_axis import Moment, TimeAxis
 
 @dataclass(slots=True)
 class CallerTurn:
-    """What the caller said. By voice it has a begin and an end; typed or pressed, only a moment. settled: the
-    recognizer had its last words.
+    """A turn of the caller. A spoken one has a start and an end; typed or keyed input has one time. settled:
+    its transcript was final.
     """
 
     turn_id: str
@@ -26,7 +26,7 @@ class CallerTurn:
     settled: Moment | None = field(default=None, init=False)
 
     def as_json(self, axis: TimeAxis) -> dict[str, Any]:
-        """The turn, its times in seconds of the recording."""
+        """Return the turn with times in seconds of the recording."""
         return {
             "turn_id": self.turn_id,
             "began_s": _at(self.began, axis),
@@ -42,7 +42,7 @@ class CallerTurn:
 
 @dataclass(slots=True)
 class AgentResponse:
-    """What the agent said. spans: where it is heard, in samples."""
+    """A response of the agent. spans: its audio in the recording, in samples."""
 
     turn_id: str | None
     began: Moment
@@ -56,7 +56,7 @@ class AgentResponse:
     report: Json = field(default=None, init=False)
 
     def as_json(self, response_id: str, heard: str | None, axis: TimeAxis) -> dict[str, Any]:
-        """The response, its times in seconds of the recording. heard: None where that is not known."""
+        """Return the response with times in seconds of the recording. heard: None if unknown."""
         return {
             "response_id": response_id,
             "turn_id": self.turn_id,
@@ -74,8 +74,8 @@ class AgentResponse:
 
 @dataclass(slots=True)
 class ToolRun:
-    """A tool that the model called. began: when it was run; a client's own, or one that never ran, when it
-    was called.
+    """A tool call of the model. began: start of its run, or time of the call for a client's tool and one that
+    never ran.
     """
 
     call_id: str
@@ -88,7 +88,7 @@ class ToolRun:
     output: str = ""
 
     def as_json(self, axis: TimeAxis) -> dict[str, Any]:
-        """The tool, its times in seconds of the recording."""
+        """Return the tool with times in seconds of the recording."""
         return {
             "call_id": self.call_id,
             "name": self.name,
@@ -102,7 +102,7 @@ class ToolRun:
 
 
 def rounded(seconds: float) -> float:
-    """Seconds as they are told: to the millisecond."""
+    """Round to milliseconds, the precision of the output."""
     return round(seconds, 3)
 
 

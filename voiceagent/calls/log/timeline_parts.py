@@ -1,4 +1,4 @@
-"""The turns, responses and tools of a call as it is drawn, from the events and commands of its log. Pure."""
+"""Turns, responses and tools of a timeline, from the events and commands of a log."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ _DECISION = {"RequireSilence": EndOfTurn}
 
 
 class TimelineParts:
-    """The parts of one call's timeline. texts: what the log refers to. axis: where moments stand in the
-    recording."""
+    """Turns, responses and tools of one call's timeline. texts: of the log. axis: positions in the
+    recording.
+    """
 
     def __init__(self, texts: ReadTexts, axis: TimeAxis) -> None:
         self._texts = texts
@@ -31,7 +32,7 @@ class TimelineParts:
         self._changed: set[tuple[str, str]] = set()
 
     def changes(self) -> dict[str, Json]:
-        """All of each turn, response and tool of which something is new since this was asked before."""
+        """Return each turn, response and tool that changed since the last call."""
         changed, self._changed = self._changed, set()
         return {
             "turns": [t.as_json(self._axis) for key, t in self._turns.items() if ("turns", key) in changed],
@@ -44,7 +45,7 @@ class TimelineParts:
         }
 
     def event(self, event: Json, moment: Moment) -> None:
-        """An event of the call, if it tells of a turn or a response."""
+        """Process an event, if it concerns a turn or a response."""
         match event:
             case {"type": "SpeechStarted"}:
                 self._open.spoken = moment
@@ -77,7 +78,7 @@ class TimelineParts:
                 self._touch("turns", item_id)
 
     def tool(self, step: ToolStep, moment: Moment) -> None:
-        """Something becomes of a tool."""
+        """Process a step of a tool call."""
         match step:
             case ToolCalled(call_id, name, arguments, response_id):
                 self._tools[call_id] = ToolRun(call_id, name, self._text(arguments), response_id, moment)
@@ -92,12 +93,13 @@ class TimelineParts:
                     self._touch("tools", call_id)
 
     def command(self, command: Json, moment: Moment) -> None:
-        """A command of the call, if it tells of a turn or a response."""
+        """Process a command, if it concerns a turn or a response."""
         match command:
             case {"type": "StartRecognition", "item_id": turn_id, "at_s": at_s}:
                 self._turns[turn_id] = CallerTurn(turn_id, Moment(moment.clock_s, at_s))
             case {"type": "NotifySpeechStarted", "item_id": turn_id}:
-                # of what an upstream hears this comes first, and its positions are not those of the recording
+                # upstream calls: this is the first event of a turn, and its positions are not those of the
+                # recording
                 self._turns.setdefault(turn_id, CallerTurn(turn_id, moment))
             case {"type": "RequireSilence", "item_id": turn_id}:
                 if (turn := self._turns.get(turn_id)) is not None:
@@ -133,7 +135,7 @@ class TimelineParts:
                 self._touch("responses", response_id)
             case {"type": "CancelResponse", "response_id": response_id}:
                 if ("responses", response_id) not in self._open.told:
-                    self._responses.pop(response_id, None)  # preemptive: nobody knew of it
+                    self._responses.pop(response_id, None)  # preemptive, never notified
             case {"type": "NotifyResponseEnded", "response_id": response_id} as over:
                 if (ended := self._responses.get(response_id)) is not None:
                     ended.status = "false_end" if over["false_end"] else over["status"]
@@ -141,25 +143,27 @@ class TimelineParts:
                     self._touch("responses", response_id)
 
     def report(self, line: Json) -> None:
-        """A report comes right behind the end of its response; one of the call's end names the response."""
+        """Add a report. It follows the end of its response directly; one at the end of the call names the
+        response.
+        """
         if line["outcome"] == "hung_up":
             response_id = line["response_id"]
         else:
             response_id = self._open.reported.popleft() if self._open.reported else ""
         if (response := self._responses.get(response_id)) is not None:
             report = as_json(decode(line, {"TurnReport": TurnReport}))
-            del report["turn_id"], report["end_of_turn"]  # the turn tells it
+            del report["turn_id"], report["end_of_turn"]  # part of the turn
             response.report = report
             self._touch("responses", response_id)
 
     def sound(self, response_id: str, since: int, until: int) -> None:
-        """The recording has sound of a response there, in samples."""
+        """Add a span of a response's audio in the recording, in samples."""
         if (response := self._responses.get(response_id)) is not None:
             response.spans.append((since, until))
             self._touch("responses", response_id)
 
     def hear(self, item_id: str, text: str) -> None:
-        """The caller heard this of a message of the agent."""
+        """Set the played text of an agent's message."""
         if self._heard.get(item_id) == text:
             return
         self._heard[item_id] = text
@@ -168,14 +172,14 @@ class TimelineParts:
                 self._touch("responses", response_id)
 
     def hung_up(self) -> None:
-        """What was still going on ended with the call."""
+        """Mark open responses as ended by the end of the call."""
         for response_id, response in self._responses.items():
             if not response.status:
                 response.status = "hung_up"
                 self._touch("responses", response_id)
 
     def silent(self, since: int) -> None:
-        """A silence was noticed late, from this sample on: what was placed behind it stands elsewhere."""
+        """Mark entries as changed whose position moved because a silence was inserted late at this sample."""
         since_s = self._axis.sample(since)
         for turn in self._turns.values():
             if self._axis.place(turn.began) >= since_s and ("turns", turn.turn_id) in self._open.told:
@@ -183,7 +187,7 @@ class TimelineParts:
 
     def _decision(self, command: Json) -> Json:
         told = {"type": "RequireSilence", **self._texts.resolved(command["decision"])}
-        awaited_ms = round(1000 * command.get("more_s", 0.0), 1)  # old logs do not have it
+        awaited_ms = round(1000 * command.get("more_s", 0.0), 1)  # missing in old logs
         return decode(told, _DECISION).as_json() | {"awaited_ms": awaited_ms}
 
     def _touch(self, kind: str, key: str) -> None:
@@ -194,15 +198,17 @@ class TimelineParts:
         return str(self._texts.resolved(reference))
 
     def _heard_of(self, response: AgentResponse) -> str | None:
-        """Logs that do not tell what was played when the call ended have "" for what it ended in."""
+        """Return the played text, None if unknown. Old logs without playout data at the end have "" for the
+        last response.
+        """
         known = response.status != "hung_up" or self._open.gone
         return self._heard.get(response.item_id) if known else None
 
 
 @dataclass(slots=True)
 class _Open:
-    """What is not complete yet. reported: responses whose report comes next. told: what was ever told of.
-    gone: the log tells what was played when the call ended.
+    """Incomplete state. reported: responses whose report follows. told: everything returned before. gone: the
+    log has playout data at the end of the call.
     """
 
     spoken: Moment | None = None

@@ -1,7 +1,7 @@
-"""What became of the tools that a call's model called, from the lines of its log. Pure.
+"""Steps of a call's tools, from the lines of its log.
 
-Told by the commands, and not by what a response wrote: one that was begun in a pause and dropped has run
-nothing, and a tool that was called in a pause, or is to run when the response was played, runs later.
+Based on commands, not on responses: a preemptive response that was dropped ran no tool, and a tool called in
+a preemptive response, or that waits for playout, runs later.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from voiceagent.calls.log.codec import Json
 
 @dataclass(frozen=True, slots=True)
 class ToolCalled:
-    """A response called a tool. arguments: JSON text, as the log has it."""
+    """A response called a tool. arguments: JSON text, as in the log."""
 
     call_id: str
     name: str
@@ -24,15 +24,15 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted:
-    """The server runs it from here on."""
+    """The server started to run the tool."""
 
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolEnded:
-    """A tool's call is over. outcome: "done", "failed" (also where it was refused and did not run) or
-    "cancelled". output: text, as the log has it. If a call has several, the first counts.
+    """The tool call is over. outcome: "done", "failed" (also if it was refused and did not run) or
+    "cancelled". output: text, as in the log. If a call has several, the first counts.
     """
 
     call_id: str
@@ -44,14 +44,14 @@ ToolStep = ToolCalled | ToolStarted | ToolEnded
 
 
 class ToolSteps:
-    """Takes the lines of a log that have events, in order."""
+    """Converts the records of a log, in order."""
 
     def __init__(self) -> None:
         self._response_id = ""
         self._known: set[str] = set()
 
     def of(self, line: Json) -> Iterator[ToolStep]:
-        """What this line tells of tools."""
+        """Yield the steps in this line."""
         event = line["event"]
         match event:
             case {"type": "ToolCallsReady", "response_id": response_id}:
@@ -62,7 +62,7 @@ class ToolSteps:
                 yield ToolEnded(item["call_id"], "done", item["output"])
         called_here: set[str] = set()
         for command in line["commands"]:
-            if command["type"] == "ReleaseResponse":  # what it called while it was held comes behind this
+            if command["type"] == "ReleaseResponse":  # tool calls of a preemptive response follow its release
                 self._response_id = command["response_id"]
             for step in self._of_command(command, event, called_here):
                 if isinstance(step, ToolCalled):
@@ -72,10 +72,10 @@ class ToolSteps:
     def _of_command(self, command: Json, event: Json, called_here: set[str]) -> Iterator[ToolStep]:
         match command:
             case {"type": "NotifyToolCall", "call": call, "response_id": response_id}:
-                self._response_id = response_id  # the client's own, whose ids nobody makes different
+                self._response_id = response_id  # the client's own, whose ids may repeat
                 yield self._called(call)
             case {"type": "NotifyItemAdded", "item": {"type": "ToolCallItem", "call": call}}:
-                if event["type"] != "ItemCreated":  # an old call, as the client remembers it
+                if event["type"] != "ItemCreated":  # otherwise an old call in the client's history
                     yield from self._new(call)
             case {"type": "NotifyMcpCall" | "NotifyMcpApprovalRequest", "item": {"call": call}}:
                 yield from self._new(call)

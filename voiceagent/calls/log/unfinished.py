@@ -1,5 +1,5 @@
-"""Responses that the caller was hearing as the call ended: where no report tells of them, as its process was
-lost, the log has how long he waited. Pure.
+"""Responses in playout at the end of a call whose process was lost: their stages come from the log, as there
+is no report.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from voiceagent.conversation.latency import LatencyBudget, StageTime, Stamp, Tur
 
 @dataclass(slots=True)
 class _Response:
-    """One that is not over. stamps: of its own, by the log's clock."""
+    """An unfinished response. stamps: its own, by the log's clock."""
 
     turn_id: str | None
     stamps: dict[Stamp, float] = field(default_factory=dict)
 
 
 class UnfinishedResponses:
-    """Follows the records of a log, and knows those of its responses that are heard and not over.
+    """Tracks the responses of a log that have been heard and are not over.
 
-    What a log does not tell of a response, such as its first token, its next stage has the time of. texts:
-    those that its lines refer to.
+    Stages that a log does not have, such as the first token, are part of the next stage. texts: of the log.
     """
 
     def __init__(self, texts: ReadTexts) -> None:
@@ -34,7 +33,7 @@ class UnfinishedResponses:
         self._called_by: str | None = None
 
     def record(self, line: Json) -> None:
-        """What happened, and what was decided then."""
+        """Process a record."""
         clock_s = line["s"]
         match line["event"]:
             case {"type": "TurnEnded", "at_s": at_s}:
@@ -52,11 +51,11 @@ class UnfinishedResponses:
             self._command(command, clock_s)
 
     def reported(self, response_id: str) -> None:
-        """A report tells of the response."""
+        """Remove a response that has a report."""
         self._responses.pop(response_id, None)
 
     def heard(self) -> dict[str, tuple[str, tuple[StageTime, ...]]]:
-        """By response: the turn that it answers, and where the time went until its first sound was sent."""
+        """Return, by response, the turn that it answers and the stages until its first audio was sent."""
         found: dict[str, tuple[str, tuple[StageTime, ...]]] = {}
         for response_id, response in self._responses.items():
             if "first_frame" in response.stamps:
@@ -75,10 +74,10 @@ class UnfinishedResponses:
             case {"type": "NotifyTranscript", "item_id": turn_id, "final": True}:
                 self._turns.setdefault(turn_id, {}).setdefault("transcript_final", clock_s)
             case {"type": "StartResponse", "beside": True}:
-                pass  # nobody waits for it
+                pass  # the caller does not wait for it
             case {"type": "StartResponse", "response_id": response_id, "turn_id": turn_id, "say": say}:
                 say = self._texts.resolved(say)
-                if turn_id is None and not say:  # of what tools gave, for which the caller waited
+                if turn_id is None and not say:  # a response to tool results, for which the caller waited
                     turn_id, self._called_by = self._called_by, None
                 asked: dict[Stamp, float] = {} if say else {"llm_request": clock_s}
                 self._responses[response_id] = _Response(turn_id, asked)

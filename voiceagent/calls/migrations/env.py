@@ -1,4 +1,4 @@
-"""Alembic's way in: the store gives the connection."""
+"""Alembic environment. The store passes its own connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is still to happen in a call that is run again, on a virtual clock. Pure."""
+"""Event queue of a forked call, on a virtual clock."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from voiceagent.conversation import events as ev
 
 @dataclass(order=True, slots=True)
 class Planned:
-    """event: None where only the speaker has to be looked at. valid: whether it still happens, asked then."""
+    """A planned event. event: None to poll the speaker. valid: called at that time; False drops the event."""
 
     at_s: float
     order: int
@@ -21,22 +21,22 @@ class Planned:
 
 
 class Agenda:
-    """Events by the time when they happen; those of one time in the order in which they were planned."""
+    """Priority queue of events by time; events of the same time keep their order."""
 
     def __init__(self) -> None:
         self._planned: list[Planned] = []
         self._order = count()
 
     def plan(self, at_s: float, event: ev.Event | None, valid: Callable[[], bool] = lambda: True) -> None:
-        """One more, at `at_s` by the virtual clock."""
+        """Plan an event at `at_s` of the virtual clock."""
         heapq.heappush(self._planned, Planned(at_s, next(self._order), event, valid))
 
     def next(self, end_s: float) -> Planned | None:
-        """Take what happens next, if that is by `end_s`."""
+        """Pop the next event up to `end_s`, if any."""
         if not self._planned or self._planned[0].at_s > end_s:
             return None
         return heapq.heappop(self._planned)
 
     def clear(self) -> None:
-        """Nothing of it happens."""
+        """Drop all events."""
         self._planned.clear()

@@ -1,5 +1,6 @@
-"""Who answers in a call that is run again: the log, where the same was asked in it; live engines otherwise.
-Pure."""
+"""Answers of engines in a forked call: from the log if the request is the same, otherwise from live
+engines.
+"""
 
 from __future__ import annotations
 
@@ -9,58 +10,62 @@ from typing import NamedTuple, Protocol
 
 from llmcore.engine import ToolCall
 from voiceagent.calls.log.event_log import CallLog
-from voiceagent.calls.replaying.recorded_answers import Later, RecordedAnswers
+from voiceagent.calls.replaying.recorded_answers import DelayedEvents, RecordedAnswers
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 
 
-class Now(NamedTuple):
-    """clock_s: monotonic seconds. received_s: the media clock, seconds of the caller's sound."""
+class ClockReading(NamedTuple):
+    """Current time. clock_s: monotonic seconds. received_s: the media clock, seconds of the
+    caller's audio.
+    """
 
     clock_s: float
     received_s: float
 
 
 class LiveEngines(Protocol):
-    """Engines that work while the virtual clock stands still. What they make comes after as long as it took.
+    """Live engines, which work while the virtual clock is stopped. Their answers are planned after the time
+    they took.
 
-    A turn is one run of the recognizer: `begin_turn`, `hear` and `settle` in the order of its sound, and
-    `end_turn`. hears: there is sound of the caller; without it only responses and summaries are made.
+    A turn is one run of the recognizer: `begin_turn`, then `hear` and `settle` in order of its audio, then
+    `end_turn`. hears: the caller's audio is available; without it only responses and summaries are made.
     """
 
     @property
     def hears(self) -> bool:
-        """See above."""
+        """True if the caller's audio is available."""
 
-    def response(self, start: do.StartResponse) -> Later:
-        """A whole response."""
+    def response(self, start: do.StartResponse) -> DelayedEvents:
+        """Return the events of a whole response."""
 
-    def summary(self, wanted: do.Summarise) -> Later:
-        """What stands for old turns."""
+    def summary(self, wanted: do.Summarise) -> DelayedEvents:
+        """Return the summary of old turns."""
 
-    def turn_end(self, asked: do.AskTurnEnd) -> Later:
-        """Whether the LLM takes these words for the end; nothing where its engine does not tell."""
+    def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
+        """Return the LLM's end-of-turn score; nothing if its engine does not support that."""
 
     def begin_turn(self, item_id: str, at_s: float) -> None:
-        """Recognize the turn that began there."""
+        """Start recognizing the turn that began at this position."""
 
-    def hear(self, item_id: str, received_s: float, until_s: float) -> Later:
-        """The turn's hypotheses from `received_s` to `until_s`, both of the media clock."""
+    def hear(self, item_id: str, received_s: float, until_s: float) -> DelayedEvents:
+        """Return the turn's hypotheses from `received_s` to `until_s`, both of the media clock."""
 
-    def settle(self, item_id: str, received_s: float, number: bool) -> Later:
-        """The settled hypothesis of what was received by then. number: one was asked for."""
+    def settle(self, item_id: str, received_s: float, number: bool) -> DelayedEvents:
+        """Return the settled hypothesis of the audio received by then. number: a number is expected."""
 
     def end_turn(self, item_id: str) -> None:
-        """It needs no more recognition."""
+        """Stop recognizing the turn."""
 
-    def judge(self, item_id: str, received_s: float) -> Later:
-        """Whether the turn model takes it for complete; nothing where there is none."""
+    def judge(self, item_id: str, received_s: float) -> DelayedEvents:
+        """Return the turn model's judgement; nothing without one."""
 
 
 @dataclass(slots=True)
 class Counts:
-    """Who answered. same, live, nearest: responses that were asked for as in the call, that engines made, and
-    those whose answer is another's. heard: settled words of sound that was cut otherwise than in the call.
+    """Statistics of answers. same, live, nearest: responses taken from the same request in the log, from
+    engines, and from the nearest request. heard: settled transcripts of audio that was segmented differently
+    than in the call.
     """
 
     same: int = 0
@@ -70,23 +75,23 @@ class Counts:
 
 
 class Answers:
-    """Answers of one call. live: None where the log alone is to answer. anew: stages whose answers in the log
-    are another engine's.
+    """Answers for one call. live: None to use only the log. anew: stages with a different engine, whose
+    logged answers are not used.
     """
 
     def __init__(self, log: CallLog, live: LiveEngines | None, anew: AbstractSet[ev.Stage]) -> None:
         self._recorded = RecordedAnswers(log)
         self._live = live
         self._anew = anew
-        self._ears = live if live is not None and live.hears else None
+        self._hearing_engines = live if live is not None and live.hears else None
         pauses = (record for record in log.records if isinstance(record.event, ev.SpeechPaused))
-        self._pauses = [Now(record.clock_s, record.received_s) for record in pauses]
+        self._pauses = [ClockReading(record.clock_s, record.received_s) for record in pauses]
         self._turns: dict[str, float] = {}
         self._heard: set[str] = set()
         self.counts = Counts()
 
-    def response(self, start: do.StartResponse, now: Now) -> Later:
-        """What makes this response."""
+    def response(self, start: do.StartResponse, now: ClockReading) -> DelayedEvents:
+        """Return the events of a response."""
         if not self._anew & {"llm", "synthesizer"}:
             made = self._recorded.response(start, now.clock_s)
             if made is not None:
@@ -98,79 +103,87 @@ class Answers:
         self.counts.nearest += 1
         return self._recorded.nearest_response(start, now.clock_s)
 
-    def summary(self, wanted: do.Summarise) -> Later:
-        """What stands for old turns."""
+    def summary(self, wanted: do.Summarise) -> DelayedEvents:
+        """Return the summary of old turns."""
         made = None if "llm" in self._anew else self._recorded.summary(wanted)
         if made is None and self._live is not None:
             return self._live.summary(wanted)
         return self._recorded.next_summary() if made is None else made
 
     def follow_turn(self, item_id: str, at_s: float) -> None:
-        """A turn began there, before anything was otherwise."""
+        """Note the start of a turn before the fork."""
         self._turns[item_id] = at_s
 
-    def turn_began(self, item_id: str, at_s: float, now: Now) -> Later:
-        """The hypotheses of a turn while it is spoken."""
+    def turn_began(self, item_id: str, at_s: float, now: ClockReading) -> DelayedEvents:
+        """Return the hypotheses of a turn while it is spoken."""
         self._turns[item_id] = at_s
-        if self._ears is not None and ("recognizer" in self._anew or not self._recorded.has_turn(at_s)):
-            return self._hear(self._ears, item_id, now)
+        if self._hearing_engines is not None and (
+            "recognizer" in self._anew or not self._recorded.has_turn(at_s)
+        ):
+            return self._hear(self._hearing_engines, item_id, now)
         return self._recorded.partial(item_id, at_s, now.clock_s)
 
-    def turn_resumed(self, at_s: float, now: Now) -> Later:
-        """What is recognized where the voice goes on: in the call that may have been a turn of its own."""
+    def turn_resumed(self, at_s: float, now: ClockReading) -> DelayedEvents:
+        """Return the hypotheses after a resumed voice, which in the call may have been a turn of its own."""
         item_id = next(reversed(self._turns), None)
-        if item_id is None or self._ears is None:
+        if item_id is None or self._hearing_engines is None:
             return []
         if item_id not in self._heard and self._recorded.resumed_at(at_s):
             return []
-        return self._hear(self._ears, item_id, now)
+        return self._hear(self._hearing_engines, item_id, now)
 
-    def words(self, item_id: str, paused_at_s: float, number: bool, now: Now) -> Later:
-        """The settled words of a turn that has paused there. number: one was asked for."""
+    def words(self, item_id: str, paused_at_s: float, number: bool, now: ClockReading) -> DelayedEvents:
+        """Return the settled transcript of a turn that has paused at this position. number: a number is
+        expected.
+        """
         began_at_s = self._turns.get(item_id, 0.0)
         known = item_id not in self._heard and self._recorded.has_words(began_at_s, paused_at_s)
-        if self._ears is None or known:
+        if self._hearing_engines is None or known:
             return self._recorded.words(item_id, began_at_s, now.clock_s)
-        self._begin(self._ears, item_id)
+        self._begin(self._hearing_engines, item_id)
         self.counts.heard += 1
-        return self._ears.settle(item_id, now.received_s, number)
+        return self._hearing_engines.settle(item_id, now.received_s, number)
 
     def turn_over(self, item_id: str) -> None:
-        """It needs no more recognition."""
+        """Stop recognizing a turn."""
         self._turns.pop(item_id, None)
-        if item_id in self._heard and self._ears is not None:
+        if item_id in self._heard and self._hearing_engines is not None:
             self._heard.discard(item_id)
-            self._ears.end_turn(item_id)
+            self._hearing_engines.end_turn(item_id)
 
     def is_open(self, item_id: str) -> bool:
-        """Whether a turn is recognized."""
+        """Return True if a turn is being recognized."""
         return item_id in self._turns
 
     def recognizes(self, item_id: str) -> bool:
-        """Whether the log's hypotheses of a turn still come as they did."""
+        """Return True if the log's hypotheses of a turn are still valid."""
         return item_id in self._turns and item_id not in self._heard
 
-    def judgement(self, item_id: str, now: Now) -> Later:
-        """The turn model's."""
+    def judgement(self, item_id: str, now: ClockReading) -> DelayedEvents:
+        """Return the turn model's judgement."""
         made = self._recorded.judgement(item_id, now.clock_s)
-        return self._ears.judge(item_id, now.received_s) if not made and self._ears is not None else made
+        return (
+            self._hearing_engines.judge(item_id, now.received_s)
+            if not made and self._hearing_engines is not None
+            else made
+        )
 
-    def turn_end(self, asked: do.AskTurnEnd) -> Later:
-        """The LLM's word on the end of a turn."""
+    def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
+        """Return the LLM's end-of-turn score."""
         made = [] if "llm" in self._anew else self._recorded.turn_end(asked)
         return self._live.turn_end(asked) if not made and self._live is not None else made
 
-    def tool(self, call: ToolCall, now: Now) -> Later:
-        """What became of a tool; none is run."""
+    def tool(self, call: ToolCall, now: ClockReading) -> DelayedEvents:
+        """Return the logged result of a tool; no tool is run."""
         return self._recorded.tool(call, now.clock_s)
 
-    def _begin(self, ears: LiveEngines, item_id: str) -> None:
+    def _begin(self, engines: LiveEngines, item_id: str) -> None:
         if item_id not in self._heard:
             self._heard.add(item_id)
-            ears.begin_turn(item_id, self._turns.get(item_id, 0.0))
+            engines.begin_turn(item_id, self._turns.get(item_id, 0.0))
 
-    def _hear(self, ears: LiveEngines, item_id: str, now: Now) -> Later:
-        """Until the caller pauses next."""
-        self._begin(ears, item_id)
+    def _hear(self, engines: LiveEngines, item_id: str, now: ClockReading) -> DelayedEvents:
+        """Recognize until the caller's next pause."""
+        self._begin(engines, item_id)
         until_s = next((pause.received_s for pause in self._pauses if pause.clock_s > now.clock_s), None)
-        return [] if until_s is None else ears.hear(item_id, now.received_s, until_s)
+        return [] if until_s is None else engines.hear(item_id, now.received_s, until_s)

@@ -1,8 +1,8 @@
-"""A call run again, from some event on under other settings: what would have happened. Pure.
+"""Fork of a call: its continuation under other settings from some event on.
 
-On a virtual clock. The caller speaks as in the log and a client asks for the same; where a pause ends the
-turn, what is started and when it is heard is decided anew. Engines answer as they did where they are asked
-the same (`answers`), and live ones where they are not; no tool is run.
+It runs on a virtual clock. The caller speaks, and a client sends requests, as in the log; ends of turns,
+responses and playout are decided again. Engines give the logged answer to the same request (`answers`), and
+live ones answer others; no tool is run.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from llmcore.engine import Usage
 from voiceagent.calls.log.codec import Inline, encode
 from voiceagent.calls.log.event_log import CallLog
 from voiceagent.calls.replaying.agenda import Agenda
-from voiceagent.calls.replaying.answers import Answers, LiveEngines, Now
+from voiceagent.calls.replaying.answers import Answers, ClockReading, LiveEngines
 from voiceagent.calls.replaying.forked import Change, Forked, Step
 from voiceagent.calls.replaying.logged_pauses import first_silence
-from voiceagent.calls.replaying.recorded_answers import Later, PooledIds
+from voiceagent.calls.replaying.recorded_answers import DelayedEvents, PooledIds
 from voiceagent.calls.replaying.replay import CannotReplay, check_words, has_upstream, whole_records
 from voiceagent.calls.replaying.virtual_speaker import VirtualSpeaker
 from voiceagent.calls.replaying.voice import CallersVoice
@@ -28,9 +28,9 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.machine import Conversation
 from voiceagent.conversation.turn_policy import TurnPolicy
 
-_BY_PLAYOUT = ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped | ev.ResponseLate
-_BY_TOOL = ev.ToolFinished | ev.ToolSlow
-_GIVEN = (
+_PLAYOUT_EVENTS = ev.PlayoutSent | ev.PlayoutPlayed | ev.PlayoutStopped | ev.ResponseLate
+_TOOL_EVENTS = ev.ToolFinished | ev.ToolSlow
+_INDEPENDENT_EVENTS = (
     ev.ClientRequest
     | ev.CallStarted
     | ev.PreemptiveAllowed
@@ -43,7 +43,7 @@ _GIVEN = (
     | ev.DictationBegan
     | ev.HookFailed
 )
-_VOICE = (
+_VOICE_EVENTS = (
     ev.VoiceNoticed
     | ev.VoiceFaded
     | ev.VoiceLouder
@@ -56,8 +56,8 @@ _VOICE = (
 
 
 def fork(log: CallLog, change: Change, live: LiveEngines | None = None) -> Forked:
-    """Run a call on under other settings. live: answers what was not asked in the call; without it that is
-    answered as what was asked nearest to it. Raises CannotReplay.
+    """Run a call under other settings. live: answers new requests; without it these get the answer to the
+    nearest logged request. Raises CannotReplay.
     """
     check_words(log)
     if has_upstream(log):
@@ -69,7 +69,7 @@ def fork(log: CallLog, change: Change, live: LiveEngines | None = None) -> Forke
 
 
 class _PolicyInForce:
-    """Reads as the policy that is in force now."""
+    """Proxy of the current policy."""
 
     def __init__(self, policy: TurnPolicy) -> None:
         self.now = policy
@@ -79,7 +79,7 @@ class _PolicyInForce:
 
 
 class _Fork:
-    """One run. Before the change all events are the log's; what they begin is only followed."""
+    """One run. Before the fork all events are the log's; their effects are only tracked."""
 
     def __init__(self, log: CallLog, change: Change, live: LiveEngines | None) -> None:
         self._change = change
@@ -94,7 +94,7 @@ class _Fork:
         self._agenda = Agenda()
         self._now_s = log.header.clock_s
         self._steps: list[Step] = []
-        self._live: set[str] = set()  # responses and tools in the making
+        self._live: set[str] = set()  # unfinished responses and tools
         self._late = self._idle = 0
         self._forked = False
 
@@ -102,107 +102,111 @@ class _Fork:
         before, after = self._records[: self._change.since - 1], self._records[self._change.since - 1 :]
         for record in before:
             self._now_s = record.clock_s
-            self._voice.follow(record.event, self._now_s)
-            self._take(record.event, record.received_s)
+            self._voice.apply(record.event, self._now_s)
+            self._handle(record.event, record.received_s)
             self._agenda.clear()
-        self._apply()
+        self._apply_change()
         for record in after:
             self._plan_logged(record.event, record.clock_s)
-        self._speaker_turns()
+        self._poll_speaker()
         end_s = self._records[-1].clock_s
         while (planned := self._agenda.next(end_s)) is not None:
             self._now_s = max(self._now_s, planned.at_s)
             if planned.event is None:
-                self._speaker_turns()
+                self._poll_speaker()
             elif planned.valid():
-                self._happen(planned.event)
+                self._on_planned(planned.event)
         return Forked(tuple(self._steps), self._answers.counts)
 
-    def _apply(self) -> None:
+    def _apply_change(self) -> None:
         self._forked = True
         self._policy.now = self._change.policy
         self._conversation.settings = self._change.settings(self._conversation.settings)
 
     def _plan_logged(self, event: ev.Event, at_s: float) -> None:
-        """What does not depend on the agent comes when it came; what is in the making goes on as it did."""
-        making = getattr(event, "response_id", None) in self._live and not isinstance(event, _BY_PLAYOUT)
-        running = isinstance(event, _BY_TOOL) and event.call_id in self._live
+        """Plan a logged event if it does not depend on the agent, or belongs to a response or tool that is
+        unfinished at the fork.
+        """
+        making = getattr(event, "response_id", None) in self._live and not isinstance(event, _PLAYOUT_EVENTS)
+        running = isinstance(event, _TOOL_EVENTS) and event.call_id in self._live
         if isinstance(event, ev.TranscriptChanged) and self._answers.recognizes(event.item_id):
             item_id = event.item_id
             self._agenda.plan(at_s, event, lambda: self._answers.recognizes(item_id))
         elif isinstance(event, ev.SettingsChanged):
             self._agenda.plan(at_s, ev.SettingsChanged(self._change.settings(event.settings)))
-        elif isinstance(event, _GIVEN | _VOICE) or making or running:
+        elif isinstance(event, _INDEPENDENT_EVENTS | _VOICE_EVENTS) or making or running:
             self._agenda.plan(at_s, event)
 
-    def _plan_later(self, later: Later, valid: Callable[[], bool] = lambda: True) -> None:
+    def _plan_later(self, later: DelayedEvents, valid: Callable[[], bool] = lambda: True) -> None:
         for after_s, event in later:
             self._agenda.plan(self._now_s + after_s, event, valid)
 
-    def _happen(self, event: ev.Event) -> None:
-        """An event comes, unless the caller's turn has become another one meanwhile."""
-        if not isinstance(event, _VOICE):
-            self._voice.follow(event, self._now_s)
-            self._take(event, self._now().received_s)
+    def _on_planned(self, event: ev.Event) -> None:
+        """Handle an event, unless the caller's turn has changed meanwhile."""
+        if not isinstance(event, _VOICE_EVENTS):
+            self._voice.apply(event, self._now_s)
+            self._handle(event, self._now().received_s)
             return
-        means = self._voice.meaning(event, self._now_s)
+        means = self._voice.translate(event, self._now_s)
         if means is None:
             return
         detection = self._conversation.settings.turn_detection
         if isinstance(means, ev.SpeechPaused) and detection is not None:
             self._end_turn_after(first_silence(detection))
-        self._take(means, self._now().received_s)
+        self._handle(means, self._now().received_s)
         if isinstance(means, ev.SpeechResumed):
-            self._ask(self._answers.turn_resumed(means.at_s, self._now()))
+            self._plan_if_forked(self._answers.turn_resumed(means.at_s, self._now()))
         elif isinstance(means, ev.SpeechStarted) and isinstance(event, ev.SpeechResumed):
             self._interrupt(means)
 
     def _interrupt(self, started: ev.SpeechStarted) -> None:
-        """The log has no length of a voice that was no turn of its own."""
-        stretch, told_late_s = self._voice.stretch, self._now().received_s - started.at_s
+        """Plan interruption events from the duration of the voice, as the log has none for a voice that was
+        not a turn.
+        """
+        generation, told_late_s = self._voice.generation, self._now().received_s - started.at_s
         for after_s, event in self._voice.interruptions(started):
             at_s = self._now_s + max(0.0, after_s - told_late_s)
-            self._agenda.plan(at_s, event, lambda: self._voice.stretch == stretch)
+            self._agenda.plan(at_s, event, lambda: self._voice.generation == generation)
 
     def _end_turn_after(self, silence_s: float) -> None:
-        """Let the pause in progress end the turn after so much silence."""
-        at_s, ended = self._voice.end_after(silence_s, self._now_s)
-        stretch = self._voice.stretch
-        self._agenda.plan(at_s, ended, lambda: self._voice.paused and self._voice.stretch == stretch)
+        """Let the current pause end the turn after this silence."""
+        at_s, ended = self._voice.schedule_end(silence_s, self._now_s)
+        generation = self._voice.generation
+        self._agenda.plan(at_s, ended, lambda: self._voice.paused and self._voice.generation == generation)
 
-    def _now(self) -> Now:
-        """The media clock at this time: that of the last record before it goes on."""
+    def _now(self) -> ClockReading:
+        """Return the current time: the media clock continues from the last record."""
         index = bisect_right(self._records, self._now_s, key=lambda record: record.clock_s)
         if not index:
-            return Now(self._now_s, 0.0)
+            return ClockReading(self._now_s, 0.0)
         record = self._records[index - 1]
         passed_s = self._now_s - record.clock_s if self._forked else 0.0
-        return Now(self._now_s, record.received_s + passed_s)
+        return ClockReading(self._now_s, record.received_s + passed_s)
 
-    def _take(self, event: ev.Event, received_s: float) -> None:
+    def _handle(self, event: ev.Event, received_s: float) -> None:
         if isinstance(event, ev.ToolFinished):
             self._live.discard(event.call_id)
         commands = self._conversation.handle(event)
         written = [encode(command, Inline()) for command in commands]
         self._steps.append(Step(self._now_s, received_s, event, written))
         for command in commands:
-            self._carry_out(command, event)
+            self._execute(command, event)
         if self._forked:
             self._monitor_idleness()
-            self._speaker_turns()
+            self._poll_speaker()
 
-    def _carry_out(self, command: do.Command, event: ev.Event) -> None:
+    def _execute(self, command: do.Command, event: ev.Event) -> None:
         match command:
             case do.StartRecognition() | do.FlushRecognition() | do.StopRecognition():
                 self._recognize(command, event)
             case do.RequireSilence() if self._forked and self._voice.paused:
                 self._end_turn_after(command.silence_s)
             case do.JudgeTurn(item_id) if self._forked:
-                self._ask(self._answers.judgement(item_id, self._now()))
+                self._plan_if_forked(self._answers.judgement(item_id, self._now()))
             case do.AskTurnEnd() if self._forked:
-                self._ask(self._answers.turn_end(command))
+                self._plan_if_forked(self._answers.turn_end(command))
             case do.Summarise() if self._forked:
-                self._ask(self._answers.summary(command))
+                self._plan_if_forked(self._answers.summary(command))
             case do.StartResponse(response_id=response_id):
                 self._live.add(response_id)
                 if self._forked:
@@ -213,13 +217,15 @@ class _Fork:
             case do.StopPlayout(response_id):
                 self._stop(response_id)
             case do.Apologise(response_id):
-                self._ask([(0.0, ev.ResponseGenerated(response_id, "stop", Usage()))])
+                self._plan_if_forked([(0.0, ev.ResponseGenerated(response_id, "stop", Usage()))])
             case do.RunTool() | do.CancelTool():
                 self._use_tool(command)
             case notify.NotifyResponseStarted(response_id, beside=False):
                 self._late += 1
                 late = self._late
-                self._ask([(self._change.late_s, ev.ResponseLate(response_id))], lambda: self._late == late)
+                self._plan_if_forked(
+                    [(self._change.late_s, ev.ResponseLate(response_id))], lambda: self._late == late
+                )
             case notify.NotifyResponseEnded(beside=False):
                 self._late += 1
                 self._speaker.take(command)
@@ -240,7 +246,7 @@ class _Fork:
                 self._answers.follow_turn(item_id, at_s)
             case do.FlushRecognition(number=number) if self._forked:
                 paused_at_s = getattr(event, "at_s", self._now().received_s)
-                self._ask(self._answers.words(item_id, paused_at_s, number, self._now()))
+                self._plan_if_forked(self._answers.words(item_id, paused_at_s, number, self._now()))
             case do.StopRecognition():
                 self._answers.turn_over(item_id)
 
@@ -252,18 +258,18 @@ class _Fork:
                 self._plan_later(self._answers.tool(command.call, self._now()), lambda: call_id in self._live)
         elif self._forked and command.call_id in self._live:
             told = "cancelled: the caller went on"
-            self._ask([(0.0, ev.ToolFinished(command.call_id, "cancelled", told, reply=False))])
+            self._plan_if_forked([(0.0, ev.ToolFinished(command.call_id, "cancelled", told, reply=False))])
 
-    def _ask(self, later: Later, valid: Callable[[], bool] = lambda: True) -> None:
+    def _plan_if_forked(self, later: DelayedEvents, valid: Callable[[], bool] = lambda: True) -> None:
         if self._forked:
             self._plan_later(later, valid)
 
     def _stop(self, response_id: str) -> None:
         played_s = self._speaker.stop(response_id, self._now_s)
         self._live.discard(response_id)
-        self._ask([(0.0, ev.PlayoutStopped(response_id, played_s))])
+        self._plan_if_forked([(0.0, ev.PlayoutStopped(response_id, played_s))])
 
-    def _speaker_turns(self) -> None:
+    def _poll_speaker(self) -> None:
         for event in self._speaker.pump(self._now_s):
             self._agenda.plan(self._now_s, event)
         next_s = self._speaker.next_s(self._now_s)

@@ -1,4 +1,4 @@
-"""What is different in a call that is run again, and what that comes to. Pure values."""
+"""Change of settings and result of a fork."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event of a call and the commands that came of it, as JSON values. Times as in `Record`."""
+    """One event of a call and the commands it produced, as JSON values. Times as in `Record`."""
 
     clock_s: float
     received_s: float
@@ -27,7 +27,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A call as it would have been, and who answered in it."""
+    """Result of a fork, and statistics of its answers."""
 
     steps: tuple[Step, ...]
     counts: Counts
@@ -35,11 +35,11 @@ class Forked:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What is different from event number `since` on.
+    """Changes from event number `since` on.
 
-    settings: those that a call would have had in place of some, its first and those that a client asked for.
-    endpoint: what counted as speech and as a pause in the call. late_s: after how long a filler is said.
-    anew: stages whose engine is another one, and asked everything again.
+    settings: maps the settings of the call, initial ones and a client's updates, to new ones. endpoint: the
+    call's endpointing thresholds. late_s: delay of the filler. anew: stages with a different engine, which
+    answers all requests again.
     """
 
     since: int
@@ -51,12 +51,12 @@ class Change:
 
 
 def logged_steps(log: CallLog) -> tuple[Step, ...]:
-    """A call as it was."""
+    """Return the steps of the original call."""
     return tuple(Step(r.clock_s, r.received_s, r.event, r.commands) for r in log.records)
 
 
 def settings_in(log: CallLog) -> list[CallSettings]:
-    """All settings that a call had."""
+    """Return all settings that a call had."""
     changed = [
         record.event.settings for record in log.records if isinstance(record.event, ev.SettingsChanged)
     ]

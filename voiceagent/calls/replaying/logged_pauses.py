@@ -1,4 +1,4 @@
-"""How long the pauses in a caller's turns were in a call that was logged, and what may end them. Pure."""
+"""Pauses in a logged call's turns, and the earliest time at which each could have ended its turn."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from voiceagent.conversation.end_of_turn.probability import SILENCES
 from voiceagent.conversation.settings import TurnDetection
 
 AGREED_S = 0.16
-"""How long after a pause was told the voice model mostly agrees: it hears a voice 95 ms longer."""
+"""Time after a pause's event at which the VAD mostly agrees: it reports voice 95 ms longer."""
 
 
 @dataclass(slots=True)
 class LoggedPause:
-    """told_s, over_s: by the clock, when it was told, and when it was over, by its turn's end or the voice.
-    required_s: silence that would end the turn, the newest.
+    """A pause. told_s, over_s: clock times of its event and of its end, by the turn's end or by speech.
+    required_s: newest silence that would end the turn.
     """
 
     told_s: float
@@ -26,8 +26,8 @@ class LoggedPause:
 
 
 class LoggedPauses:
-    """How long the pauses of a call were. A turn ends only where the voice model agrees that nobody speaks,
-    which the log does not have; but it has when that was, or that it was not yet.
+    """Pauses of a call. A turn ends only once the VAD reports no voice, which the log does not have; but the
+    log has the time of that, or that it had not happened yet.
     """
 
     def __init__(self, log: CallLog) -> None:
@@ -49,11 +49,13 @@ class LoggedPauses:
                 pause = None
             for command in record.commands:
                 if command["type"] == "RequireSilence" and pause is not None:
-                    more_s = command.get("more_s", 0.0)  # logs of older versions have none
+                    more_s = command.get("more_s", 0.0)  # missing in old logs
                     pause.required_s = command["decision"]["silence_s"] + more_s
 
     def at_least_s(self, paused_at_s: float, silence_s: float) -> float:
-        """When, by the clock, this much silence can have ended the turn that paused there at the earliest."""
+        """Return the earliest clock time at which this silence can have ended the turn that paused at this
+        position.
+        """
         pause = self._pauses.get(paused_at_s)
         if pause is None:
             return -math.inf
@@ -63,7 +65,7 @@ class LoggedPauses:
 
 
 def first_silence(detection: TurnDetection) -> float:
-    """What ends the turn as long as its words are not known."""
+    """Return the silence that ends the turn while its transcript is unknown."""
     if detection.kind == "semantic_vad":
         return SILENCES[detection.eagerness].open_s
     return detection.silence_s

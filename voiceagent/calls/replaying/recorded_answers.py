@@ -1,5 +1,4 @@
-"""What engines answered in a call that was logged, so that the same question gets the same answer again.
-Pure."""
+"""Answers of engines in a logged call, by request."""
 
 from __future__ import annotations
 
@@ -16,11 +15,11 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 
 _ASKED = ("messages", "tools", "tool_choice", "max_tokens", "temperature", "stop")
-"""The fields by which two requests are the same; when one is due, and before whom it goes, does not count."""
+"""Fields that identify a request; deadline and priority do not matter."""
 SAME_S = 0.05
-"""Positions in the caller's sound that differ by less are the same one."""
+"""Tolerance within which positions in the caller's audio are equal."""
 EARLY_S = 0.25
-"""How much earlier than in the log a question may be asked and still be the same one."""
+"""How much earlier than in the log a request may be made and still be the same."""
 
 Made = (
     ev.FragmentReady
@@ -31,13 +30,13 @@ Made = (
     | ev.ResponseGenerated
     | ev.ResponseFailed
 )
-Later = list[tuple[float, ev.Event]]
-"""Events, each with the seconds until it comes."""
+DelayedEvents = list[tuple[float, ev.Event]]
+"""Events, each with the seconds until it happens."""
 
 
 @dataclass(slots=True)
 class Answer:
-    """What a response was made of. at_s: when it was asked for."""
+    """Events of a response. at_s: time of the request."""
 
     key: str
     at_s: float
@@ -45,14 +44,14 @@ class Answer:
 
     @property
     def complete(self) -> bool:
-        """Whether it was made to its end; one that was cancelled was not."""
+        """True if it was completed; cancelled ones were not."""
         return any(isinstance(event, ev.ResponseGenerated | ev.ResponseFailed) for _, event in self.made)
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """One settled hypothesis: asked for at `asked_s` by the clock, where the voice had paused at
-    `paused_at_s` of the sound, answered after `took_s`.
+    """One settled hypothesis: requested at clock time `asked_s` after a pause at position `paused_at_s`,
+    received after `took_s`.
     """
 
     asked_s: float
@@ -65,7 +64,7 @@ class Settled:
 
 @dataclass(slots=True)
 class Recognized:
-    """What was recognized of one turn, which began at `began_at_s` of the sound."""
+    """Hypotheses of one turn, which began at position `began_at_s`."""
 
     began_at_s: float
     settled: list[Settled] = field(default_factory=list)
@@ -74,7 +73,7 @@ class Recognized:
 
 @dataclass(slots=True)
 class _ToolRun:
-    """A tool that ran. asked: its name and arguments. at_s: when it began."""
+    """A tool run. asked: name and arguments. at_s: its start."""
 
     asked: tuple[str, str]
     at_s: float
@@ -82,7 +81,7 @@ class _ToolRun:
 
 
 class RecordedAnswers:
-    """The answers in a log."""
+    """Answers in a log."""
 
     def __init__(self, log: CallLog) -> None:
         self._responses: dict[str, Answer] = {}
@@ -90,7 +89,7 @@ class RecordedAnswers:
         self._asked: dict[str, list[tuple[float, float]]] = {}
         self._judged: list[tuple[float, float, float]] = []  # asked, answered, probability
         self._judging_s = 0.0
-        self._ends: dict[str, list[tuple[float, ev.TurnEndTold]]] = {}  # by the words of the turn
+        self._ends: dict[str, list[tuple[float, ev.TurnEndTold]]] = {}  # by transcript of the turn
         self._asking_s = 0.0
         self._resumed: set[float] = set()
         self._tools: dict[str, _ToolRun] = {}
@@ -101,15 +100,15 @@ class RecordedAnswers:
             for command in record.commands:
                 self._command(command, record)
 
-    def response(self, start: do.StartResponse, now_s: float) -> Later | None:
-        """What makes this response, where the very same was asked for and answered in the call."""
+    def response(self, start: do.StartResponse, now_s: float) -> DelayedEvents | None:
+        """Return the events of the same response request in the call, if it was completed."""
         key = _key(encode(start, Inline()))
         same = [answer for answer in self._responses.values() if answer.key == key and answer.complete]
         found = _nearest(same, now_s)
         return None if found is None else _made_for(start.response_id, found)
 
-    def nearest_response(self, start: do.StartResponse, now_s: float) -> Later:
-        """The answer to what was asked nearest to it."""
+    def nearest_response(self, start: do.StartResponse, now_s: float) -> DelayedEvents:
+        """Return the events of the request nearest in time."""
         found = _nearest(self._responses.values(), now_s) or Answer("", now_s)
         later = _made_for(start.response_id, found)
         if not found.complete:
@@ -118,23 +117,23 @@ class RecordedAnswers:
         return later
 
     def has_turn(self, began_at_s: float) -> bool:
-        """Whether a turn began there."""
+        """Return True if a turn began at this position."""
         return any(abs(turn.began_at_s - began_at_s) < SAME_S for turn in self._turns.values())
 
     def resumed_at(self, at_s: float) -> bool:
-        """Whether a voice went on there in a turn, after a pause."""
+        """Return True if speech resumed after a pause within a turn at this position."""
         return at_s in self._resumed
 
     def has_words(self, began_at_s: float, paused_at_s: float) -> bool:
-        """Whether a turn that began there was recognized as far as it is to be now."""
+        """Return True if a turn that began there has a settled hypothesis for this pause."""
         return any(
             abs(turn.began_at_s - began_at_s) < SAME_S and abs(one.paused_at_s - paused_at_s) < SAME_S
             for turn in self._turns.values()
             for one in turn.settled
         )
 
-    def words(self, item_id: str, began_at_s: float, now_s: float) -> Later:
-        """The settled hypothesis of a turn that began there, asked for now."""
+    def words(self, item_id: str, began_at_s: float, now_s: float) -> DelayedEvents:
+        """Return the settled hypothesis of a turn that began there, requested now."""
         texts: list[str] = []
         newest: Settled | None = None
         for turn in self._turns.values():
@@ -151,8 +150,8 @@ class RecordedAnswers:
             return [(0.0, heard)]
         return [(newest.took_s, replace(heard, confidence=newest.confidence, complete=newest.complete))]
 
-    def partial(self, item_id: str, began_at_s: float, now_s: float) -> Later:
-        """The hypotheses while such a turn is spoken, where a turn began there in the call too."""
+    def partial(self, item_id: str, began_at_s: float, now_s: float) -> DelayedEvents:
+        """Return the interim hypotheses of a turn, if one began there in the call too."""
         return [
             (at_s - now_s, replace(event, item_id=item_id))
             for turn in self._turns.values()
@@ -161,29 +160,31 @@ class RecordedAnswers:
             if at_s >= now_s
         ]
 
-    def judgement(self, item_id: str, now_s: float) -> Later:
-        """The turn model's, where it was asked about now."""
+    def judgement(self, item_id: str, now_s: float) -> DelayedEvents:
+        """Return the turn model's judgement requested at about this time."""
         near = [one for one in self._judged if abs(one[0] - now_s) < EARLY_S]
         return [(answered - asked, ev.TurnJudged(item_id, p)) for asked, answered, p in near[:1]]
 
-    def turn_end(self, asked: do.AskTurnEnd) -> Later:
-        """The LLM's word on the same words."""
+    def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
+        """Return the LLM's score of the same transcript."""
         return [
             (took_s, replace(told, item_id=asked.item_id)) for took_s, told in self._ends.get(asked.words, ())
         ]
 
-    def summary(self, wanted: do.Summarise) -> Later | None:
-        """What was made of these very turns."""
+    def summary(self, wanted: do.Summarise) -> DelayedEvents | None:
+        """Return the summary of the same turns."""
         key = _key_of_summary(encode(wanted, Inline()))
-        made: list[Later] = [[(after_s, event)] for known, after_s, event in self._summaries if known == key]
+        made: list[DelayedEvents] = [
+            [(after_s, event)] for known, after_s, event in self._summaries if known == key
+        ]
         return made[0] if made else None
 
-    def next_summary(self) -> Later:
-        """The next summary of old turns that was made."""
+    def next_summary(self) -> DelayedEvents:
+        """Return the next summary that was made."""
         return [self._summaries.pop(0)[1:]] if self._summaries else []
 
-    def tool(self, call: ToolCall, now_s: float) -> Later:
-        """What became of the tool where it was called with the same arguments; no tool is run again."""
+    def tool(self, call: ToolCall, now_s: float) -> DelayedEvents:
+        """Return the result of the tool called with the same arguments; no tool is run."""
         asked = (call.name, call.arguments)
         same = [run for run in self._tools.values() if run.asked == asked and run.made]
         if not same:
@@ -253,17 +254,17 @@ def _key_of_summary(wanted: Json) -> str:
     return dumps([wanted["said"], wanted["earlier"]])
 
 
-def _made_for(response_id: str, answer: Answer) -> Later:
+def _made_for(response_id: str, answer: Answer) -> DelayedEvents:
     return [(after_s, replace(made, response_id=response_id)) for after_s, made in answer.made]
 
 
 def _nearest(answers: Iterable[Answer], now_s: float) -> Answer | None:
-    """A complete one before others, and then the one that was asked for nearest to now."""
+    """Return the nearest in time, preferring completed ones."""
     return min(answers, key=lambda answer: (not answer.complete, abs(answer.at_s - now_s)), default=None)
 
 
 class PooledIds:
-    """Gives the ids of the call in their order, by prefix, and others when they are used up."""
+    """Ids of the call in their order, by prefix; new ones when they are used up."""
 
     def __init__(self, log: CallLog) -> None:
         self._pools: defaultdict[str, deque[str]] = defaultdict(deque)
@@ -272,6 +273,6 @@ class PooledIds:
             self._pools[made.partition("_")[0]].append(made)
 
     def __call__(self, prefix: str) -> str:
-        """One more id that begins so."""
+        """Return the next id with this prefix."""
         pool = self._pools[prefix]
         return pool.popleft() if pool else f"{prefix}_forked{next(self._more)}"

@@ -1,4 +1,4 @@
-"""A log run through a fresh conversation: the same commands must come out, byte by byte. Pure."""
+"""Replay of a log through a fresh conversation, which must produce the same commands byte by byte."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _INLINE = Inline()
 _FORMER_FIELDS = frozenset(
     ("priority_class", "due_s", "priority", "proposals", "draft_reads", "caller", "traceparent")
 )
-"""Fields of a request that older logs have: now the call adds them when it asks the LLM."""
+"""Fields of requests in older logs; now the session adds them when it calls the LLM."""
 
 
 class CannotReplay(Exception):
-    """The log does not hold what a replay needs; the text says what."""
+    """The log lacks data for a replay. The text says which."""
 
 
 @dataclass(frozen=True, slots=True)
-class Departure:
-    """The first event whose commands are others than in the log.
+class Divergence:
+    """The first event with different commands.
 
     number: of the record. expected, found: ids and commands, each a line of JSON.
     """
@@ -38,13 +38,13 @@ class Departure:
     found: tuple[str, ...]
 
     def diff(self) -> str:
-        """What differs, as `diff -u` shows it."""
+        """Return the differences in the format of `diff -u`."""
         lines = unified_diff(self.expected, self.found, "logged", "replayed", lineterm="")
         return "\n".join([f"event {self.number}: {self.event}", *lines])
 
 
 class LoggedIds:
-    """Makes the ids that were made in the call, and new ones where there are no more."""
+    """Id generator that returns the logged ids, and new ones if there are none."""
 
     def __init__(self) -> None:
         self._logged: deque[str] = deque()
@@ -52,12 +52,12 @@ class LoggedIds:
         self.made: list[str] = []
 
     def expect(self, ids: Iterable[str]) -> None:
-        """Take these ids as those that are made next."""
+        """Set the next ids."""
         self._logged = deque(ids)
         self.made = []
 
     def __call__(self, prefix: str) -> str:
-        """The next id; where the log has none, or one with another prefix, one that no call has."""
+        """Return the next id; a new one if the log has none, or one with another prefix."""
         if self._logged and self._logged[0].startswith(prefix + "_"):
             made = self._logged.popleft()
         else:
@@ -68,34 +68,34 @@ class LoggedIds:
 
 
 Handle = Callable[[ev.Event], Sequence[Command]]
-"""What a call does about an event: the commands, as far as logs have them."""
+"""Handles an event and returns the commands that are logged."""
 
 
 def check_words(log: CallLog) -> None:
-    """Raises CannotReplay where the log has none."""
+    """Raise CannotReplay if the log has no texts."""
     if log.header.words != "keep":
         raise CannotReplay(f"words were not kept in this log (calls.words = {log.header.words!r})")
 
 
 def has_upstream(log: CallLog) -> bool:
-    """Whether another server was the core of the call."""
+    """Return True if the call's core was an upstream server."""
     return any(isinstance(record.event, ev.UpstreamTold) for record in log.records)
 
 
 def new_conversation(log: CallLog, ids: LoggedIds) -> Conversation:
-    """A conversation as the log's began. Raises CannotReplay."""
+    """Return a conversation in the log's initial state. Raises CannotReplay."""
     check_words(log)
     if has_upstream(log):
         raise CannotReplay("the core of this call was an upstream: what that decided is not known here")
     return Conversation(log.header.settings, log.header.policy, log.header.rate_hz, ids)
 
 
-def _handle_anew(log: CallLog, ids: LoggedIds) -> Handle:
+def _new_handler(log: CallLog, ids: LoggedIds) -> Handle:
     return new_conversation(log, ids).handle
 
 
 def whole_records(log: CallLog) -> Iterator[LoggedRecord]:
-    """The records in turn. Raises CannotReplay at one before which others were lost."""
+    """Yield the records. Raises CannotReplay at a gap."""
     for number, record in enumerate(log.records, 1):
         if record.number != number:
             lost = record.number - number
@@ -105,28 +105,28 @@ def whole_records(log: CallLog) -> Iterator[LoggedRecord]:
 
 def replay(
     log: CallLog,
-    breathe: Callable[[], None] = lambda: None,
-    begin: Callable[[CallLog, LoggedIds], Handle] = _handle_anew,
-) -> Departure | None:
-    """Run the whole log; None where all commands are the same. breathe: called after every event. begin: of a
-    call as the log's began, which knows what its core was. Raises CannotReplay.
+    yield_gil: Callable[[], None] = lambda: None,
+    begin: Callable[[CallLog, LoggedIds], Handle] = _new_handler,
+) -> Divergence | None:
+    """Replay the whole log. Return None if all commands are the same. yield_gil: called after every event.
+    begin: returns the call's core in its initial state. Raises CannotReplay.
     """
     ids = LoggedIds()
     handle = begin(log, ids)
     for record in whole_records(log):
         ids.expect(record.ids)
         commands, fault = _handled(handle, record.event)
-        logged = _as_told(record.commands)
+        logged = _without_former_fields(record.commands)
         expected = _lines(list(record.ids), logged, record.fault)
-        found = _lines(ids.made, _as_known(commands, logged), fault)
+        found = _lines(ids.made, _without_new_fields(commands, logged), fault)
         if expected != found:
-            return Departure(record.number, dumps(encode(record.event, _INLINE)), expected, found)
-        breathe()
+            return Divergence(record.number, dumps(encode(record.event, _INLINE)), expected, found)
+        yield_gil()
     return None
 
 
-def heard_in(log: CallLog) -> tuple[HeardText, ...]:
-    """What the caller heard, as the history has it where the log ends. Raises CannotReplay."""
+def played_texts_in(log: CallLog) -> tuple[HeardText, ...]:
+    """Return the played texts at the end of the log. Raises CannotReplay."""
     ids = LoggedIds()
     conversation = new_conversation(log, ids)
     for record in whole_records(log):
@@ -136,26 +136,32 @@ def heard_in(log: CallLog) -> tuple[HeardText, ...]:
 
 
 def _handled(handle: Handle, event: ev.Event) -> tuple[Json, str]:
-    """The commands that come of an event, or the fault."""
+    """Return the commands for an event, or the fault."""
     try:
         return [encode(command, _INLINE) for command in handle(event)], ""
-    except Exception as fault:  # of the conversation, which never should
+    except Exception as fault:  # of the conversation, which should never raise
         return [], fault_name(fault)
 
 
-def _as_told(logged: Json) -> Json:
-    """Logged commands without the fields that commands have no more."""
+def _without_former_fields(logged: Json) -> Json:
+    """Remove fields that commands no longer have."""
     if isinstance(logged, dict):
-        return {name: _as_told(value) for name, value in logged.items() if name not in _FORMER_FIELDS}
-    return [_as_told(value) for value in logged] if isinstance(logged, list) else logged
+        return {
+            name: _without_former_fields(value)
+            for name, value in logged.items()
+            if name not in _FORMER_FIELDS
+        }
+    return [_without_former_fields(value) for value in logged] if isinstance(logged, list) else logged
 
 
-def _as_known(found: Json, logged: Json) -> Json:
-    """Without the fields that the log does not know: those of commands have come since it was written."""
+def _without_new_fields(found: Json, logged: Json) -> Json:
+    """Remove fields that the log does not know, as they are newer."""
     if isinstance(found, dict) and isinstance(logged, dict):
-        return {name: _as_known(value, logged[name]) for name, value in found.items() if name in logged}
+        return {
+            name: _without_new_fields(value, logged[name]) for name, value in found.items() if name in logged
+        }
     if isinstance(found, list) and isinstance(logged, list) and len(found) == len(logged):
-        return [_as_known(*pair) for pair in zip(found, logged, strict=True)]
+        return [_without_new_fields(*pair) for pair in zip(found, logged, strict=True)]
     return found
 
 

@@ -1,4 +1,4 @@
-"""A speaker on a virtual clock, for sound of which only the length is known. Pure."""
+"""Speaker on a virtual clock, for audio of known length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from voiceagent.conversation import notifications as notify
 
 
 class VirtualSpeaker:
-    """Plays one response after the other, as `Speaker` does. rate_hz: of the sound that it is given."""
+    """Plays one response after another, like `Speaker`. rate_hz: sample rate."""
 
     def __init__(self, rate_hz: int) -> None:
         self._rate_hz = rate_hz
@@ -21,7 +21,7 @@ class VirtualSpeaker:
         self._planned_s: float | None = None
 
     def take(self, command: do.Command) -> None:
-        """Carry out a command, if it is about sound."""
+        """Execute a command, if it concerns playout."""
         match command:
             case do.Play(response_id, speech):
                 silence = np.broadcast_to(np.int16(0), len(speech.samples))
@@ -33,7 +33,7 @@ class VirtualSpeaker:
                 if self._playout is not None:
                     self._playout.hold()
             case notify.NotifyResponseEnded(beside=False) if self._playout is None:
-                self._held = False  # what was held had no sound
+                self._held = False  # the held response had no audio
             case do.RestorePlayout():
                 self._held = False
                 if self._playout is not None:
@@ -42,7 +42,7 @@ class VirtualSpeaker:
                 pass
 
     def stop(self, response_id: str, now_s: float) -> float:
-        """Drop what was not played; the seconds that were."""
+        """Drop unplayed audio. Return the seconds played."""
         if response_id != self._response_id or self._playout is None:
             return 0.0
         self._playout.due(now_s)
@@ -51,7 +51,7 @@ class VirtualSpeaker:
         return played_s
 
     def pump(self, now_s: float) -> list[ev.Event]:
-        """What is reported now."""
+        """Return the events of playout due now."""
         if self._playout is None:
             return []
         self._playout.due(now_s)
@@ -65,7 +65,7 @@ class VirtualSpeaker:
         return events
 
     def next_s(self, now_s: float) -> float | None:
-        """When to look again, told once."""
+        """Return the time of the next event, once."""
         next_s = None if self._playout is None else self._playout.next_due_s(now_s)
         if next_s == self._planned_s:
             return None

@@ -1,4 +1,4 @@
-"""The caller's voice in a call that is run again: he speaks as he did, and his turns end anew. Pure."""
+"""The caller's voice in a forked call: speech is as logged, and ends of turns are decided again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from voiceagent.calls.replaying.logged_pauses import LoggedPauses
 from voiceagent.conversation import events as ev
 
 WINDOW_S = 0.032
-"""The length of a window of voice activity, to which a silence is exact."""
+"""Length of a VAD window, the resolution of silences."""
 
 
 class CallersVoice:
-    """The turn in progress as it is found again. endpoint: what counted as speech in the call."""
+    """State of the current turn. endpoint: the call's endpointing thresholds."""
 
     def __init__(self, log: CallLog, endpoint: EndpointConfig) -> None:
         self._pauses = LoggedPauses(log)
@@ -20,28 +20,28 @@ class CallersVoice:
         self._state = "silent"
         self._paused_at_s = 0.0
         self._silent_since_s = 0.0  # by the clock, in a pause
-        self._stretch = 0
+        self._generation = 0
         self._told: set[type[ev.Event]] = set()
 
     @property
     def paused(self) -> bool:
-        """The caller pauses in a turn."""
+        """True during a pause in a turn."""
         return self._state == "paused"
 
     @property
     def speaking(self) -> bool:
-        """The caller speaks, and does not pause."""
+        """True while the caller speaks."""
         return self._state == "speaking"
 
     @property
-    def stretch(self) -> int:
-        """A number that grows where the voice begins, pauses or goes on, and where a pause is to end
-        otherwise.
+    def generation(self) -> int:
+        """Generation number, incremented when speech begins, pauses or resumes, and when the end of a pause
+        is rescheduled.
         """
-        return self._stretch
+        return self._generation
 
-    def follow(self, event: ev.Event, now_s: float) -> None:
-        """It happens, as in the call."""
+    def apply(self, event: ev.Event, now_s: float) -> None:
+        """Apply an event as in the call."""
         match event:
             case ev.SpeechStarted():
                 self._state, self._told = "speaking", set()
@@ -57,12 +57,14 @@ class CallersVoice:
                 return
             case _:
                 return
-        self._stretch += 1
+        self._generation += 1
 
-    def meaning(self, event: ev.Event, now_s: float) -> ev.Event | None:
-        """What it means now: a voice that goes on may be a new turn, or the reverse; None for nothing."""
+    def translate(self, event: ev.Event, now_s: float) -> ev.Event | None:
+        """Translate an event to the current state: resumed speech may be a new turn, or the reverse. Return
+        None to ignore it.
+        """
         spoken = isinstance(event, ev.SpeechPaused | ev.VoiceLouder | ev.InterruptionConfirmed)
-        of_a_turn = isinstance(event, ev.InterruptionCandidate)  # in a pause too, where it is loud
+        of_a_turn = isinstance(event, ev.InterruptionCandidate)  # also during a pause, if the voice is loud
         if (spoken and not self.speaking) or (of_a_turn and self._state == "silent"):
             return None
         if type(event) in self._told:
@@ -70,11 +72,13 @@ class CallersVoice:
         if isinstance(event, ev.SpeechStarted | ev.SpeechResumed):
             kind = ev.SpeechStarted if self._state == "silent" else ev.SpeechResumed
             event = kind(event.at_s)
-        self.follow(event, now_s)
+        self.apply(event, now_s)
         return event
 
     def interruptions(self, started: ev.SpeechStarted) -> list[tuple[float, ev.Event]]:
-        """What the length of a voice that is a new turn now brings about, and from where on it counts."""
+        """Return interruption events due to the duration of a voice that is now a turn, with the seconds
+        after its start.
+        """
         return [
             (after_s, kind(started.at_s + after_s))
             for kind, after_s in (
@@ -83,9 +87,9 @@ class CallersVoice:
             )
         ]
 
-    def end_after(self, silence_s: float, now_s: float) -> tuple[float, ev.TurnEnded]:
-        """Let the pause in progress end the turn after so much silence: when that is, and the end."""
-        self._stretch += 1
+    def schedule_end(self, silence_s: float, now_s: float) -> tuple[float, ev.TurnEnded]:
+        """Let the current pause end the turn after this silence. Return the time and the event."""
+        self._generation += 1
         whole_s = max(1, round(silence_s / WINDOW_S)) * WINDOW_S
         at_s = max(now_s, self._pauses.at_least_s(self._paused_at_s, silence_s))
         return max(at_s, self._silent_since_s + whole_s), ev.TurnEnded(self._paused_at_s)

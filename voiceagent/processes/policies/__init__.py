@@ -1,1 +1,1 @@
-"""Which process gets work, how much is under way, when one is hung, and is started again. Pure."""
+"""Policies for child processes: load balancing, flow control, liveness and restarts."""

@@ -1,7 +1,7 @@
-"""Which worker gets the next connection: one is filled before the next. Pure.
+"""Load balancing: one worker is filled before the next.
 
-A process that wakes for one call wakes for all it has, at most 50 times a second: calls spread over many
-processes cost as many cold starts of everything. Times are seconds of one clock.
+A process that wakes for one call wakes for all its calls, at most 50 times a second, so calls spread over
+many processes cost as many wake-ups with cold caches. Times are seconds of one clock.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 UNCOUNTED_S = 1.0
-"""How long a connection may take to become a call that is counted, and part of what its worker reports."""
+"""Time until a new connection is counted as a call in its worker's report."""
 FIRST_COST = 0.01
-"""Part of a core that a call is taken to cost before that is known: twice what one over a phone line costs.
-"""
+"""Prior for the CPU cost of a call, as a fraction of a core: twice that of a phone call."""
 FIRST_CALLS_S = 36_000.0
-"""`FIRST_COST` counts as much as so many seconds of calls: calls that come at once say nothing before they
-are heard."""
+"""Weight of the prior `FIRST_COST`, in seconds of calls: calls that have just begun do not show their cost
+yet.
+"""
 MEMORY_S = 3600.0
-"""After so long, what calls cost counts only a third (1/e) of what it counted at first."""
+"""Time constant of the mean: after this time an observation counts 1/e."""
 LATE_S = 0.02
-"""A worker that is usually later than that is full, however little it computes: others have its core."""
+"""Typical lag from which a worker counts as full, even with little CPU use: other processes occupy its core.
+"""
 
 
 class WorkerLoad(NamedTuple):
-    """What is known of a worker. busy: the part of a core that it computes. lag_s: how late it usually is."""
+    """Load of a worker. busy: fraction of a core in use. lag_s: its typical event loop lag."""
 
     calls: int
     busy: float = 0.0
@@ -34,7 +35,7 @@ class WorkerLoad(NamedTuple):
 
 
 class CallCost:
-    """What a call of this server costs: a part of a core, the mean of its last calls."""
+    """Mean CPU cost of a recent call, as a fraction of a core."""
 
     def __init__(self) -> None:
         self._busy_s = 0.0
@@ -42,7 +43,7 @@ class CallCost:
         self._observed_s: float | None = None
 
     def observe(self, now_s: float, workers: Sequence[WorkerLoad]) -> None:
-        """What they do now is taken for what they did since the last time."""
+        """Record the workers' current load as that of the time since the last observation."""
         passed_s = 0.0 if self._observed_s is None else now_s - self._observed_s
         self._observed_s = now_s
         kept = math.exp(-passed_s / MEMORY_S)
@@ -52,16 +53,16 @@ class CallCost:
 
     @property
     def mean(self) -> float:
-        """The part of a core that a call takes; at first a guess, which fades as calls are seen."""
+        """Cost of a call: a prior at first, which fades as calls are observed."""
         return (self._busy_s + FIRST_COST * FIRST_CALLS_S) / (self._calls_s + FIRST_CALLS_S)
 
 
 class Balance:
-    """Picks the worker with the most calls that one more leaves under `threshold`: a part of a core. Where
-    there is none, it picks the one with the fewest: a call lasts minutes, and chance would leave one worker
-    with more. One that is later than `max_lag_s` gets nothing while another is in time.
+    """Picks the worker with the most calls that stays under `threshold`, a fraction of a core, with one more.
+    If there is none, it picks the one with the fewest calls: calls last minutes, so a random choice would
+    stay uneven. A worker with more lag than `max_lag_s` is picked only if all have.
 
-    A connection counts as a call for its first second, so that many at once are spread as well.
+    A new connection counts as a call for its first second, so that bursts are spread as well.
     """
 
     def __init__(self, threshold: float, max_lag_s: float) -> None:
@@ -71,17 +72,17 @@ class Balance:
         self._recent: deque[tuple[float, int]] = deque()
 
     def pick(self, now_s: float, workers: Sequence[WorkerLoad], able: Collection[int]) -> int:
-        """One of the workers that are `able` to take it."""
+        """Return the number of one of the `able` workers."""
         self._cost.observe(now_s, workers)
         while self._recent and self._recent[0][0] <= now_s - UNCOUNTED_S:
             self._recent.popleft()
-        came = Counter(worker for _, worker in self._recent)
+        recent = Counter(worker for _, worker in self._recent)
         cost = self._cost.mean
 
         def order(number: int) -> tuple[bool, bool, int, int]:
-            worker, new = workers[number], came[number] + 1
+            worker, new = workers[number], recent[number] + 1
             calls = worker.calls + new
-            # by what it does and by what its calls will do: those that have just come are not yet heard
+            # the larger of observed and expected load, as new calls do not cost anything yet
             load = max(worker.busy + cost * new, cost * calls)
             full = load > self._threshold or worker.lag_s > LATE_S
             return worker.lag_s > self._max_lag_s, full, calls if full else -calls, number

@@ -1,4 +1,4 @@
-"""When a process counts as hung, and when one that died is started again. Pure.
+"""Liveness of child processes: detection of hangs, and restarts with backoff.
 
 Times are seconds of one clock.
 """
@@ -12,20 +12,20 @@ from typing import Literal
 from llmcore.policies.circuit_breaker import Backoff
 
 STARTS_IN_A_ROW = 3
-"""A process that was never ready is given up after this many starts: what is wrong at first stays wrong."""
-_OWN_BEATS = 1.5
-"""The most intervals that one beat adds to a silence: when the one who asks was stopped, or its clock
-stepped, nobody else was silent."""
+"""Failed starts after which a process that was never ready is given up, as the cause will not go away."""
+_MAX_COUNTED_BEATS = 1.5
+"""Maximum intervals that one heartbeat adds to a silence. If this process was suspended, or its clock
+stepped, the other process was not silent for that time.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Supervision:
-    """How a process is watched over.
+    """Settings of supervision.
 
-    beat_s: between two questions whether it is there. late_s: after such a silence it gets nothing new.
-    hang_s: after such a silence it is killed. start_s: how long one that is started again may take until it
-    is ready; the first start, which may load or fetch a model, may take any time. backoff: between starts
-    that fail.
+    beat_s: heartbeat interval. late_s: silence after which the process gets no new work. hang_s: silence
+    after which it is killed. start_s: timeout of a restart; the first start, which may load or download a
+    model, has none. backoff: between failing starts.
     """
 
     beat_s: float = 0.5
@@ -36,40 +36,42 @@ class Supervision:
 
 
 class Heartbeat:
-    """How long a process has left a question unanswered. full: by its last answer it takes no more."""
+    """Duration of the current heartbeat silence. full: from the last reply, the process accepts no
+    new work.
+    """
 
     def __init__(self, supervision: Supervision) -> None:
         self._supervision = supervision
-        self._asked = False
+        self._awaits_reply = False
         self._beat_s = 0.0
         self.silent_s = 0.0
         self.full = False
 
     def beat(self, now_s: float) -> bool:
-        """An interval is over; whether to ask now."""
+        """Count one interval. Return True if a heartbeat must be sent now."""
         passed_s, self._beat_s = now_s - self._beat_s, now_s
-        if not self._asked:
-            self._asked = True
+        if not self._awaits_reply:
+            self._awaits_reply = True
             return True
-        # counted in beats of ours, so that a laptop that slept does not kill its workers
-        self.silent_s += min(max(passed_s, 0.0), _OWN_BEATS * self._supervision.beat_s)
+        # limited to our own intervals, so that a laptop that slept does not kill its workers
+        self.silent_s += min(max(passed_s, 0.0), _MAX_COUNTED_BEATS * self._supervision.beat_s)
         return False
 
-    def answered(self, full: bool = False) -> None:
-        """It is there."""
-        self._asked, self.full = False, full
+    def on_reply(self, full: bool = False) -> None:
+        """Record a heartbeat reply."""
+        self._awaits_reply, self.full = False, full
         self.silent_s = 0.0
 
     @property
     def state(self) -> Literal["well", "late", "hung"]:
-        """What follows from the silence."""
+        """Judgement of the current silence."""
         if self.silent_s >= self._supervision.hang_s:
             return "hung"
         return "late" if self.silent_s >= self._supervision.late_s else "well"
 
 
 class Restarts:
-    """Whether and when a process that died is started again. random: draws from [0, 1)."""
+    """Restart policy of a process. random: draws from [0, 1)."""
 
     def __init__(self, supervision: Supervision, random: Callable[[], float]) -> None:
         self._backoff = supervision.backoff
@@ -78,24 +80,24 @@ class Restarts:
         self._ready_since_s: float | None = None
         self._failures = 0
         self.was_ready = False
-        """Whether it ever did what it is for."""
+        """True once the process was ready."""
 
     def ready(self, now_s: float) -> None:
-        """It does what it is for."""
+        """Record that the process is ready."""
         self.was_ready = True
         self._ready_since_s = now_s
 
-    def lost(self, now_s: float, told_why: bool) -> float | None:
-        """The process died, having told why or not: the seconds until it is to be started again; None where
-        it is given up.
+    def lost(self, now_s: float, reason_reported: bool) -> float | None:
+        """Return the seconds until a restart of a process that died, or None to give it up.
 
-        One that was ever ready is never given up. The first restart is at once; those after it wait, longer
-        each time, until one has stayed for as long as the longest wait.
+        reason_reported: it reported a reason. A process that was ever ready is never given up. Its first
+        restart is immediate; further ones wait longer each time, until one has run for as long as the
+        longest wait.
         """
         if not self.was_ready:
             self._starts_left -= 1
-            # What it tells at its first start, such as a model that is not there, is wrong in the settings.
-            return None if told_why or self._starts_left < 0 else 0.0
+            # A reason reported at the first start, such as a missing model, is a mistake in the settings.
+            return None if reason_reported or self._starts_left < 0 else 0.0
         ready_since_s, self._ready_since_s = self._ready_since_s, None
         if ready_since_s is not None and now_s - ready_since_s >= self._backoff.max_s:
             self._failures = 0

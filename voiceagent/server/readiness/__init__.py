@@ -1,1 +1,1 @@
-"""What a start would miss, found without starting: `voiceagent check`."""
+"""Checks of what a start would miss, without starting: `voiceagent check`."""

@@ -1,4 +1,4 @@
-"""What is in order with a configuration on this machine, and what a start would miss."""
+"""Checks of a configuration on this machine, and of everything that a start would miss."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from voiceagent.validation.references import resolve_paths
 
 State = Literal["ok", "note", "missing"]
 VLLM_BYTES = int(2.3 * GIB)
-"""Memory of the machine that vLLM's processes take beside weights and KV cache, as measured on a CPU."""
+"""Memory of vLLM's processes in addition to weights and KV cache, measured on a CPU."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """table: of the configuration. state: "missing" where it cannot start so."""
+    """Result of a check. table: of the configuration. state: "missing" if the server cannot start."""
 
     table: str
     state: State
@@ -40,7 +40,7 @@ class Finding:
 
 
 def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[Finding]:
-    """All that can be known without loading anything, table by table."""
+    """Return everything that can be known without loading anything, by table."""
     findings = [
         finding
         for name, stage, table in engine_tables(config)
@@ -52,14 +52,14 @@ def find(config: Config, machine: Machine, environ: Mapping[str, str]) -> list[F
 
 
 def engine_tables(config: Config) -> Iterator[tuple[str, Stage, EngineConfig]]:
-    """The tables that choose engines, with their stages."""
+    """Yield the tables that choose engines, with their stages."""
     chosen: tuple[tuple[Stage, EngineConfig], ...] = (
         ("recognizer", config.recognizer),
         ("llm", config.llm),
         ("synthesizer", config.synthesizer),
     )
     for stage, engine in chosen:
-        if not engine.engine.startswith(silent.MODULE):  # that an upstream stands in for
+        if not engine.engine.startswith(silent.MODULE):  # replaced by an upstream
             yield stage, stage, engine
     others: tuple[tuple[str, Stage, EngineConfig | None], ...] = (
         ("recognizer_fallback", "recognizer", config.recognizer_fallback),
@@ -84,7 +84,7 @@ def _upstream(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Agents in Python, and the MCP servers whose tools they have."""
+    """Check agents in Python, and the MCP servers that offer them tools."""
     try:
         load_agents(config.agent, config.instructions(), config.source)
         McpPool(config.mcp, config.agent.mcp, environ, config.source)
@@ -100,7 +100,7 @@ def _agents(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _environment(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """What the tables that are no engine's want of the environment, asked for as a start asks for it."""
+    """Check the environment variables of tables other than engines, as a start does."""
     source, told, shared = config.source, config.webhooks.url, config.cluster.redis_url
     wanted: tuple[tuple[str, Callable[[], object]], ...] = (
         ("server", lambda: accepted_keys(config.server, source, environ)),
@@ -118,7 +118,7 @@ def _environment(config: Config, environ: Mapping[str, str]) -> Iterator[Finding
 
 
 def _extras(config: Config) -> Iterator[Finding]:
-    """Packages that a table needs which is no engine's."""
+    """Check the packages of tables other than engines."""
     wanted = (
         ("echo", config.echo.cancel or config.echo.suppress_noise, "livekit"),
         ("calls", config.calls.folder, "zstandard"),
@@ -131,7 +131,7 @@ def _extras(config: Config) -> Iterator[Finding]:
 
 
 def _turns(config: Config) -> Iterator[Finding]:
-    """The models that no table of an engine names; where they are is told by their packages."""
+    """Check the models that no engine table names; their packages know the location."""
     wanted = [vad.installed_model]
     if config.turn.model == "installed":
         wanted.append(smart_turn.installed_model)
@@ -143,7 +143,7 @@ def _turns(config: Config) -> Iterator[Finding]:
 
 
 def _llm_end(config: Config) -> Iterator[Finding]:
-    """Numbers that were found for one model, and say nothing of another."""
+    """Check that calibrated numbers belong to the configured model."""
     found_for, has = config.turn.llm_end, config.llm.model_name
     if found_for is not None and found_for.model != has:
         text = f"its numbers are those of {found_for.model!r}, and [llm] has {has!r}: voiceagent calibrate"
@@ -180,7 +180,7 @@ def _of_weights(name: str, weights: Weights, environ: Mapping[str, str]) -> Find
 
 
 def _keys(name: str, engine: object, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """The variable with the key of an engine behind somebody's server, which has one by default."""
+    """Check the environment variable with an engine's API key."""
     variable = getattr(engine, "api_key_env", "")
     if variable and not environ.get(variable):
         yield Finding(name, "missing", f"the environment variable {variable} with the key is not set")
@@ -207,7 +207,9 @@ def _devices(name: str, engine: str, options: Mapping[str, Any], machine: Machin
 def _runner(
     name: str, engine: str, options: Mapping[str, Any], machine: Machine, environ: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Which model runner vLLM takes on a GPU its own log says, as that depends on its version."""
+    """Check the effect of vLLM's model runner on a GPU. Its choice depends on vLLM's version, and is in
+    vLLM's own log.
+    """
     if engine != "vllm" or machine.vllm != "cuda" or environ.get(SECOND_RUNNER) == "0":
         return
     if cost := draft_cost_warning(VllmSettings(**options)):
@@ -215,7 +217,7 @@ def _runner(
 
 
 def _memory(config: Config, machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Weights and KV caches, against what is free; a GPU's by the part of it that vLLM may use."""
+    """Compare weights and KV caches with the free memory; on a GPU with the fraction that vLLM may use."""
     needed, unknown = 0, False
     for name, _, table in engine_tables(config):
         try:

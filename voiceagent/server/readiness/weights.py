@@ -1,4 +1,4 @@
-"""Where the weights of engines lie, or are looked for; nothing is loaded and no hub is asked."""
+"""Locations of the engines' weights. Loads nothing and contacts no hub."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 
 WEIGHT_FILES = ("*.safetensors", "*.bin", "*.onnx", "*.gguf", "*.pt")
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
-"""Bytes of one weight, by the names that checkpoints have for their type."""
+"""Bytes per weight, by the type names of checkpoints."""
 VOICE_CARD = "MODEL_CARD"
-"""The file of a Piper voice that tells of it, where it is published; Piper's download leaves it there."""
+"""The file with the description of a Piper voice, as published; Piper's download saves it."""
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 _WHISPER_SIZES = {
     "large-v3-turbo": "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
     "turbo": "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
     "large": "Systran/faster-whisper-large-v3",
 }
-"""The sizes whose models are not named like the others, `Systran/faster-whisper-SIZE`."""
+"""Sizes whose models are not named `Systran/faster-whisper-SIZE`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A model that an engine is configured with.
+    """A configured model of an engine.
 
-    key: of its table. folder: where its files are, None where they are not. looked_in: where they were
-    looked for. way_out: what brings them. pattern: the names of its own files there. published: where else
-    its licence is stated, should the folder not tell.
+    key: of its table. folder: of its files, None if they are missing. looked_in: the searched folder.
+    way_out: how to get them. pattern: names of its own files there. published: other place of its licence, if
+    the folder does not state it.
     """
 
     key: str
@@ -41,15 +41,15 @@ class Weights:
     published: str = ""
 
     def bytes(self) -> int:
-        """The size of its files of weights, as they lie there; 0 where they are missing."""
+        """Return the size of its weight files on disk; 0 if they are missing."""
         if self.folder is None:
             return 0
         found = {path for kind in WEIGHT_FILES for path in self.folder.glob(kind)}
         return sum(path.stat().st_size for path in found if path.match(self.pattern))
 
     def licence(self) -> str:
-        """The licence as the weights' folder states it, in the head of its README, in a Piper voice's card or
-        by a file; where it states none, where it was looked for.
+        """Return the licence stated in the folder: in the head of its README, in a Piper voice's card or by a
+        file; otherwise the places that were searched.
         """
         if self.folder is None:
             return ""
@@ -66,8 +66,8 @@ class Weights:
 
 
 def _licence_of_voice(card: Path, voice: str) -> str:
-    """What the card beside a Piper voice says of the recordings it was made of; "" where there is none, or it
-    is of another voice in that folder. voice: the name of its file.
+    """Return the licence of a Piper voice's recordings from the card in its folder; "" if there is none, or
+    it describes another voice. voice: the name of the voice's file.
     """
     text = card.read_text(errors="replace") if card.is_file() else ""
     named = re.search(r"^# Model card for (\S+) \((\w+)\)", text, re.M)
@@ -78,7 +78,9 @@ def _licence_of_voice(card: Path, voice: str) -> str:
 
 
 def weights_of(engine: str, options: Mapping[str, Any], environ: Mapping[str, str]) -> Iterator[Weights]:
-    """The models of an engine with a short name and such keyword arguments, whose paths are absolute."""
+    """Yield the models of an engine. engine: short name. options: its keyword arguments, with
+    absolute paths.
+    """
     if engine == "vllm":
         yield _of_hub("model", str(options.get("model", "")), hub_cache(environ))
         draft = (options.get("speculative") or {}).get("model")
@@ -96,13 +98,15 @@ def weights_of(engine: str, options: Mapping[str, Any], environ: Mapping[str, st
 
 
 def hub_cache(environ: Mapping[str, str]) -> Path:
-    """The folder that models of the hub are kept in, as Hugging Face's own library finds it."""
+    """Return the folder of Hugging Face's cache, found as its own library does."""
     home = Path(environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "huggingface"
     return Path(environ.get("HF_HUB_CACHE") or Path(environ.get("HF_HOME") or home) / "hub")
 
 
 def loaded_bytes(weights: Weights, dtype: str, quantization: str | None) -> int:
-    """What a checkpoint takes when it is loaded in `dtype` ("auto" is its own), 8 bits where it is "fp8"."""
+    """Return the bytes of a checkpoint loaded in `dtype` ("auto": its own), with 8 bits if quantized to
+    "fp8".
+    """
     stored = weights.bytes()
     config = weights.folder / "config.json" if weights.folder is not None else None
     if config is None or not config.is_file():
@@ -117,7 +121,7 @@ def loaded_bytes(weights: Weights, dtype: str, quantization: str | None) -> int:
 
 
 def _of_hub(key: str, name: str, cache: Path) -> Weights:
-    """A folder, or a name on the hub, which is in its cache or is not."""
+    """Find a model by folder, or by hub name in the hub's cache."""
     if Path(name).is_dir():
         return Weights(key, name, Path(name), Path(name), "")
     if not _HUB_NAME.fullmatch(name):
@@ -142,5 +146,5 @@ def _piper_voice(options: Mapping[str, Any], environ: Mapping[str, str]) -> Weig
 
 
 def offline(environ: Mapping[str, str]) -> bool:
-    """Whether the hub may not be asked, so that what is not in a folder or a cache cannot be had."""
+    """Return True if the hub must not be contacted, so that missing models cannot be downloaded."""
     return environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}

@@ -1,5 +1,5 @@
-"""Calls as traces, and the metrics, sent by OTLP over HTTP.
+"""Traces of calls, and metrics, sent by OTLP over HTTP.
 
-`trace` makes spans of what happens in a call (pure); `traced_call` tells it what happens, `exporter` sends
-them, in a thread of its own. These two need the extra `otlp`.
+`trace` makes spans from the events of a call (pure), `traced_call` feeds it, and `exporter` sends the spans
+in a thread of its own. The latter two need the extra `otlp`.
 """

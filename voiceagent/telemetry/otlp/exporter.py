@@ -1,6 +1,6 @@
-"""Sends spans and metrics to a collector: one thread, so that no call waits for it.
+"""Export of spans and metrics to a collector in one thread, so that calls never wait.
 
-What it does not take in time is dropped and counted.
+Data that the collector does not accept in time is dropped and counted.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from voiceagent.telemetry.otlp.trace.attributes import CONVENTIONS
 from voiceagent.telemetry.otlp.trace.spans import Span
 
 MAX_WAITING = 8_192
-"""Spans that wait to be sent, some 8 MB; what comes then is dropped. 100 calls make 60 a second."""
+"""Spans queued for sending, some 8 MB; more are dropped. 100 calls make 60 a second."""
 BATCH = 512
-ROUND_S = 1.0
-"""How often what waits is sent."""
+SEND_INTERVAL_S = 1.0
+"""Interval at which queued data is sent."""
 TIMEOUT_S = 5.0
-"""How long a collector may take for one batch, with another try where it says that one makes sense."""
+"""Timeout of one batch, including a retry if the collector's answer allows one."""
 END_S = 3.0
-"""How long the last batches may take."""
+"""Timeout of the last batches at shutdown."""
 
 _KINDS = {"server": SpanKind.SERVER, "client": SpanKind.CLIENT, "internal": SpanKind.INTERNAL}
 _SCOPE = InstrumentationScope("voiceagent", __version__, None, {"voiceagent.gen_ai.semconv": CONVENTIONS})
@@ -48,15 +48,14 @@ log = structlog.get_logger()
 
 
 class Exporter:
-    """Sends what it is given to the collector of a configuration. registry: of the metrics about this."""
+    """Sends spans and metrics to the configured collector. registry: for the metrics about the export."""
 
     def __init__(self, config: OtlpConfig, registry: CollectorRegistry) -> None:
         self._resource = _resource()
         self._spans = OTLPSpanExporter(config.address("traces"), timeout=TIMEOUT_S)
         self._metrics = OTLPMetricExporter(config.address("metrics"), timeout=TIMEOUT_S)
-        logging.getLogger("opentelemetry").setLevel(
-            logging.CRITICAL
-        )  # this tells once what it tells each time
+        # this module logs a failing collector once, the SDK every time
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
         self._waiting: deque[Span] = deque()
         self._page: Sequence[Metric] | None = None
         self._counts = _Counts()
@@ -67,11 +66,11 @@ class Exporter:
         self._thread = threading.Thread(target=self._run, name="send traces", daemon=True)
 
     def start(self) -> None:
-        """Send from now on."""
+        """Start the thread."""
         self._thread.start()
 
     def send(self, spans: Sequence[Span]) -> None:
-        """Send spans that have ended, unless too many wait. Does not wait."""
+        """Queue ended spans; drop and count them if too many are queued. Does not block."""
         for span in spans:
             if len(self._waiting) < MAX_WAITING:
                 self._waiting.append(span)
@@ -79,11 +78,11 @@ class Exporter:
                 self._counts.dropped += 1
 
     def send_metrics(self, page: Sequence[Metric]) -> None:
-        """Send what a registry has collected, in place of what still waits. Does not wait."""
+        """Send this page of metrics next, in place of one that is still queued. Does not block."""
         self._page = page
 
     def close(self) -> None:
-        """Send what waits, if that is possible in `END_S`, and stop."""
+        """Send queued data for up to `END_S`, and stop."""
         self._ending.set()
         self._thread.join(END_S)
         self._closed = True
@@ -92,10 +91,10 @@ class Exporter:
     def _run(self) -> None:
         ended = False
         while not ended:
-            ended = self._ending.wait(ROUND_S)
+            ended = self._ending.wait(SEND_INTERVAL_S)
             try:
                 self._send_all()
-            except Exception as error:  # a fault of ours must not end the sending of all others
+            except Exception as error:  # a bug must not end all further exports
                 log.error("export_failed", exc_info=error)
 
     def _send_all(self) -> None:
@@ -105,18 +104,18 @@ class Exporter:
                 self._spans.export([readable(span, self._resource) for span in batch])
                 is SpanExportResult.SUCCESS
             )
-            self._tell("spans", sent)
+            self._log_change("spans", sent)
             if sent:
                 self._counts.sent += len(batch)
             else:
                 self._counts.dropped += len(batch)
         page, self._page = self._page, None
         if page is not None:
-            told = self._metrics.export(metrics_data(page, self._resource, _SCOPE))
-            self._tell("metrics", told is MetricExportResult.SUCCESS)
+            result = self._metrics.export(metrics_data(page, self._resource, _SCOPE))
+            self._log_change("metrics", result is MetricExportResult.SUCCESS)
 
-    def _tell(self, what: str, sent: bool) -> None:
-        if self._closed:  # nobody waited for this one
+    def _log_change(self, what: str, sent: bool) -> None:
+        if self._closed:  # `close` no longer waits for this batch
             return
         if sent and what in self._failing:
             self._failing.remove(what)
@@ -127,7 +126,7 @@ class Exporter:
 
 
 def readable(span: Span, resource: Resource) -> ReadableSpan:
-    """A span as the SDK has it."""
+    """Convert a span to the SDK's class."""
     return ReadableSpan(
         span.name,
         _context(span.trace_id, span.span_id),
@@ -143,7 +142,7 @@ def readable(span: Span, resource: Resource) -> ReadableSpan:
 
 
 class _Counts(Collector):
-    """What became of the spans, for Prometheus."""
+    """Counters of sent and dropped spans, for Prometheus."""
 
     def __init__(self) -> None:
         self.sent = self.dropped = 0
@@ -156,11 +155,13 @@ class _Counts(Collector):
 
 
 def _resource() -> Resource:
-    """What all spans of the process are of; OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES go before this."""
+    """Return the resource of this process. OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence."""
     ours = {SERVICE_NAME: "voiceagent", SERVICE_VERSION: __version__, SERVICE_INSTANCE_ID: uuid4().hex}
-    told = Resource.create().attributes
-    unnamed = str(told.get(SERVICE_NAME, "")).startswith("unknown_service")
-    return Resource(ours).merge(Resource({k: v for k, v in told.items() if k != SERVICE_NAME or not unnamed}))
+    result = Resource.create().attributes
+    unnamed = str(result.get(SERVICE_NAME, "")).startswith("unknown_service")
+    return Resource(ours).merge(
+        Resource({k: v for k, v in result.items() if k != SERVICE_NAME or not unnamed})
+    )
 
 
 def _context(trace_id: str, span_id: str, remote: bool = False) -> SpanContext:

@@ -1,4 +1,4 @@
-"""The metrics of a registry for Prometheus, as OTLP has them: the same names, numbers and labels."""
+"""Conversion of Prometheus metrics to OTLP, with the same names, values and labels."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Labels = tuple[tuple[str, str], ...]
 def metrics_data(
     page: Iterable[Metric], resource: Resource, scope: InstrumentationScope, now_ns: int | None = None
 ) -> MetricsData:
-    """What a registry has collected. now_ns: Unix time of that, now by default."""
+    """Convert the collected metrics of a registry. now_ns: Unix time of the collection, now by default."""
     at_ns = time_ns() if now_ns is None else now_ns
     metrics = [_metric(family, at_ns) for family in page]
     return MetricsData([ResourceMetrics(resource, [ScopeMetrics(scope, metrics, "")], "")])
@@ -57,7 +57,7 @@ def _point(sample: Sample, began_ns: Mapping[Labels, int], at_ns: int) -> Number
 def _histogram_points(
     samples: Sequence[Sample], began_ns: Mapping[Labels, int], at_ns: int
 ) -> list[HistogramDataPoint]:
-    """One for each set of labels. Prometheus counts all up to a bound, OTLP those between two."""
+    """Return one data point per set of labels. Prometheus' buckets are cumulative, OTLP's are not."""
     bounds: dict[Labels, list[float]] = {}
     counts: dict[Labels, list[int]] = {}
     sums: dict[Labels, float] = {}
@@ -85,7 +85,7 @@ def _histogram_points(
 
 
 def _began_ns(samples: Sequence[Sample]) -> dict[Labels, int]:
-    """Since when is counted, by labels."""
+    """Return the start times of the series in Unix nanoseconds, by labels."""
     created = [sample for sample in samples if sample.name.endswith("_created")]
     return {_labels(sample.labels): round(sample.value * 1e9) for sample in created}
 

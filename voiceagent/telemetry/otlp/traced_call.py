@@ -1,4 +1,4 @@
-"""One call that is traced: a `Keeping` that sound is not told to. Shell around `CallTrace`."""
+"""Tracing of one call: a `Keeping` that ignores audio. Shell around `CallTrace`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.telemetry.otlp.trace.attributes import MadeWith
+from voiceagent.telemetry.otlp.trace.attributes import EngineNames
 from voiceagent.telemetry.otlp.trace.call_trace import CallTrace
 from voiceagent.telemetry.otlp.trace.spans import CallSpans, Span
 from voiceagent.telemetry.otlp.trace.traceparent import new_trace, parse
@@ -25,9 +25,9 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 
 @dataclass(frozen=True, slots=True)
 class Tracing:
-    """How calls are traced: see `OtlpConfig`. send: takes spans that have ended; nothing there waits."""
+    """Settings of tracing, see `OtlpConfig`. send: accepts ended spans without blocking."""
 
-    made_with: MadeWith
+    made_with: EngineNames
     sample: float
     content: bool
     clock: Callable[[], float]
@@ -35,7 +35,7 @@ class Tracing:
 
 
 class TracedCall:
-    """Nothing here waits or raises: a fault of ours ends the trace, and not the call."""
+    """Traces one call. Never blocks or raises: an internal error ends the trace, not the call."""
 
     def __init__(self, call_id: str, tracing: Tracing) -> None:
         self._log = structlog.get_logger().bind(call=call_id)
@@ -47,17 +47,15 @@ class TracedCall:
         self._broken = False
 
     def joined_trace(self, traceparent: str) -> None:
-        """See `Keeping`."""
         place = parse(traceparent)
         if place is not None:
             self._spans.place = place
 
     def traceparent(self, of: str) -> str:
-        """See `Keeping`."""
         return self._spans.traceparent(of)
 
     def tool_began(self, call_id: str) -> None:
-        """See `Keeping`. What a library of OpenTelemetry's does in the tool is below its span."""
+        """Make spans of OpenTelemetry libraries used by the tool children of its span."""
         attach(_PROPAGATOR.extract({"traceparent": self.traceparent(call_id)}))
 
     def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
@@ -98,7 +96,7 @@ class TracedCall:
         self._guarded(lambda: self._trace.ended(reason, self._clock()))
 
     def unfinished(self) -> tuple[Span, ...]:
-        """The spans that have not ended, as they would be if all ended now; none where none are sent."""
+        """Return the spans that have not ended, as if they ended now; none if the call is not sampled."""
         if self._broken or not self._spans.place.sampled:
             return ()
         return tuple(self._trace.unfinished(self._clock()))
@@ -111,5 +109,5 @@ class TracedCall:
         except Exception as error:
             self._broken = True
             self._log.error("trace_failed", exc_info=error)
-        if spans := self._spans.take():
+        if spans := self._spans.drain():
             self._send(spans)

@@ -37,7 +37,7 @@ def drawn(data: bytes) -> dict[str, Any]:
     """The whole call."""
     timeline = Timeline()
     for line in data.splitlines():
-        timeline.take(line)
+        timeline.add_line(line)
     return timeline.changes()
 
 
@@ -308,7 +308,7 @@ def test_changes_put_together_are_the_whole(asked_behind: set[int]):
     timeline, known = Timeline(), {kind: {} for kind in KEYS}
     lines = data.splitlines()
     for number, line in enumerate(lines, 1):
-        timeline.take(line)
+        timeline.add_line(line)
         if number in asked_behind or number == len(lines):
             told = timeline.changes()
             for kind, key in KEYS.items():
@@ -322,7 +322,7 @@ def test_changes_put_together_are_the_whole(asked_behind: set[int]):
 @pytest.mark.parametrize("line", [b"no JSON", b"[]", b'{"log": 99, "call_id": "x"}', b'{"n": 1}', b"{}"])
 def test_what_is_no_log_is_refused(line: bytes):
     with pytest.raises(LogError):
-        Timeline().take(line)
+        Timeline().add_line(line)
 
 
 def test_a_log_whose_words_were_left_out_is_drawn_without_them():

@@ -18,7 +18,7 @@ from voiceagent.calls.log.outline import OutlinedTurn, outline, totals
 from voiceagent.calls.replaying.answers import Answers, Counts
 from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change, Forked, logged_steps
-from voiceagent.calls.replaying.recorded_answers import Later, RecordedAnswers
+from voiceagent.calls.replaying.recorded_answers import DelayedEvents, RecordedAnswers
 from voiceagent.calls.replaying.replay import CannotReplay
 from voiceagent.calls.replaying.virtual_speaker import VirtualSpeaker
 from voiceagent.calls.replaying.voice import CallersVoice
@@ -119,7 +119,7 @@ class Live:
     def heard(self) -> list[str]:
         return [asked for asked in self.asked if not asked.startswith("respond")]
 
-    def response(self, start: do.StartResponse) -> Later:
+    def response(self, start: do.StartResponse) -> DelayedEvents:
         self.asked.append(f"respond to {start.request.messages[-1].content}")
         return [
             (0.1, ev.FragmentReady(start.response_id, fragment("Live."))),
@@ -128,26 +128,26 @@ class Live:
             (0.2, ev.ResponseGenerated(start.response_id, "stop", Usage(10, 0, 5))),
         ]
 
-    def summary(self, wanted: do.Summarise) -> Later:
+    def summary(self, wanted: do.Summarise) -> DelayedEvents:
         return []
 
-    def turn_end(self, asked: do.AskTurnEnd) -> Later:
+    def turn_end(self, asked: do.AskTurnEnd) -> DelayedEvents:
         return [(0.1, ev.TurnEndTold(asked.item_id, asked.words, -1.0))]
 
     def begin_turn(self, item_id: str, at_s: float) -> None:
         self.asked.append(f"recognize from {at_s}")
 
-    def hear(self, item_id: str, received_s: float, until_s: float) -> Later:
+    def hear(self, item_id: str, received_s: float, until_s: float) -> DelayedEvents:
         self.asked.append(f"hear until {until_s}")
         return [(0.1, ev.TranscriptChanged(item_id, "a", "a"))]
 
-    def settle(self, item_id: str, received_s: float, number: bool) -> Later:
+    def settle(self, item_id: str, received_s: float, number: bool) -> DelayedEvents:
         return [(0.05, ev.TranscriptChanged(item_id, "a room", "a room", settled=True))]
 
     def end_turn(self, item_id: str) -> None:
         self.asked.append("end")
 
-    def judge(self, item_id: str, received_s: float) -> Later:
+    def judge(self, item_id: str, received_s: float) -> DelayedEvents:
         return []
 
 
@@ -262,11 +262,11 @@ def test_a_turn_that_is_two_of_the_call_is_recognized_as_one():
 def test_a_candidate_that_is_loud_in_its_pause_is_one_again():
     voice = CallersVoice(patient_call(), ENDPOINT)
     candidate = ev.InterruptionCandidate(1.2)
-    assert voice.meaning(candidate, 1.3) is None
-    voice.follow(ev.SpeechStarted(1.0), 1.1)
-    voice.follow(ev.SpeechPaused(1.2), 1.25)
-    assert voice.meaning(candidate, 1.3) == candidate
-    assert voice.meaning(candidate, 1.4) is None
+    assert voice.translate(candidate, 1.3) is None
+    voice.apply(ev.SpeechStarted(1.0), 1.1)
+    voice.apply(ev.SpeechPaused(1.2), 1.25)
+    assert voice.translate(candidate, 1.3) == candidate
+    assert voice.translate(candidate, 1.4) is None
 
 
 def test_another_engine_is_asked_everything_again():

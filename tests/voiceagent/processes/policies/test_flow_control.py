@@ -11,14 +11,14 @@ def test_a_reader_who_reads_all_gets_all(window: int, sizes: list[int]) -> None:
     sending, receiving = SendWindow(window), ReceiveWindow(window)
     for size in sizes:
         assert sending.has_room(size)
-        sending.sent(size)
-        sending.credited(receiving.read(size))
+        sending.count_sent(size)
+        sending.add_credit(receiving.read(size))
 
 
 @given(st.integers(8, 1_000), st.lists(st.integers(1, 3_000), min_size=1))
 def test_unread_frames_fill_the_window_and_no_more_than_one_beside(window: int, sizes: list[int]) -> None:
     sending = SendWindow(window)
-    unread = [size for size in sizes if sending.has_room(size) and sending.sent(size) is None]
+    unread = [size for size in sizes if sending.has_room(size) and sending.count_sent(size) is None]
     assert sum(unread[:-1]) <= window
 
 

@@ -28,7 +28,7 @@ def test_a_silent_process_is_late_and_then_hung() -> None:
 def test_an_answer_ends_the_silence_and_another_question_is_asked() -> None:
     heartbeat = Heartbeat(SUPERVISION)
     silent(heartbeat, 0.0, 2.0)
-    heartbeat.answered()
+    heartbeat.on_reply()
     assert heartbeat.state == "well"
     assert heartbeat.beat(2.5)
     assert not heartbeat.beat(3.0)
@@ -43,10 +43,10 @@ def test_nobody_is_hung_before_as_many_beats_whatever_the_clock_does(times: list
 
 
 @given(st.lists(st.booleans(), max_size=50))
-def test_a_process_that_was_ever_ready_is_never_given_up(told_why: list[bool]) -> None:
+def test_a_process_that_was_ever_ready_is_never_given_up(reason_reported: list[bool]) -> None:
     restarts = Restarts(SUPERVISION, lambda: 0.999)
     restarts.ready(0.0)
-    for death, told in enumerate(told_why):
+    for death, told in enumerate(reason_reported):
         wait_s = restarts.lost(float(death), told)
         assert wait_s is not None
         assert wait_s <= SUPERVISION.backoff.max_s
@@ -55,7 +55,7 @@ def test_a_process_that_was_ever_ready_is_never_given_up(told_why: list[bool]) -
 def test_restarts_wait_longer_each_time_but_the_first() -> None:
     restarts = Restarts(SUPERVISION, lambda: 0.999)
     restarts.ready(0.0)
-    waits = [restarts.lost(1.0, told_why=False) or 0.0 for _ in range(10)]
+    waits = [restarts.lost(1.0, reason_reported=False) or 0.0 for _ in range(10)]
     assert waits[0] == 0.0
     assert waits == sorted(waits)
     assert 29.0 < waits[-1] <= 30.0
@@ -65,18 +65,18 @@ def test_a_process_that_stayed_long_enough_is_restarted_at_once_again() -> None:
     restarts = Restarts(SUPERVISION, lambda: 0.999)
     restarts.ready(0.0)
     for _ in range(5):
-        restarts.lost(1.0, told_why=False)
+        restarts.lost(1.0, reason_reported=False)
     restarts.ready(10.0)
-    assert restarts.lost(11.0, told_why=False) != 0.0
+    assert restarts.lost(11.0, reason_reported=False) != 0.0
     restarts.ready(20.0)
-    assert restarts.lost(20.0 + SUPERVISION.backoff.max_s, told_why=False) == 0.0
+    assert restarts.lost(20.0 + SUPERVISION.backoff.max_s, reason_reported=False) == 0.0
 
 
 def test_a_process_that_was_never_ready_has_a_few_starts() -> None:
     restarts = Restarts(SUPERVISION, lambda: 0.999)
-    waits = [restarts.lost(0.0, told_why=False) for _ in range(STARTS_IN_A_ROW)]
+    waits = [restarts.lost(0.0, reason_reported=False) for _ in range(STARTS_IN_A_ROW)]
     assert waits == [0.0] * (STARTS_IN_A_ROW - 1) + [None]
 
 
 def test_what_tells_why_it_cannot_start_is_not_tried_again() -> None:
-    assert Restarts(SUPERVISION, lambda: 0.999).lost(0.0, told_why=True) is None
+    assert Restarts(SUPERVISION, lambda: 0.999).lost(0.0, reason_reported=True) is None

@@ -28,7 +28,7 @@ def some_spans() -> list[Span]:
     told = {"gen_ai.operation.name": "chat", "voiceagent.turn.over_budget": ("total",)}
     spans.add("turn", "turn a", "call", 2_000_000, 3_000_000, told, "llm")
     spans.add_call(1_000_000, 4_000_000, {})
-    return spans.take()
+    return spans.drain()
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Calls say how many turns were cut off and how many tools failed, for lists of such calls."""
+"""Numbers of false ends of turn and of failed tools per call, for filters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UPDATE calls SET false_ends = (
 
 
 def upgrade() -> None:
-    """Add the columns; of tools that failed before nothing is known."""
+    """Add the columns; earlier tool failures are unknown."""
     for name in ("false_ends", "tool_failures"):
         op.add_column("calls", sa.Column(name, sa.Integer, nullable=False, server_default="0"))
     op.add_column("tools", sa.Column("failed", sa.Boolean, nullable=False, server_default=sa.false()))
@@ -24,7 +24,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop them."""
+    """Drop the columns."""
     op.drop_column("tools", "failed")
     for name in ("tool_failures", "false_ends"):
         op.drop_column("calls", name)

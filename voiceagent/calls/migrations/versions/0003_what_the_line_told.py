@@ -1,4 +1,4 @@
-"""Calls are found by what their phone line told: the caller's number, the call's id at the provider."""
+"""Metadata of the telephony provider, for filters: the caller's number, the provider's call id."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Make the table; of calls before it nothing is known."""
+    """Create the table; it is empty for earlier calls."""
     op.create_table(
         "facts",
         sa.Column(
@@ -24,5 +24,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it."""
+    """Drop the table."""
     op.drop_table("facts")

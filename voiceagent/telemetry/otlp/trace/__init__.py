@@ -1,1 +1,1 @@
-"""What a call has for a trace: spans, what they tell, and the header by which others join. Pure."""
+"""Data model of a call's trace: spans, attributes, and the header by which other services join the trace."""

@@ -1,8 +1,8 @@
-"""What the spans of a call tell, as attributes. Pure.
+"""Attributes of a call's spans.
 
-`gen_ai.*` are OpenTelemetry's semantic conventions for generative AI, version 0.1.0; what they have no word
-for is `voiceagent.*`. All that may be personal is `voiceagent.content.*`: a collector finds it by that
-prefix.
+`gen_ai.*` are OpenTelemetry's semantic conventions for generative AI, version 0.1.0; attributes they do not
+define are `voiceagent.*`. All that may be personal is `voiceagent.content.*`, so that a collector can filter
+by that prefix.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.otlp.trace.spans import Attributes
 
 CONVENTIONS = "0.1.0"
-"""The version of the semantic conventions: https://github.com/open-telemetry/semantic-conventions-genai, tag
-v0.1.0."""
+"""Version of the semantic conventions: https://github.com/open-telemetry/semantic-conventions-genai, tag
+v0.1.0.
+"""
 CONTENT = "voiceagent.content."
 
 
 @dataclass(frozen=True, slots=True)
-class MadeWith:
-    """The engines of a call by their names in the configuration, and the LLM's model, "" where it has none.
+class EngineNames:
+    """Names of a call's engines in the configuration, and the LLM's model, "" if it has none.
 
-    rate_hz: of the synthesizer's sound.
+    rate_hz: sample rate of the synthesizer.
     """
 
     recognizer: str
@@ -33,11 +34,13 @@ class MadeWith:
     rate_hz: int
 
 
-def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reason: str) -> Attributes:
-    """The attributes of one request to the LLM."""
-    told: Attributes = {
+def chat_attributes(
+    engines: EngineNames, request: Generation, usage: Usage, finish_reason: str
+) -> Attributes:
+    """Return the attributes of one LLM request."""
+    attributes: Attributes = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": made_with.llm,
+        "gen_ai.provider.name": engines.llm,
         "gen_ai.output.type": "text",
         "gen_ai.request.stream": True,
         "gen_ai.request.max_tokens": request.max_tokens,
@@ -48,23 +51,25 @@ def of_chat(made_with: MadeWith, request: Generation, usage: Usage, finish_reaso
         "voiceagent.llm.gate_s": usage.gate_s,
     }
     if usage.written_tokens:
-        told["gen_ai.usage.cache_creation.input_tokens"] = usage.written_tokens
-    if made_with.model:
-        told["gen_ai.request.model"] = made_with.model
+        attributes["gen_ai.usage.cache_creation.input_tokens"] = usage.written_tokens
+    if engines.model:
+        attributes["gen_ai.request.model"] = engines.model
     if finish_reason:
-        told["gen_ai.response.finish_reasons"] = (finish_reason,)
+        attributes["gen_ai.response.finish_reasons"] = (finish_reason,)
     if usage.queue_s is not None:
-        told["voiceagent.llm.queue_s"] = usage.queue_s
-    return told
+        attributes["voiceagent.llm.queue_s"] = usage.queue_s
+    return attributes
 
 
-def of_operation(operation: str, provider: str) -> Attributes:
-    """The attributes of what the conventions have no name for yet: `speech_to_text`, `text_to_speech`."""
+def operation_attributes(operation: str, provider: str) -> Attributes:
+    """Return the attributes of an operation that the conventions do not define: `speech_to_text`,
+    `text_to_speech`.
+    """
     return {"gen_ai.operation.name": operation, "gen_ai.provider.name": provider}
 
 
-def of_tool(name: str, call_id: str) -> Attributes:
-    """The attributes of one call of a tool."""
+def tool_attributes(name: str, call_id: str) -> Attributes:
+    """Return the attributes of one tool call."""
     return {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": name,
@@ -73,10 +78,12 @@ def of_tool(name: str, call_id: str) -> Attributes:
     }
 
 
-def of_turn(report: TurnReport) -> Attributes:
-    """Where the caller's wait went, what ended the turn, and what was done ahead."""
-    counts, decided = report.counts, report.end_of_turn
-    told: Attributes = {
+def turn_attributes(report: TurnReport) -> Attributes:
+    """Return the attributes of a turn: stages of the caller's wait, the end-of-turn decision, preemptive
+    work.
+    """
+    counts, end_of_turn = report.counts, report.end_of_turn
+    attributes: Attributes = {
         "voiceagent.turn.outcome": report.outcome,
         "voiceagent.turn.wait_s": report.total_s,
         "voiceagent.turn.over_budget": report.over_budget,
@@ -89,12 +96,12 @@ def of_turn(report: TurnReport) -> Attributes:
         "voiceagent.thought.tokens": counts.thought_tokens,
     }
     for stage in report.stages:
-        told[f"voiceagent.stage.{stage.name}_s"] = stage.duration_s
+        attributes[f"voiceagent.stage.{stage.name}_s"] = stage.duration_s
         if stage.hidden_us:
-            told[f"voiceagent.stage.{stage.name}_ahead_s"] = stage.hidden_us / 1e6
+            attributes[f"voiceagent.stage.{stage.name}_ahead_s"] = stage.hidden_us / 1e6
     if report.stages and report.stages[0].name == "endpointing":
-        told["voiceagent.end_of_turn.delay_s"] = report.stages[0].duration_s
-    if decided is not None:
-        told["voiceagent.end_of_turn.probability"] = decided.probability
-        told["voiceagent.end_of_turn.silence_s"] = decided.silence_s
-    return told
+        attributes["voiceagent.end_of_turn.delay_s"] = report.stages[0].duration_s
+    if end_of_turn is not None:
+        attributes["voiceagent.end_of_turn.probability"] = end_of_turn.probability
+        attributes["voiceagent.end_of_turn.silence_s"] = end_of_turn.silence_s
+    return attributes

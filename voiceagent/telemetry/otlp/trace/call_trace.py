@@ -1,14 +1,14 @@
-"""The trace of one call, made of what its conversation is told and decides. Pure: time is an argument.
+"""Trace of one call, built from its conversation's events and commands. Time is an argument.
 
-    call ─┬─ turn ─┬─ speech_to_text     the caller's voice, until its words are settled
+    call ─┬─ turn ─┬─ speech_to_text     the caller's voice, until its transcript is settled
           │        ├─ chat {model}       a request to the LLM, also that of a preemptive response
           │        ├─ execute_tool {tool}
-          │        └─ text_to_speech     from the first fragment to the last sound
+          │        └─ text_to_speech     from the first fragment to the last audio
           └─ turn ...
 
-A turn lasts from the caller's first sound to the last of what answers it; what the model says of a tool's
-result belongs to the turn in which it was called. The times are the stamps of the latency ledger
-(`TurnReport.moments_us`), so that a trace and the waterfall of a turn say the same.
+A turn lasts from the caller's first voiced sample to the end of its response; a response to a tool's result
+belongs to the turn in which the tool was called. The times are the stamps of the latency ledger
+(`TurnReport.moments_us`), so that a trace and the waterfall of a turn agree.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
-from voiceagent.telemetry.otlp.trace.attributes import CONTENT, MadeWith, of_turn
+from voiceagent.telemetry.otlp.trace.attributes import CONTENT, EngineNames, turn_attributes
 from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans, Span
 from voiceagent.telemetry.otlp.trace.tool_spans import ToolSpans
 from voiceagent.telemetry.otlp.trace.turn_spans import Moments, TracedResponse, TracedTurn, TurnSpans
 
 REMEMBERED_TURNS = 16
-"""Most turns that nothing answers are noises: of more the oldest go."""
+"""Maximum turns kept; unanswered ones are noises, and the oldest end first."""
 
 
 class CallTrace:
-    """Told what happens, it makes spans of it. began_s: when the call began. content: tell words."""
+    """Builds spans from the events of a call. began_s: start of the call. content: include transcripts."""
 
-    def __init__(self, spans: CallSpans, made_with: MadeWith, began_s: float, content: bool = False) -> None:
+    def __init__(
+        self, spans: CallSpans, made_with: EngineNames, began_s: float, content: bool = False
+    ) -> None:
         self.spans = spans
         self._made_with = made_with
         self._began_us = self._now_us = _microseconds(began_s)
@@ -47,7 +49,7 @@ class CallTrace:
         self._ended_turns = 0
 
     def took(self, event: ev.Event, received_s: float, commands: Sequence[do.Command], now_s: float) -> None:
-        """The conversation took an event, and decided. received_s: seconds of the caller's sound by then."""
+        """Add an event and the conversation's commands for it. received_s: position in the caller's audio."""
         self._now_us, self._received_s = _microseconds(now_s), received_s
         if (take := _TAKEN.get(type(event))) is not None:
             take(self, event)
@@ -56,20 +58,20 @@ class CallTrace:
                 take(self, command)
 
     def answered(self, report: TurnReport) -> None:
-        """A response is over for its client; where the time went."""
+        """End a response that is over for its client. report: its stages."""
         response = self._responses.get(report.response_id)
         if response is None:
             return
         moments, turn = dict(report.moments_us), response.turn
         turn.settled_us = moments.get("transcript_final", turn.settled_us)
         if not turn.reported:
-            turn.told |= of_turn(report)
+            turn.told |= turn_attributes(report)
             turn.reported = True
         turn.told["voiceagent.turn.outcome"] = report.outcome
         self._end_response(report.response_id, moments)
 
     def ended(self, reason: str, now_s: float) -> None:
-        """The call is over, and all that is in it."""
+        """End the call and all open spans."""
         self._now_us = _microseconds(now_s)
         for response_id in list(self._responses):
             self._end_late_response(response_id)
@@ -80,9 +82,9 @@ class CallTrace:
         self.spans.add_call(self._began_us, self._now_us, told)
 
     def unfinished(self, now_s: float) -> list[Span]:
-        """The spans that have not ended, as they would be if all ended now: turns, responses and the call."""
+        """Return the open spans of turns, responses and the call, as if they ended now."""
         now_us = _microseconds(now_s)
-        spans = self.spans.like()
+        spans = self.spans.empty_copy()
         of_turns = TurnSpans(spans, self._made_with, self._content)
         for response_id, response in self._responses.items():
             if response.known and not response.reported:
@@ -94,7 +96,7 @@ class CallTrace:
             if turn.committed or turn.answered:
                 of_turns.add_turn(turn)
         spans.add_call(self._began_us, now_us, {"voiceagent.call.turns": self._ended_turns})
-        return spans.take()
+        return spans.drain()
 
     # ---- the caller's turns
 
@@ -102,7 +104,9 @@ class CallTrace:
         self._spoken(command.item_id, self._now_us - max(0, _microseconds(self._received_s - command.at_s)))
 
     def _speech_begins(self, command: notify.NotifySpeechStarted) -> None:
-        """The first that an upstream hears of a turn. Its positions count from where its connection began."""
+        """Begin a turn at the first event that an upstream call has of it. Its positions count from the start
+        of the connection, so the current time is used.
+        """
         if command.item_id not in self._turns:
             self._spoken(command.item_id, self._now_us)
 
@@ -128,19 +132,19 @@ class CallTrace:
         turn = self._turns.get(command.item_id)
         if turn is None or not command.final:
             return
-        turn.settled_us = turn.settled_us or self._now_us  # an upstream tells its words so alone
+        turn.settled_us = turn.settled_us or self._now_us  # upstream calls have no other sign
         if self._content:
             turn.told[f"{CONTENT}said"] = command.text
 
     def _end_turn(self, key: str) -> None:
-        """What nobody took for a turn leaves no trace."""
+        """End a turn. One that was neither committed nor answered leaves no span."""
         turn = self._turns.pop(key)
         if not (turn.committed or turn.answered):
             return
         self._ended_turns += 1
         self._turn_spans.add_turn(turn)
 
-    # ---- responses: of the conversation there is one at a time
+    # ---- responses; the conversation has one at a time, besides those out of band
 
     def _response_begins(self, command: do.StartResponse) -> None:
         if command.beside:
@@ -153,7 +157,7 @@ class CallTrace:
         self._responses[command.response_id] = TracedResponse(turn, self._now_us, request, command.preemptive)
 
     def _begins_beside(self, command: do.StartResponse) -> None:
-        """It is a turn of its own, which ends with it."""
+        """Begin an out-of-band response: a turn of its own, which ends with it."""
         turn = TracedTurn(command.response_id, self._now_us, self._now_us)
         self._responses[command.response_id] = TracedResponse(
             turn, self._now_us, command.request, False, beside=True
@@ -161,7 +165,7 @@ class CallTrace:
 
     def _response_known(self, command: notify.NotifyResponseStarted) -> None:
         response = self._responses.get(command.response_id)
-        if response is None:  # an apology for a turn that has no words
+        if response is None:  # an apology for a turn without a transcript
             turn = self._turn_of(command.response_id, None)
             response = self._responses[command.response_id] = TracedResponse(turn, self._now_us, None, False)
         elif response.preemptive:
@@ -169,7 +173,7 @@ class CallTrace:
         response.known = True
 
     def _turn_of(self, response_id: str, turn_id: str | None) -> TracedTurn:
-        """The turn that a response is part of; those before it are over."""
+        """Return the turn that a response belongs to, and end those before it."""
         turn = self._turns.get(turn_id) if turn_id is not None else self._unanswered()
         if turn is None:
             key = turn_id or response_id
@@ -181,7 +185,7 @@ class CallTrace:
         return turn
 
     def _unanswered(self) -> TracedTurn | None:
-        """The turn that a response answers that was asked for by itself, if there is one."""
+        """Return the turn answered by a response that was requested without one, if any."""
         waiting = [turn for turn in self._turns.values() if turn.committed and not turn.answered]
         if waiting:
             return waiting[-1]
@@ -229,7 +233,7 @@ class CallTrace:
                 del self._responses[response_id]
 
     def _end_response(self, response_id: str, moments: Moments) -> None:
-        """Nothing more is made of it."""
+        """Add the spans of a response."""
         response = self._responses[response_id]
         if not response.reported:
             self._turn_spans.add_chat(response_id, response, moments, self._now_us)
@@ -243,7 +247,7 @@ class CallTrace:
             self._turn_spans.add_turn(response.turn)
 
     def _end_late_responses(self, besides: str = "") -> None:
-        """End all responses of the conversation except one: only one can be played."""
+        """End all responses of the conversation except `besides`, as only one can be played."""
         late = [key for key, one in self._responses.items() if not one.beside and key != besides]
         for response_id in late:
             self._end_late_response(response_id)
@@ -269,7 +273,7 @@ class CallTrace:
         if isinstance(event.item, ToolOutputItem):
             self._tools.end(event.item.call_id, "done", event.item.output, self._now_us)
         elif isinstance(event.item, MessageItem) and self._answered is not None:
-            self._answered.called_tools = False  # something else is spoken of from here on
+            self._answered.called_tools = False  # the next response no longer continues the tools' answer
 
 
 _TAKEN: dict[type[Any], Callable[[CallTrace, Any], None]] = {
@@ -296,7 +300,7 @@ _TAKEN: dict[type[Any], Callable[[CallTrace, Any], None]] = {
     ev.ToolFinished: CallTrace._tool_ends,
     ev.ItemCreated: CallTrace._item_created,
 }
-"""What is done about each event and command that tells something; the others are passed over."""
+"""Handlers by type of event and command; other types are ignored."""
 
 
 def _microseconds(seconds: float) -> int:

@@ -1,4 +1,4 @@
-"""What a span is here, and the spans of one call as they end. Pure."""
+"""Ended spans of one call."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Attributes = dict[str, Value]
 Kind = Literal["server", "client", "internal"]
 
 CALL = "call"
-"""The name of the span above all others of a call."""
+"""Name of the root span of a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A span that is over. Ids as in `TraceContext`; times in Unix nanoseconds.
+    """An ended span. Ids as in `TraceContext`; times in Unix nanoseconds.
 
-    error: its kind, "" for none. remote_parent: what is above it is the caller's.
+    error: its kind, "" for none. remote_parent: the parent span belongs to the caller's trace.
     """
 
     name: str
@@ -36,11 +36,11 @@ class Span:
 
 
 class CallSpans:
-    """Makes the spans of one call. place: in the trace of its caller, or a new one. offset_ns: from the clock
-    to Unix time.
+    """Collects the spans of one call. place: the parent in the caller's trace, or a new trace. offset_ns:
+    from the clock to Unix time.
 
-    What a span is of, a turn, a response, a tool's call, tells its id: nothing must be remembered for what
-    comes below it.
+    Span ids are derived from the traced object (turn, response, tool call), so that children can refer to a
+    parent without a lookup.
     """
 
     def __init__(self, call_id: str, place: TraceContext, offset_ns: int) -> None:
@@ -49,30 +49,39 @@ class CallSpans:
         self._ended: list[Span] = []
         self.place = place
 
-    def traceparent(self, of: str) -> str:
-        """What is handed on to whoever makes spans below this one."""
-        return header_of(TraceContext(self.place.trace_id, self._id(of), self.place.sampled))
+    def traceparent(self, key: str) -> str:
+        """Return the `traceparent` header for children of a span."""
+        return header_of(TraceContext(self.place.trace_id, self._id(key), self.place.sampled))
 
     def add(
-        self, name: str, of: str, under: str, start_us: int, end_us: int, told: Attributes, error: str = ""
+        self,
+        name: str,
+        key: str,
+        parent_key: str,
+        start_us: int,
+        end_us: int,
+        attributes: Attributes,
+        error: str = "",
     ) -> None:
-        """A span has ended; times in microseconds of the clock. under: what the span above it is of."""
+        """Add an ended span; times in microseconds of the clock. key, parent_key: keys of the span and of its
+        parent.
+        """
         self._ended.append(
             Span(
                 name,
                 self.place.trace_id,
-                self._id(of),
-                self._id(under),
+                self._id(key),
+                self._id(parent_key),
                 self._unix_ns(start_us),
                 self._unix_ns(max(start_us, end_us)),
-                {"gen_ai.conversation.id": self._call_id, **told},
-                "client" if told.get("gen_ai.operation.name") == "chat" else "internal",
+                {"gen_ai.conversation.id": self._call_id, **attributes},
+                "client" if attributes.get("gen_ai.operation.name") == "chat" else "internal",
                 error,
             )
         )
 
-    def add_call(self, start_us: int, end_us: int, told: Attributes) -> None:
-        """The call itself, above all others, has ended."""
+    def add_call(self, start_us: int, end_us: int, attributes: Attributes) -> None:
+        """Add the root span."""
         self._ended.append(
             Span(
                 CALL,
@@ -81,23 +90,23 @@ class CallSpans:
                 self.place.span_id,
                 self._unix_ns(start_us),
                 self._unix_ns(end_us),
-                {"gen_ai.conversation.id": self._call_id, **told},
+                {"gen_ai.conversation.id": self._call_id, **attributes},
                 "server",
                 remote_parent=bool(self.place.span_id),
             )
         )
 
-    def like(self) -> CallSpans:
-        """Makes spans of the same call, apart from these."""
+    def empty_copy(self) -> CallSpans:
+        """Return an empty collector for spans of the same call."""
         return CallSpans(self._call_id, self.place, self._offset_ns)
 
-    def take(self) -> list[Span]:
-        """Take the spans that have ended since the last time."""
+    def drain(self) -> list[Span]:
+        """Return and clear the spans ended since the last call."""
         ended, self._ended = self._ended, []
         return ended
 
-    def _id(self, of: str) -> str:
-        return span_id(self._call_id, of)
+    def _id(self, key: str) -> str:
+        return span_id(self._call_id, key)
 
     def _unix_ns(self, at_us: int) -> int:
         return at_us * 1000 + self._offset_ns

@@ -1,7 +1,7 @@
-"""Which trace a call is part of, and the header that says so. Pure.
+"""Trace identity of a call and the `traceparent` header (W3C Trace Context,
+https://www.w3.org/TR/trace-context).
 
-W3C Trace Context, https://www.w3.org/TR/trace-context. Ids follow from the call's own, so that whoever has
-that finds the trace, and nothing must be remembered.
+Ids are derived from the call id, so that a call's trace can be found without a lookup.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _SAMPLED = 1
 
 @dataclass(frozen=True, slots=True)
 class TraceContext:
-    """A place in a trace. trace_id, span_id: 16 and 8 bytes in hexadecimal; span_id is "" where nothing is
-    above. sampled: the trace is recorded.
+    """A position in a trace. trace_id, span_id: 16 and 8 bytes in hexadecimal; span_id is "" at the root.
+    sampled: the trace is recorded.
     """
 
     trace_id: str
@@ -26,7 +26,7 @@ class TraceContext:
 
 
 def parse(header: str) -> TraceContext | None:
-    """What a `traceparent` says; None where it is none. Later versions are read as far as this one knows."""
+    """Parse a `traceparent` header; return None if it is invalid. Later versions are read as version 00."""
     match = _HEADER.fullmatch(header.strip())
     if match is None:
         return None
@@ -37,16 +37,16 @@ def parse(header: str) -> TraceContext | None:
 
 
 def header_of(context: TraceContext) -> str:
-    """The `traceparent` of a span."""
+    """Return the `traceparent` header of a span."""
     return f"00-{context.trace_id}-{context.span_id}-{int(context.sampled):02x}"
 
 
 def new_trace(call_id: str, sample: float) -> TraceContext:
-    """The trace of a call that is part of no other. sample: part of all calls that are recorded."""
+    """Return a new trace for a call. sample: fraction of calls that are recorded."""
     trace_id = blake2b(call_id.encode(), digest_size=16).hexdigest()
     return TraceContext(trace_id, "", int(trace_id[16:], 16) < sample * 2**64)
 
 
 def span_id(call_id: str, name: str) -> str:
-    """The id of one span of a call: always the same."""
+    """Return the id of a call's span, which is a hash of its name."""
     return blake2b(name.encode(), digest_size=8, key=call_id.encode()[:64]).hexdigest()

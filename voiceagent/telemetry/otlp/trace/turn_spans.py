@@ -1,4 +1,4 @@
-"""The spans of one response and of the turn that it answers. Pure."""
+"""Spans of a response and of the turn that it answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 
 from llmcore.engine import Generation, Usage
 from voiceagent.conversation.latency import Moment
-from voiceagent.telemetry.otlp.trace.attributes import CONTENT, MadeWith, of_chat, of_operation
+from voiceagent.telemetry.otlp.trace.attributes import (
+    CONTENT,
+    EngineNames,
+    chat_attributes,
+    operation_attributes,
+)
 from voiceagent.telemetry.otlp.trace.spans import CALL, Attributes, CallSpans
 
 Moments = Mapping[Moment, int]
@@ -18,7 +23,8 @@ Moments = Mapping[Moment, int]
 class TracedTurn:
     """A turn; times in microseconds of the clock.
 
-    spoken: a voice began it. committed: it is an item. reported: told has where its time went.
+    spoken: it began with the caller's voice. committed: it is an item of the conversation. reported: `told`
+    has its stages.
     """
 
     key: str
@@ -35,16 +41,16 @@ class TracedTurn:
 
     @property
     def span(self) -> str:
-        """What its span is of: a turn has the id of its item, or of a response."""
+        """Key of the turn's span. A turn has the id of its item or of a response."""
         return f"turn {self.key}"
 
 
 @dataclass(slots=True)
 class TracedResponse:
-    """A response. request: None where the LLM is not asked. beside: it is none of the conversation's. known:
-    its client knows of it.
+    """A response. request: None if the LLM is not asked. beside: it is out of band. known: the client was
+    notified of it.
 
-    reported: its spans are made. played: what became of its sound is known.
+    reported: its spans are added. played: its playout is over.
     """
 
     turn: TracedTurn
@@ -64,29 +70,29 @@ class TracedResponse:
 
 
 class TurnSpans:
-    """Makes the spans of turns and responses that are over. content: tell words."""
+    """Adds the spans of ended turns and responses. content: include transcripts."""
 
-    def __init__(self, spans: CallSpans, made_with: MadeWith, content: bool) -> None:
+    def __init__(self, spans: CallSpans, made_with: EngineNames, content: bool) -> None:
         self._spans = spans
         self._made_with = made_with
         self._content = content
 
     def add_turn(self, turn: TracedTurn) -> None:
-        """The turn, and its recognition where a voice began it."""
+        """Add the span of a turn, and of its recognition if it was spoken."""
         if turn.spoken:
-            told = of_operation("speech_to_text", self._made_with.recognizer)
+            told = operation_attributes("speech_to_text", self._made_with.recognizer)
             until_us = turn.ended_us if turn.settled_us is None else turn.settled_us
-            of, failure = f"stt {turn.key}", turn.failure
-            self._spans.add("speech_to_text", of, turn.span, turn.began_us, until_us, told, failure)
+            key, failure = f"stt {turn.key}", turn.failure
+            self._spans.add("speech_to_text", key, turn.span, turn.began_us, until_us, told, failure)
         about: Attributes = {"voiceagent.turn.id": turn.key, **turn.told}
         self._spans.add("turn", turn.span, CALL, turn.began_us, turn.ended_us, about)
 
     def add_chat(self, response_id: str, response: TracedResponse, moments: Moments, now_us: int) -> None:
-        """The request to the LLM; nothing where it was not asked. moments: as far as they are known."""
+        """Add the span of the LLM request, if there was one. moments: those known so far."""
         if response.request is None:
             return
         began_us = moments.get("llm_request", response.began_us)
-        told = of_chat(self._made_with, response.request, response.usage, response.finish_reason)
+        told = chat_attributes(self._made_with, response.request, response.usage, response.finish_reason)
         if "first_token" in moments:
             told["gen_ai.response.time_to_first_chunk"] = (moments["first_token"] - began_us) / 1e6
         used = "used" if response.known else "wasted"
@@ -99,15 +105,15 @@ class TurnSpans:
         self._spans.add(name, response_id, response.turn.span, began_us, until_us, told, error)
 
     def add_speech(self, response_id: str, response: TracedResponse, moments: Moments, now_us: int) -> None:
-        """The synthesis of what it says; nothing where it came to none."""
+        """Add the span of the speech synthesis, if there was any."""
         began_us = moments.get("first_fragment", response.began_us)
         if response.sounded_us is None and response.failure != "synthesizer":
             return
-        told = of_operation("text_to_speech", self._made_with.synthesizer)
+        told = operation_attributes("text_to_speech", self._made_with.synthesizer)
         told["voiceagent.speech.length_s"] = response.samples / self._made_with.rate_hz
         if "first_sound" in moments:
             told["voiceagent.speech.time_to_first_sound_s"] = (moments["first_sound"] - began_us) / 1e6
         error = "synthesizer" if response.failure == "synthesizer" else ""
         until_us = now_us if response.sounded_us is None else response.sounded_us
-        of, under = f"tts {response_id}", response.turn.span
-        self._spans.add("text_to_speech", of, under, began_us, until_us, told, error)
+        key, parent_key = f"tts {response_id}", response.turn.span
+        self._spans.add("text_to_speech", key, parent_key, began_us, until_us, told, error)

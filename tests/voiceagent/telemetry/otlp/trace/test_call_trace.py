@@ -55,7 +55,7 @@ def test_a_turn_that_an_upstream_hears_begins_with_the_callers_voice():
     for after_s, command in enumerate(told, 1):
         trace.took(ev.UpstreamTold("told"), 9.0 + after_s, [command], 100.0 + after_s)
     trace.ended("the caller hung up", 110.0)
-    made = {span.name: span for span in spans.take()}
+    made = {span.name: span for span in spans.drain()}
     assert made["turn"].attributes["voiceagent.turn.id"] == "item_1"
     assert made["turn"].start_ns == made["speech_to_text"].start_ns == 101 * 10**9
     assert made["speech_to_text"].end_ns == 105 * 10**9

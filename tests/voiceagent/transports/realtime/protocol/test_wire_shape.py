@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from wire_shape import check_shape
 
-ADDED: dict[str, Any] = {
+SHARED_PROCESSORS: dict[str, Any] = {
     "type": "conversation.item.added",
     "event_id": "event_1",
     "previous_item_id": None,
@@ -16,7 +16,7 @@ ADDED: dict[str, Any] = {
 
 
 def test_an_event_as_openai_sends_it_is_taken() -> None:
-    check_shape(ADDED)
+    check_shape(SHARED_PROCESSORS)
 
 
 @pytest.mark.parametrize(
@@ -24,14 +24,14 @@ def test_an_event_as_openai_sends_it_is_taken() -> None:
     [
         ({"previous_item_id": 3}, "previous_item_id is 3"),
         ({"object": "realtime.item"}, r"has \['object'\]"),
-        ({"item": ADDED["item"] | {"status": "completed"}}, r"item has \['status'\]"),
+        ({"item": SHARED_PROCESSORS["item"] | {"status": "completed"}}, r"item has \['status'\]"),
         ({"item": {"id": "item_1", "type": "function_call_output"}}, r"item lacks \['call_id', 'output'\]"),
         ({"type": "rate_limits.updated"}, "OpenAI sends no rate_limits.updated"),
     ],
 )
 def test_an_event_of_another_shape_is_not(changes: dict[str, Any], said: str) -> None:
     with pytest.raises(AssertionError, match=said):
-        check_shape(ADDED | changes)
+        check_shape(SHARED_PROCESSORS | changes)
 
 
 COMPLETED: dict[str, Any] = {

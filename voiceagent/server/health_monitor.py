@@ -1,4 +1,4 @@
-"""The parts of a server that do not do what they are for: in the log, in `/health` and in the metrics."""
+"""Health of the server's components, in the log, in `/health` and in the metrics."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from voiceagent.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
 
-LOOK_S = 0.5
-"""How often it is checked which parts are well."""
+CHECK_INTERVAL_S = 0.5
+"""Interval of the health check."""
 
 
-class PartsMonitor:
-    """Watches engines, LLM and whatever else is given.
+class HealthMonitor:
+    """Monitors engines, LLM and other components.
 
-    others: what is wrong with other parts, by name. restarts: of their processes, the same way.
+    others: returns problems of other components by name. restarts: returns restarts of their processes by
+    name.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class PartsMonitor:
         self._llm = llm
         self._others = others
         self._restarts = restarts
-        self._looked_s = -math.inf
+        self._checked_s = -math.inf
         self._since_s: dict[str, float] = {}
         self._counted: dict[str, int] = {}
         self._processes: dict[str, list[int]] = {}
@@ -51,26 +52,26 @@ class PartsMonitor:
         )
 
     def troubles(self) -> dict[str, str]:
-        """What is wrong now, by the part; those that are well are left out."""
+        """Return current problems by component, without the healthy ones."""
         found = {**self._engines.troubles(), "llm": self._llm.trouble, **self._others()}
         return {part: trouble for part, trouble in found.items() if trouble}
 
     async def run(self) -> None:
-        """Tell of each change, until cancelled."""
+        """Log and count each change of health until cancelled."""
         while True:
-            self.look(time.monotonic())
-            await asyncio.sleep(LOOK_S)
+            self.check(time.monotonic())
+            await asyncio.sleep(CHECK_INTERVAL_S)
 
-    def look(self, now_s: float) -> None:
-        """Tell of what has changed since the last look. Where this process stood still since then, all parts
-        are late, and have their time first.
+    def check(self, now_s: float) -> None:
+        """Log and count the changes since the last check. If this process was stalled since then, skip this
+        check: all components seem late, and get time to answer.
         """
-        if now_s - self._looked_s < 2 * LOOK_S:
-            self._tell(self.troubles(), now_s)
-            self._tell_processes()
-        self._looked_s = now_s
+        if now_s - self._checked_s < 2 * CHECK_INTERVAL_S:
+            self._report_changes(self.troubles(), now_s)
+            self._report_processes()
+        self._checked_s = now_s
 
-    def _tell(self, troubles: Mapping[str, str], now_s: float) -> None:
+    def _report_changes(self, troubles: Mapping[str, str], now_s: float) -> None:
         seen = self._since_s.keys() | troubles.keys()
         for part in troubles.keys() - self._since_s.keys():
             self._since_s[part] = now_s
@@ -79,20 +80,20 @@ class PartsMonitor:
         for part in self._since_s.keys() - troubles.keys():
             self._degraded.labels(part).set(0)
             log.warning("part_recovered", part=part, after_s=round(now_s - self._since_s.pop(part), 1))
-        for part in self._count(self._engines.restarts()) - seen:  # lost, and back, between two looks
+        for part in self._count(self._engines.restarts()) - seen:  # lost and restarted between two checks
             log.error("part_degraded", part=part, reason="its process was lost")
             log.warning("part_recovered", part=part, after_s=0.0)
         self._count(self._restarts())
 
-    def _tell_processes(self) -> None:
-        """Which processes are the engines', whenever that changes."""
+    def _report_processes(self) -> None:
+        """Log the process ids of the engines whenever they change."""
         processes = self._engines.process_ids()
         if processes != self._processes:
             self._processes = processes
             log.info("engine_processes", **processes)
 
     def _count(self, restarts: Mapping[str, int]) -> set[str]:
-        """Count restarts; the parts whose processes were started again since the last look."""
+        """Count restarts. Return the components restarted since the last check."""
         grown = {part for part, count in restarts.items() if count > self._counted.get(part, 0)}
         for part in restarts:
             self._restarted.labels(part).inc(restarts[part] - self._counted.get(part, 0))

@@ -1,4 +1,4 @@
-"""Who answers connections of a server of many processes while no worker can take them."""
+"""Answers connections in the supervisor while no worker can accept them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from voiceagent.server.http import Http
 from voiceagent.transports.limits import TransportLimits
 
 CONNECTIONS = 32
-"""How many connections may be open at once; beyond that the oldest is closed."""
+"""Maximum open connections; the oldest is closed beyond that."""
 
 
-class Desk:
-    """Tells health, and that calls are refused, over HTTP, by `app`; any other connection is closed."""
+class BusyResponder:
+    """Answers health checks, and refuses calls, over HTTP by `app`; closes all other connections."""
 
     def __init__(self, app: Starlette, max_message_bytes: int, limits: TransportLimits) -> None:
         self._http = Http(app, max_message_bytes, limits)
@@ -27,15 +27,15 @@ class Desk:
         self._answering: set[asyncio.Task[None]] = set()
 
     async def serve(self) -> None:
-        """Be there until `stop`."""
+        """Serve until `stop`."""
         await self._http.serve([])
 
     def stop(self) -> None:
-        """End when the connections that there are have closed."""
+        """End once the open connections have closed."""
         self._http.stop()
 
     def answer(self, connection: socket.socket, purpose: bytes) -> None:
-        """Take a connection, and what it came for."""
+        """Answer a connection. purpose: as in `call_worker`."""
         if purpose != HTTP:
             connection.close()
             return
@@ -45,7 +45,7 @@ class Desk:
         answering.add_done_callback(self._answering.discard)
 
     async def _serve_connection(self, connection: socket.socket) -> None:
-        with suppress(OSError):  # whoever called has gone meanwhile
+        with suppress(OSError):  # the client is gone
             self._answered.append(await self._http.take(connection))
         while len(self._answered) > CONNECTIONS:
             cast("asyncio.WriteTransport", self._answered.popleft()).abort()

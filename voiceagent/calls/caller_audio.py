@@ -1,4 +1,4 @@
-"""What the caller sent, read from the recording of a kept call: for a recognizer that hears it again."""
+"""Caller's audio, extracted from the recording of a kept call for recognizing it again."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from audio.resample import resample
 from voiceagent.calls.log.entries import SilentSpan
 
 
-def caller_sound(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan]) -> Samples:
-    """What was sent, [n] at 16 kHz: the left channel, without the silences.
+def caller_audio(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan]) -> Samples:
+    """Return the audio the caller sent, [n] at 16 kHz: the left channel without the inserted silences.
 
-    rate_hz: at which the recording was made, and its silences are counted. silences: what he did not send.
-    Raises ValueError where the recording cannot be read.
+    rate_hz: of the recording, and unit of its silences. silences: spans without input. Raises ValueError if
+    the recording cannot be read.
     """
     left = _left_channel(recording, rate_hz)
     sent = np.ones(len(left), bool)
@@ -29,7 +29,7 @@ def caller_sound(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan])
 
 
 def _left_channel(recording: bytes, rate_hz: int) -> Samples:
-    """[n] at `rate_hz`."""
+    """Return samples [n] at `rate_hz`."""
     try:
         with av.open(BytesIO(recording), mode="r") as container:
             stream = container.streams.audio[0]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from voiceagent.calls.caller_sound import caller_sound
+from voiceagent.calls.caller_audio import caller_audio
 from voiceagent.calls.files import OpusRecording, WavRecording
 from voiceagent.calls.log.entries import SilentSpan
 
@@ -20,7 +20,7 @@ def test_the_callers_sound_is_the_left_without_what_he_did_not_send(tmp_path: Pa
     recording = kind(path, rate_hz, lambda error: None)
     recording.write(0, both)
     recording.close()
-    sent = caller_sound(path.read_bytes(), rate_hz, [SilentSpan(rate_hz, 3 * rate_hz // 2)])
+    sent = caller_audio(path.read_bytes(), rate_hz, [SilentSpan(rate_hz, 3 * rate_hz // 2)])
     assert len(sent) == pytest.approx(1.5 * 16_000, abs=800)
     assert np.abs(sent[2_000:14_000]).max() == pytest.approx(8_000, rel=0.2)
     assert np.abs(sent[17_000:20_000]).max() < 1_000
@@ -28,4 +28,4 @@ def test_the_callers_sound_is_the_left_without_what_he_did_not_send(tmp_path: Pa
 
 def test_what_is_no_recording_is_told():
     with pytest.raises(ValueError, match="cannot be read"):
-        caller_sound(b"nothing", 8_000, [])
+        caller_audio(b"nothing", 8_000, [])

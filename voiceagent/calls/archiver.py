@@ -1,7 +1,7 @@
-"""Puts calls on record and clears them away: one thread, which waits for database and storage so that nobody
-else does.
+"""Archiving and deletion of kept calls in one thread, which waits for database and storage.
 
-The logs are the truth: what could not be told to the database is told later, by the next start at the latest.
+The logs are the source of truth: updates that the database missed are made later, at the next start at the
+latest.
 """
 
 from __future__ import annotations
@@ -24,21 +24,23 @@ from voiceagent.calls.log.entries import Header
 from voiceagent.calls.log.event_log import LogError
 from voiceagent.calls.log.summary import CallSummary, summarise
 from voiceagent.calls.places import PlaceError, move_away, read_log_at, remove_at, size_at
-from voiceagent.calls.retention import Retention, SetClock, expired
+from voiceagent.calls.retention import ClockStepDetector, Retention, expired
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore, StoreError
 
 RETRY_S = (1.0, 30.0)
 """First and longest wait after database or storage failed."""
-CLEAR_S = 3600.0
-"""How often old calls are looked for."""
+DELETE_INTERVAL_S = 3600.0
+"""Interval of the search for expired calls."""
 MAX_JOBS = 10_000
-"""How many calls may wait for a database; it is told of any more by the next start."""
+"""Maximum queued updates; the next start finds the calls of dropped ones."""
 WRITTEN_S = 60.0
-"""A call that has no file after so long will never have one: its process died, or its folder was removed."""
+"""Age from which a running call without files counts as broken: its process died, or its folder was
+removed.
+"""
 HANGS_S = 30.0
-"""Database or storage that needs longer for one call hangs, most likely: as on a network that is gone."""
-LINES_A_BREATH = 20
+"""Time for one update after which database or storage counts as hanging, as when the network is gone."""
+LINES_PER_YIELD = 20
 END_S = 10.0
 
 log = structlog.get_logger()
@@ -57,7 +59,7 @@ class _Ended:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """The files of a call are where they stay; the database is to be told."""
+    """The files of a call have reached their final place, and the database must be updated."""
 
     summary: CallSummary
     place: str
@@ -66,8 +68,10 @@ class _Moved:
 _Job = _Began | _Ended | _Moved
 
 
-class Librarian:
-    """The calls of a folder in a store. storage: URL to which their files are moved; "" leaves them there."""
+class CallArchiver:
+    """Archives the calls of a folder in a store. storage: URL to which their files are moved; "" leaves them
+    there.
+    """
 
     def __init__(
         self,
@@ -86,34 +90,34 @@ class Librarian:
         self._failure = ""
         self._working_from_s = math.inf
         self._prepared = False
-        self._clear_at_s = -math.inf
-        self._clock = SetClock()
+        self._delete_at_s = -math.inf
+        self._clock = ClockStepDetector()
         self._wake = threading.Event()
         self._ending = threading.Event()
         self._thread = threading.Thread(target=self._run, name="calls on record", daemon=True)
 
     def start(self) -> None:
-        """Work from now on; calls whose process has died are found first."""
+        """Start working. Calls of dead processes are found first."""
         self._thread.start()
 
     def began(self, header: Header, folder: Path) -> None:
-        """A call goes on."""
+        """Add a running call to the store."""
         self._add(_Began(header, str(folder)))
 
     def ended(self, folder: Path) -> None:
-        """The files of a call are complete."""
+        """Archive a call whose files are complete."""
         self._add(_Ended(folder))
 
     @property
     def trouble(self) -> str:
-        """Why database or storage took nothing at the last attempt, or do not answer; "" where they did."""
+        """Error of the last attempt, or hang of database or storage; "" if they work."""
         waited_s = time.monotonic() - self._working_from_s
         if waited_s > HANGS_S:
             return f"database or storage has not answered for {waited_s:.0f} s; {len(self._jobs) + 1} wait"
         return self._failure
 
     def close(self) -> None:
-        """Do what can be done now, and stop."""
+        """Do the queued work, and stop."""
         self._ending.set()
         self._wake.set()
         self._thread.join(END_S)
@@ -136,18 +140,18 @@ class Librarian:
                 self._failure = str(error)
                 self._ending.wait(wait_s)
                 wait_s = min(2 * wait_s, RETRY_S[1])
-                self._wake.set()  # to try again
+                self._wake.set()  # retry
             else:
                 wait_s, self._failure = RETRY_S[0], ""
             if ending:
                 return
-            self._wake.wait(CLEAR_S)
+            self._wake.wait(DELETE_INTERVAL_S)
 
     def _work(self) -> None:
         if not self._prepared or self._store.file_gone():
             self._folder.mkdir(parents=True, exist_ok=True)
             self._store.upgrade()
-            self._find_lost()
+            self._find_unarchived()
             self._prepared = True
         while self._jobs:
             job = self._jobs.popleft()
@@ -157,23 +161,23 @@ class Librarian:
             except (StoreError, PlaceError, OSError):
                 self._jobs.appendleft(job)
                 raise
-            except Exception as error:  # a fault of ours must not keep the others from their record
+            except Exception as error:  # a bug must not prevent the archiving of other calls
                 log.error("call_not_on_record", exc_info=error)
                 self._losses.failed(error)
         self._working_from_s = math.inf
-        if time.monotonic() >= self._clear_at_s:
-            now = time.time()  # for all that follows: it may be set meanwhile
+        if time.monotonic() >= self._delete_at_s:
+            now = time.time()  # read once, as the clock may be set meanwhile
             if self._clock.set_forward(now, time.monotonic()):
                 log.warning("clock_set_forward", calls_deleted="an hour later, where it stays so")
             else:
-                self._clear(now)
-            self._clear_at_s = time.monotonic() + CLEAR_S
+                self._delete_expired(now)
+            self._delete_at_s = time.monotonic() + DELETE_INTERVAL_S
 
     def _do(self, job: _Job) -> None:
         match job:
             case _Began(header, place):
                 self._store.began(header.call_id, header.started_at, place)
-            case _Ended(folder) if folder.exists():  # else it was told before, or deleted
+            case _Ended(folder) if folder.exists():  # otherwise it was archived before, or deleted
                 self._move(folder)
             case _Moved(summary, place):
                 state = "broken" if summary.lost else "ended"
@@ -182,7 +186,7 @@ class Librarian:
     def _move(self, folder: Path) -> None:
         place = str(folder)
         try:
-            summary = summarise(read_log_at(place), place, Breath())
+            summary = summarise(read_log_at(place), place, GilYield())
         except LogError as error:
             log.error("call_log_unreadable", place=place, error=str(error))
             return
@@ -190,8 +194,8 @@ class Librarian:
             place = move_away(folder, self._storage)
         self._jobs.appendleft(_Moved(summary, place))
 
-    def _find_lost(self) -> None:
-        """Put calls on record whose process has died, and those that the database was not told of."""
+    def _find_unarchived(self) -> None:
+        """Archive calls of dead processes, and those that the database missed."""
         known = self._store.newest()
         over = {call.call_id for call in known if call.state != "running"}
         for folder in sorted(_folders(self._folder)):
@@ -211,9 +215,12 @@ class Librarian:
         return written and place.is_relative_to(self._folder) and not place.exists()
 
     def _finished_for(self, log_file: Path) -> bool:
-        """Compress a log whose process is gone; false where that still writes it, or another did it."""
+        """Compress a log whose process is gone. Return False if the process still writes it, or another one
+        compressed it.
+        """
         try:
-            # Who writes a log locks it behind making it and before its first line: meanwhile it seems lost.
+            # A log is created, then locked, then its first line is written: a new log can look lost for a
+            # moment.
             if log_file.stat().st_size == 0:
                 return False
             lock = lock_existing(log_file)
@@ -223,8 +230,9 @@ class Librarian:
         os.close(lock)
         return True
 
-    def _clear(self, now: float) -> None:
-        here = (str(self._folder), self._storage or str(self._folder))  # others have a folder of their own
+    def _delete_expired(self, now: float) -> None:
+        # other servers of the same database have folders of their own
+        here = (str(self._folder), self._storage or str(self._folder))
         calls = [call for call in self._store.newest() if call.place.startswith(here)]
         for call in expired(calls, self._retention, now):
             delete_call(self._store, call.call_id, call.place)
@@ -234,21 +242,23 @@ class Librarian:
                 shutil.rmtree(day, ignore_errors=True)
 
 
-class Breath:
-    """Lets other threads run every few lines: reading a log must not hold the event loop."""
+class GilYield:
+    """Releases the GIL every few lines while a log is read: 0.2 ms per 20 lines, enough for the event loop to
+    run.
+    """
 
     def __init__(self) -> None:
         self._lines = 0
 
     def __call__(self) -> None:
-        """One more line was read."""
+        """Count a line that was read."""
         self._lines += 1
-        if self._lines % LINES_A_BREATH == 0:
+        if self._lines % LINES_PER_YIELD == 0:
             time.sleep(0.0002)
 
 
 def delete_call(store: CallStore, call_id: str, place: str) -> None:
-    """Remove every trace of a call: its files first, so that it is found again if that fails.
+    """Delete a call, its files first, so that a failure leaves it in the store.
 
     Raises StoreError, PlaceError.
     """
@@ -257,5 +267,5 @@ def delete_call(store: CallStore, call_id: str, place: str) -> None:
 
 
 def _folders(folder: Path) -> Iterator[Path]:
-    """The folders of all calls that are in the folder."""
+    """Yield the folders of all calls."""
     return (path for path in folder.glob("*-*-*/*") if path.is_dir())

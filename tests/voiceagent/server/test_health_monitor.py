@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from voiceagent.engines.engines import Engines
 from voiceagent.llm.monitor import LlmMonitor
-from voiceagent.server.parts import LOOK_S, PartsMonitor
+from voiceagent.server.health_monitor import CHECK_INTERVAL_S, HealthMonitor
 from voiceagent.telemetry.metrics import Metrics
 
 
@@ -17,16 +17,16 @@ class Well:
 def test_after_a_pause_of_this_process_no_part_is_late_before_it_had_its_time() -> None:
     late = {"kept_calls": ""}
     metrics = Metrics()
-    parts = PartsMonitor(metrics, Engines(Well(), Well(), Well()), LlmMonitor(metrics.llm), lambda: late)  # type: ignore[arg-type]
+    parts = HealthMonitor(metrics, Engines(Well(), Well(), Well()), LlmMonitor(metrics.llm), lambda: late)  # type: ignore[arg-type]
     with capture_logs() as logged:
-        parts.look(10.0)
-        parts.look(10.0 + LOOK_S)
+        parts.check(10.0)
+        parts.check(10.0 + CHECK_INTERVAL_S)
         late["kept_calls"] = "calls are written 15 s late"
-        parts.look(25.0)  # it stood still, and so did who writes
+        parts.check(25.0)  # it stood still, and so did who writes
         late["kept_calls"] = ""
-        parts.look(25.0 + LOOK_S)
+        parts.check(25.0 + CHECK_INTERVAL_S)
         late["kept_calls"] = "calls are written 3 s late"
-        parts.look(25.0 + 2 * LOOK_S)
+        parts.check(25.0 + 2 * CHECK_INTERVAL_S)
     assert [(entry["event"], entry["reason"]) for entry in logged] == [
         ("part_degraded", "calls are written 3 s late")
     ]
