@@ -1,4 +1,4 @@
-"""The tables of the configuration about what is said, by whom and when, and how long a turn may take."""
+"""Configuration tables of the agent, its history, turn-taking and latency budgets."""
 
 from __future__ import annotations
 
@@ -25,57 +25,63 @@ Milliseconds = Annotated[float, Field(gt=0)]
 
 
 def _said(phrase: Callable[[SetPhrases], Any]) -> Callable[[Mapping[str, Any]], Any]:
-    """The default of a phrase, which depends on the language."""
+    """Return a pydantic default factory for a phrase, which depends on the configured language."""
     return lambda given: phrase(SET_PHRASES.get(given.get("language", ""), ENGLISH))
 
 
 class AgentConfig(Section):
-    """`[agent]`: who the agent is. A client may set its own instructions a call."""
+    """`[agent]`: the agent of all calls. A client may set its own instructions for a call."""
 
     instructions: str = ""
     """The system prompt."""
     instructions_from: str | None = None
-    """Where the system prompt is read from instead: a text file (`./prompt.md`), or `package.module:name` of
-    a text or of a function that gives one."""
+    """Source of the system prompt instead: a text file (`./prompt.md`), or `package.module:name` of a string
+    or of a function that returns one.
+    """
     python: str | None = None
-    """An agent in code instead, `module:Class`: its instructions, greeting, voice, tools and hooks. Modules
-    beside the configuration are found too."""
+    """An agent class instead, `module:Class`, with instructions, greeting, voice, tools and hooks. Modules
+    next to the configuration file are found too.
+    """
     others: dict[str, str] = Field(default_factory=dict)
-    """More agents in code, by name: a client gives it as `model`, a phone line as the end of its URL's path,
-    or as `agent` in the query or among the call's parameters. All other calls are this table's."""
+    """More agent classes by name. Clients choose one by `model`, phone calls by the end of the URL's path, or
+    by `agent` in the query or the call's parameters. All other calls get this table's agent.
+    """
     chosen_by: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Which of these takes a phone call, by what is known of it: a parameter's name (the called number's, a
-    SIP header's), and for its values the agent's name."""
+    """Routing of phone calls: a call parameter (the called number, a SIP header), and the agent's name for
+    each of its values.
+    """
     about: str = ""
-    """What the page tells whoever opens it: who answers, and what to ask; "" for nothing of that."""
+    """Text on the demo page: what the agent does and what to ask; "" for none."""
     greeting: str = ""
-    """What the agent says first; "" waits for the caller."""
+    """The agent's first words; "" waits for the caller."""
     language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
-    """ISO 639 code of the language that is spoken: how sentences are split and numbers read, what is
-    said where no model writes it, and what engines are to hear and speak."""
+    """ISO 639 code of the spoken language, for sentence splitting, number reading, fixed phrases and engines.
+    """
     apology: str = Field(default_factory=_said(attrgetter("apology")))
-    """What the caller hears when a stage fails in mid-turn. The default of this and the other set phrases is
-    the language's, if there is one (`SET_PHRASES`)."""
+    """Phrase after a failed stage within a turn. This and the other fixed phrases default to the language's,
+    if there is one (`SET_PHRASES`).
+    """
     refusal: str = Field(default_factory=_said(attrgetter("refusal")))
-    """Phrase for the caller if a filter or moderation of the LLM server refused the answer."""
+    """Phrase after a filter or moderation of the LLM server refused the answer."""
     filler: str = Field(default_factory=_said(attrgetter("filler")))
-    """What the caller hears when the answer takes long."""
+    """Phrase while the answer takes long."""
     filler_after_s: float = Field(default=1.5, gt=0)
-    """How long after the turn's end the caller hears it; with `filler = ""` he never does."""
+    """Delay of the filler after the end of the turn; `filler = ""` disables it."""
     idle_prompts: tuple[str, ...] = Field(default_factory=_said(attrgetter("idle_prompts")))
-    """What a silent caller is asked, one after the other, at each `turn.idle_timeout_s`."""
+    """Phrases for a silent caller, in order, one at each `turn.idle_timeout_s`."""
     goodbye: str = Field(default_factory=_said(attrgetter("goodbye")))
-    """What a caller who stays silent hears before the agent hangs up."""
+    """Phrase for a caller who stays silent, before the agent hangs up."""
     max_output_tokens: int = Field(default=200, ge=1)
-    """Cap on one response, unless the client sets its own."""
+    """Maximum tokens of one response, unless the client sets its own."""
     stop: tuple[Annotated[str, Field(min_length=1)], ...] = Field(default=(), max_length=4)
-    """Texts that end a spoken response where the model writes them, such as the blank line before a list. At
-    most four: hosted APIs take no more."""
+    """Texts that end a spoken response, such as the blank line before a list. Hosted APIs accept at most
+    four.
+    """
     temperature: float = Field(default=0.0, ge=0, le=2)
     """Sampling temperature, unless the client sets its own; 0 is greedy."""
     max_tool_rounds: int = Field(default=8, ge=1)
     """Maximum number of responses with tool calls within one answer. The next response may call none; if it
-    has no words either, the caller hears the apology.
+    has no text either, the caller hears the apology.
     """
 
     @model_validator(mode="after")
@@ -89,23 +95,26 @@ class AgentConfig(Section):
 
 
 class HistoryConfig(Section):
-    """`[history]`: what becomes of old turns and of long tool outputs in prompts."""
+    """`[history]`: handling of old turns and long tool outputs in prompts."""
 
     max_tokens: int = Field(default=2000, ge=0)
-    """Tokens that the conversation may take in a prompt, beside system prompt and tools; beyond that the
-    oldest turns are replaced by a summary. 0 for no limit: the engine drops turns where its context ends."""
+    """Maximum tokens of the conversation in a prompt, without system prompt and tools; beyond it the oldest
+    turns are replaced by a summary. 0 for no limit: the engine drops turns where its context ends.
+    """
     kept_tokens: int = Field(default=600, ge=0)
-    """Tokens of the newest turns, which then stay word for word."""
+    """Tokens of the newest turns that then stay verbatim."""
     summary_tokens: int = Field(default=200, ge=20)
-    """Longest summary."""
+    """Maximum tokens of a summary."""
     summaries: Literal["model", "extract"] = "model"
-    """Who makes summaries: "model" is the LLM, when nobody waits for it; "extract" takes the sentences with
-    names, numbers and dates, for models that cannot summarise."""
+    """Source of summaries: "model" asks the LLM while it is idle; "extract" takes the sentences with names,
+    numbers and dates, for models that cannot summarise.
+    """
     attempts: int = Field(default=2, ge=1)
-    """Summaries of the model in a row that may come to nothing (invented facts, no time), before the
-    sentences are taken instead."""
+    """Consecutive summaries of the model that may fail (invented facts, no time) before "extract" is used."""
     tool_output_tokens: int = Field(default=600, ge=0)
-    """Longest output of a tool; a longer one is cut to what the caller's last turn is about. 0: no limit."""
+    """Maximum tokens of a tool output; longer ones are cut to what concerns the caller's last turn. 0: no
+    limit.
+    """
 
     @model_validator(mode="after")
     def _room_is_made(self) -> Self:
@@ -118,24 +127,24 @@ class HistoryConfig(Section):
         return self
 
     def to_budget(self) -> HistoryBudget:
-        """The same for the conversation."""
+        """Return the budget for the conversation."""
         return HistoryBudget(self.max_tokens, self.kept_tokens, self.tool_output_tokens)
 
 
 class ConversationLimits(Section):
-    """What a client may put into a conversation; what is said in the call itself is not held to it."""
+    """Limits for the items that a client adds. What is said in the call is not limited by them."""
 
     max_items: int = Field(default=2_000, ge=1)
-    """Items of a conversation beyond which a client may create none."""
+    """Items of a conversation beyond which a client cannot add any."""
     max_item_characters: int = Field(default=100_000, ge=1)
-    """Longest item that a client creates."""
+    """Maximum characters of an item that a client adds."""
     max_conversation_characters: int = Field(default=500_000, ge=1)
-    """Characters of all items beyond which a client may create none."""
+    """Characters of all items beyond which a client cannot add any."""
     max_images: int = Field(default=16, ge=0)
     """Maximum number of pictures in a conversation. Clients cannot add more."""
 
     def to_history_limits(self) -> HistoryLimits:
-        """The same for the conversation."""
+        """Return the limits for the conversation."""
         return HistoryLimits(
             self.max_items, self.max_item_characters, self.max_conversation_characters, self.max_images
         )
@@ -145,69 +154,73 @@ _USUAL_LIMITS = ConversationLimits()
 
 
 class LlmEndConfig(Section):
-    """`[turn.llm_end]`: the LLM's word on the end of a turn. `voiceagent calibrate` finds the numbers."""
+    """`[turn.llm_end]`: use of the LLM's end-of-turn score. `voiceagent calibrate` finds the values."""
 
     model: str
-    """The model of `[llm]` that they were found for: another means something else by its probabilities."""
+    """The model of `[llm]` that was calibrated: scores of other models mean something else."""
     scale: float = Field(gt=0)
-    """Factor on its log odds."""
+    """Factor on its log-odds."""
     offset: float
-    """Added to its log odds, in nats."""
+    """Added to its log-odds, in nats."""
     weight: float = Field(default=1.0, gt=0, le=1)
-    """How much the result counts beside the other witnesses, which know part of it."""
+    """Weight of the result next to the other features, which overlap with it."""
 
     def to_llm_end(self) -> LlmEnd:
-        """The same for the conversation."""
+        """Return the calibration for the conversation."""
         return LlmEnd(self.scale, self.offset, self.weight)
 
 
 class TurnConfig(Section):
-    """`[turn]`: how turns are taken; a client may set threshold, padding, silence and time-out itself."""
+    """`[turn]`: turn-taking. A client may set threshold, padding, silence and timeout itself."""
 
     threshold: float = Field(default=0.5, gt=0, lt=1)
-    """Speech probability from which a chunk of sound is voiced."""
+    """Speech probability from which a chunk of audio is voiced."""
     prefix_padding_s: Seconds = 0.3
-    """Sound before the first voiced sample that the recognizer hears too."""
+    """Audio before the first voiced sample that is recognized too."""
     min_speech_s: Duration = 0.064
-    """Voiced time from which it is speech: shorter is a click."""
+    """Voiced time that counts as speech: anything shorter is a click."""
     pause_s: Duration = 0.032
-    """Silence that is a pause: the recognizer is asked for its best guess, and a preemptive response
-    begins."""
+    """Silence that counts as a pause: the recognizer is flushed, and a preemptive response starts."""
     detection: Literal["server_vad", "semantic_vad"] = "semantic_vad"
-    """"server_vad" ends a turn after `silence_s`; "semantic_vad" weighs silence, words and the turn model."""
+    """"server_vad" ends a turn after `silence_s`; "semantic_vad" weighs silence, transcript and turn model.
+    """
     eagerness: Eagerness = "auto"
-    """How soon "semantic_vad" takes a turn for complete: "low", "medium", "high" or "auto" (medium)."""
+    """How early "semantic_vad" ends a turn: "low", "medium", "high" or "auto" (medium)."""
     silence_s: Duration = 0.2
-    """Silence that ends a turn with "server_vad", counted from where the voice model ends speech."""
+    """Silence that ends a turn with "server_vad", from the last voiced sample of the VAD model."""
     interruption_candidate_s: Duration = 0.096
-    """Voiced time over the agent's speech that silences it, ready to go on."""
+    """Voiced time over the agent's speech that pauses it, ready to resume."""
     interruption_confirmed_s: Duration = 0.9
-    """Voiced time over the agent's speech that interrupts it for good, whatever is said."""
+    """Voiced time over the agent's speech that interrupts it, whatever the transcript."""
     min_interruption_words: int = Field(default=2, ge=1)
-    """Words over the agent's speech, beside backchannels, that interrupt it; one, where it is "stop" or the
-    like. Fewer are answered when the agent has finished."""
+    """Words over the agent's speech, backchannels excluded, that interrupt it; one is enough if it is a stop
+    word. Fewer are answered after the response.
+    """
     resume_s: Seconds = 1.5
-    """A caller who speaks again within such a time of a turn's end had not finished: the response is taken
-    back, and the turn is answered as a whole; 0 takes it for an interruption."""
+    """Time after the end of a turn within which more speech resumes it: the response is taken back, and the
+    whole turn is answered. 0 treats such speech as an interruption.
+    """
     distant_voice_db: float = Field(default=12.0, ge=0)
-    """A voice over the agent's that is so many decibels lower than this caller's turns so far, and stays so
-    when the agent is silent for it, comes from across the room, and does not interrupt; 0 where all callers
-    of a telephone may."""
+    """A voice over the agent that is this much quieter than the caller's turns so far, and stays so while the
+    agent is silent, comes from across the room and does not interrupt. 0 disables this, for several callers
+    on one telephone.
+    """
     backchannels: tuple[str, ...] | None = None
-    """What a listener says without wanting the turn ("uh huh"); left out, a list for the language."""
+    """Phrases of a listener who does not want the turn ("uh huh"); left out, a list for the language."""
     idle_timeout_s: float | None = Field(default=None, gt=0)
     """Silence of the caller after which the agent asks again; left out, it never does."""
     preemptive_attempts: int = Field(default=5, ge=0)
-    """Responses that may be begun at pauses, before the turn is surely over; 0 waits for its end."""
+    """Maximum number of preemptive responses in one turn; 0 waits for its end."""
     preemptive_tokens: int = Field(default=24, ge=1)
-    """Tokens that such a response may cost before the turn is over."""
+    """Maximum tokens of a preemptive response before the turn is over."""
     prefill_while_speaking: bool = True
-    """Let the LLM read the history and the words that are certain while the caller still speaks."""
+    """Prefill the LLM with the history and the stable transcript while the caller speaks."""
     llm_end: LlmEndConfig | None = None
-    """How the LLM's word on the end of a turn is taken in "semantic_vad"; left out, it is not asked."""
+    """Calibration of the LLM's end-of-turn score in "semantic_vad"; left out, the LLM is not asked."""
     model: str = ""
-    """Smart Turn, which hears whether a turn is complete: "installed" finds the one in the pipecat-ai wheel,
-    anything else is the path to its ONNX file; "" for none. Moonshine hears as much without it."""
+    """Smart Turn, a model that detects complete turns from audio: "installed" finds it in the pipecat-ai
+    wheel, anything else is the path to its ONNX file; "" for none. Moonshine detects as much without it.
+    """
 
     @model_validator(mode="after")
     def _pause_before_end(self) -> Self:
@@ -220,7 +233,7 @@ class TurnConfig(Section):
         return self
 
     def to_detection(self) -> TurnDetection:
-        """What a call begins with: a client may change it."""
+        """Return the settings with which a call begins. A client may change them."""
         return TurnDetection(
             kind=self.detection,
             eagerness=self.eagerness,
@@ -231,7 +244,9 @@ class TurnConfig(Section):
         )
 
     def to_endpointing(self) -> EndpointConfig:
-        """What counts as speech and as a pause; the rest of it a client may change, see `to_detection`."""
+        """Return the fixed settings for speech and pauses; for those that a client may change, see
+        `to_detection`.
+        """
         return EndpointConfig(
             start_s=self.min_speech_s,
             pause_s=self.pause_s,
@@ -245,9 +260,9 @@ class TurnConfig(Section):
         history: HistoryConfig,
         limits: ConversationLimits = _USUAL_LIMITS,
     ) -> TurnPolicy:
-        """How the conversation takes turns: word lists of the agent's language, normalised."""
+        """Return the rules of turn-taking, with the normalised word lists of the agent's language."""
         language = agent.language
-        language_of(language)  # read now, and not in the first pause of a call
+        language_of(language)  # loaded now so that the first pause of a call does not wait for it
         phrases = BACKCHANNELS.get(language, ()) if self.backchannels is None else self.backchannels
         return TurnPolicy(
             preemptive_attempts=self.preemptive_attempts,
@@ -271,7 +286,7 @@ class TurnConfig(Section):
 
 
 class BudgetConfig(Section):
-    """`[budget]`: how long each stage of a turn may take, in milliseconds, and the whole."""
+    """`[budget]`: maximum duration of each stage of a turn and of the whole, in milliseconds."""
 
     endpointing_ms: Milliseconds = 230
     """Last voiced sample to turn decided."""
@@ -284,16 +299,16 @@ class BudgetConfig(Section):
     fragmenting_ms: Milliseconds = 60
     """First token to first speakable fragment."""
     synthesis_ms: Milliseconds = 60
-    """First fragment to its first sound."""
+    """First fragment to its first audio."""
     playout_ms: Milliseconds = 20
-    """First sound to first frame sent."""
+    """First audio to first frame sent."""
     network_ms: Milliseconds = 60
-    """First frame sent to heard."""
+    """First frame sent to playback."""
     total_ms: Milliseconds = 600
-    """Last voiced sample to first frame sent, or to heard where the transport tells when."""
+    """Last voiced sample to first frame sent, or to playback if the transport reports it."""
 
     def to_budget(self) -> LatencyBudget:
-        """The same for the latency ledger."""
+        """Return the budget for the latency ledger."""
         budgeted = [stage for stage in STAGES if stage not in UNBUDGETED_STAGES]
         stages = {stage: getattr(self, f"{stage}_ms") / 1000 for stage in budgeted}
         return LatencyBudget(stages, self.total_ms / 1000)
