@@ -185,7 +185,9 @@ class Fragmenter:
         return judge_full_stop(sentence, following, complete, find_language(self._language))
 
     def _clause_end(self, text: str) -> int:
-        """Return the end of a clause: after its comma or dash, or before a conjunction if it is long enough."""
+        """Return the end of a clause: after its comma or dash, or before a conjunction if it is long
+        enough.
+        """
         length = len(text.strip())
         if length < self._first_chars:
             return 0

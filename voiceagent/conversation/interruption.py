@@ -205,5 +205,7 @@ def let_go_on() -> Command:
 
 
 def is_taken_back(turn: CallerTurn) -> bool:
-    """Return True if the response that this turn cuts should not have started: none of it counts as played."""
+    """Return True if the response that this turn cuts should not have started: none of it counts as
+    played.
+    """
     return turn.resumes is not None

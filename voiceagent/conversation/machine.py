@@ -40,7 +40,9 @@ _SPEAKING = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.ToolSlow
 
 
 class Conversation:
-    """The turns of one call. rate_hz: sample rate of the synthesizer. new_id: returns a new id with a prefix."""
+    """The turns of one call. rate_hz: sample rate of the synthesizer. new_id: returns a new id with a
+    prefix, which it is given.
+    """
 
     def __init__(
         self, settings: CallSettings, policy: TurnPolicy, rate_hz: int, new_id: Callable[[str], str]

@@ -1,4 +1,4 @@
-"""The tables of the configuration about one call at work: its sound, its deadlines, its context."""
+"""Configuration tables of a running call: timeouts, context, playout, echo."""
 
 from __future__ import annotations
 
@@ -10,43 +10,43 @@ from pydantic_core import PydanticCustomError
 from voiceagent.validation.section import Duration, Section
 
 SILENCE_TOLD_S = 3.0
-"""A wait longer than this is logged, so that no silence of 5 s is without its reason in the log."""
+"""Waits longer than this are logged, so that every silence of 5 s has its reason in the log."""
 
 
 class DeadlinesConfig(Section):
-    """`[deadlines]`: how long a stage of a turn may take; after that the caller hears the apology.
+    """`[deadlines]`: timeouts of the stages of a turn, after which the caller hears the apology.
 
-    For an LLM that is asked and silent, `[resilience]` comes first: it asks the fallback. These hold whatever
-    it is that hangs, and for as long as a request waits in line.
+    For an LLM that does not answer, `[resilience]` acts earlier by asking the fallback. These hold for
+    every stage and include queueing.
     """
 
     transcript_s: Duration = 4.5
-    """From a pause to the settled words of the recognizer."""
+    """Pause to settled transcript of the recognizer."""
     first_token_s: Duration = 12.0
-    """Maximum time from the LLM request to the first words or thoughts. It includes queueing and the attempt
-    with the fallback.
-    """
+    """LLM request to first text or thought. It includes queueing and the attempt with the fallback."""
     token_s: Duration = 6.0
-    """Between two pieces of what the LLM writes."""
+    """Time between two pieces of the LLM's output."""
     first_sound_s: Duration = 4.0
-    """From a fragment of text to its first sound."""
+    """Fragment of text to its first audio."""
     sound_s: Duration = 4.0
-    """Between two pieces of a fragment's sound."""
+    """Time between two pieces of a fragment's audio."""
     turn_model_s: Duration = 1.0
-    """For the turn model's judgement; without it the silence alone ends the turn."""
+    """Result of the turn model; without it the silence alone ends the turn."""
 
 
 class ContextSourceConfig(Section):
-    """`[[context.sources]]`: what is asked about each turn: a function, or a resource of an MCP server."""
+    """`[[context.sources]]`: a source of context for each turn: a function, or a resource of an MCP
+    server.
+    """
 
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     """Its name, in logs and metrics."""
     python: str | None = None
-    """An `async` function, module:name, that is given the caller's words so far and gives texts."""
+    """An `async` function, `module:name`, that takes the caller's words so far and returns texts."""
     mcp: str | None = None
-    """Or the label of a server of `[[agent.mcp]]`, which has the resource `uri`."""
+    """Instead, the label of a server of `[[agent.mcp]]` that has the resource `uri`."""
     uri: str = ""
-    """Its URI, in which {words} stands for the caller's words."""
+    """URI of the resource; {words} stands for the caller's words."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -58,37 +58,39 @@ class ContextSourceConfig(Section):
 
 
 class ContextConfig(Section):
-    """`[context]`: what a retriever finds for a turn, asked while the caller speaks; needs `make
-    semantic-cache`. Without this table nothing is asked.
+    """`[context]`: retrieval for each turn, started while the caller speaks; needs `make semantic-cache`.
+    Off without this table.
 
     An agent in code with `find_context` is a source too.
     """
 
     sources: tuple[ContextSourceConfig, ...] = ()
-    """What is asked, beside the agent."""
+    """Sources in addition to the agent."""
     min_relevance: float = Field(default=0.3, ge=0, le=1)
-    """Least likeness (cosine) of a passage to the caller's words; others are left out. 0 keeps all, and needs
-    no embedding."""
+    """Minimum cosine similarity of a passage to the caller's words. 0 keeps all, and needs no embedding."""
     embedding: str = ""
-    """Folder of the model that tells what texts mean, of MiniLM's shape, as the multilingual one; "" is the
-    English one that is installed."""
+    """Folder of the embedding model, of MiniLM's architecture, such as the multilingual one; "" is the
+    installed English one.
+    """
     max_tokens: int = Field(default=400, ge=1)
-    """Tokens of all passages of a turn together, about."""
+    """Approximate maximum tokens of all passages of a turn."""
     deadline_s: float = Field(default=0.3, gt=0)
-    """How long a source may take; what comes later is left out, and the turn goes on."""
+    """Timeout of a source. The turn continues without late results."""
 
 
 class PlayoutConfig(Section):
-    """`[playout]`: how the agent's sound is paced."""
+    """`[playout]`: pacing of the agent's audio."""
 
     lead_s: float = Field(default=0.06, ge=0.02, le=2)
-    """How far ahead of real time sound is sent: more rides out a slow network, less is cut more cleanly."""
+    """Time ahead of real time at which audio is sent: more tolerates a slow network, less is cut more
+    cleanly.
+    """
 
 
 class EchoConfig(Section):
-    """`[echo]`: cleaning the caller's sound, for lines whose remote does not (needs the extra `echo`)."""
+    """`[echo]`: processing of the caller's audio, if the remote does none (needs the extra `echo`)."""
 
     cancel: bool = False
-    """Take the agent's own voice out, so that it does not interrupt itself on a speakerphone."""
+    """Remove the agent's own voice, so that it does not interrupt itself on a speakerphone."""
     suppress_noise: bool = False
-    """Take steady noise out."""
+    """Remove steady noise."""

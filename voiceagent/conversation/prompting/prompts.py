@@ -68,7 +68,9 @@ class Prompts:
         return self.prefill(turn, settings) if turn.recognized.stable != read else []
 
     def ask_end(self, turn: CallerTurn, settings: CallSettings) -> list[AskTurnEnd]:
-        """Ask the LLM whether the turn ends with its transcript, most of which is prefilled; once per text."""
+        """Ask the LLM whether the turn ends with its transcript, most of which is prefilled. Once per
+        text.
+        """
         wanted = self._policy.llm_end is not None and turn.announced and turn.respond
         if not wanted or turn.recognized.ends is not None or not words_of(turn.text):
             return []
