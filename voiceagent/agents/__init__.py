@@ -1,6 +1,4 @@
-"""Agents in Python: a class with instructions, tools and hooks, of which each call has an instance.
-
-from voiceagent.agents import Agent, tool
+"""Agents in Python: a class with instructions, tools and hooks. Each call has its own instance.
 
 class Orders(Agent):
     instructions = "You take orders for a pizza shop."

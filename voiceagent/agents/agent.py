@@ -1,4 +1,4 @@
-"""What an agent in Python is: the class that people derive theirs from."""
+"""Base class of agents in Python."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 
 
 class Agent:
-    """An agent. Each call has its own instance, so attributes hold the state of one call.
+    """Base class of agents. Each call has its own instance, so attributes hold the state of one call.
 
-    instructions: the system prompt, or a method that returns it; the method runs again after every turn and
-    tool call. greeting: the agent's first words, in a new call or after a hand-over; "" waits for the caller.
-    voice: a name shown to clients, None for the configured one; the sound does not change. The hooks do
-    nothing by default. They run concurrently with the call: exceptions are logged, and a hook that takes
-    longer than 30 s is cancelled.
+    The hooks do nothing by default. They run concurrently with the call: exceptions are logged, and a hook
+    that takes longer than 30 s is cancelled.
+
+    Attributes:
+        instructions: The system prompt, or a method that returns it; the method runs again after every turn
+            and tool call.
+        greeting: The agent's first words, in a new call or after a hand-over; "" waits for the caller.
+        voice: A name shown to clients, None for the configured one; the voice itself does not change.
     """
 
     instructions: str = ""
@@ -30,20 +33,28 @@ class Agent:
     _call: AgentCall | None = None
 
     def __init_subclass__(cls) -> None:
-        """Raises WrongAgent, WrongTool where the class is not what it must be."""
+        """Register the tools. Raises WrongAgent or WrongTool if the class is invalid."""
         super().__init_subclass__()
         check_agent(cls, Agent)
         cls.tools = tools_of(cls)
 
     @property
     def call(self) -> AgentCall:
-        """The call: what is done in it. Raises RuntimeError before the agent has one."""
+        """The agent's call.
+
+        Raises:
+            RuntimeError: The agent has no call yet.
+        """
         if self._call is None:
             raise RuntimeError(f"{type(self).__name__} has no call yet; use self.call in hooks and tools")
         return self._call
 
     def prompt(self) -> str:
-        """The instructions as they are now. Raises WrongAgent where they are no text."""
+        """Return the current instructions.
+
+        Raises:
+            WrongAgent: They are not a text.
+        """
         instructions = self.instructions
         prompt = instructions() if callable(instructions) else instructions
         if not isinstance(prompt, str):
@@ -53,33 +64,51 @@ class Agent:
         return prompt
 
     async def on_call_began(self) -> None:
-        """The caller is there, or another agent has handed the call over."""
+        """Handle the start of the call, or of this agent's part after a hand-over."""
 
     async def find_context(self, words: str) -> str | Sequence[str]:
-        """What may help the model to answer these words, as one text or several; it needs `[context]`.
+        """Return texts that may help the model to answer; needs `[context]`.
 
-        It is asked while the caller still speaks, with more and more of the words, and may take
+        It is called while the caller still speaks, with more and more of the transcript, and may take
         `context.deadline_s`.
+
+        Args:
+            words: The caller's words so far.
+
+        Returns:
+            One text or several.
         """
         return ()
 
     async def on_turn(self, text: str) -> None:
-        """The caller has said this; the response is on its way already."""
+        """Handle a turn of the caller. The response has been requested already."""
 
     async def on_response(self, text: str, interrupted: bool) -> None:
-        """A response is over: what was played of it, and whether the caller cut it."""
+        """Handle the end of a response.
+
+        Args:
+            text: The part that was played.
+            interrupted: The caller cut it.
+        """
 
     async def on_tool_failed(self, name: str, reason: str) -> None:
-        """A tool did not do what it was called for."""
+        """Handle a failed tool call.
+
+        Args:
+            name: The tool's name.
+            reason: For the log.
+        """
 
     async def on_call_ended(self, transcript: Sequence[Said]) -> None:
-        """Handle the end of the call; the agent can say nothing any more. Runs for each agent that had the
-        call, including those that handed it over, but not if the call never began.
+        """Handle the end of the call; nothing can be said any more.
+
+        Runs for each agent that had the call, including those that handed it over, but not if the call
+        never began.
         """
 
 
 def greeting_of(agent: Agent) -> str:
-    """The greeting as it is now. Raises WrongAgent where it is no text, and what a property raises."""
+    """Return the current greeting. Raises WrongAgent if it is not a text, and exceptions of a property."""
     greeting: object = agent.greeting
     if not isinstance(greeting, str):
         raise WrongAgent(f"{type(agent).__name__}: its greeting is {type(greeting).__name__}; allowed: text")

@@ -1,4 +1,4 @@
-"""A call as the agent's code sees it: `self.call`."""
+"""The call of an agent: `self.call`."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Words of one side: of the caller, as they were understood; of the agent, as they were played."""
+    """Words of one side: the caller's transcript, or the part of the agent's text that was played."""
 
     role: Literal["user", "assistant", "system"]
     text: str
 
 
 spoken_for: ContextVar[list[str]] = ContextVar("spoken_for")
-"""What the tool that runs has done that leaves the model nothing to say about its result."""
+"""Actions of the running tool after which the model need not report its result."""
 
 
 class AgentCall:
-    """What an agent can do in its call. call_id: its id in the log. parameters: what a phone line told of
-    the call (the caller's number among it, under the provider's name for it): anybody may have written it.
+    """Operations of an agent in its call. Those that are not awaited may be used from threads, too.
 
-    What is not awaited can be used by tools that run in threads as well.
+    Attributes:
+        call_id: The call's id in the log.
+        parameters: Metadata from the telephony provider, such as the caller's number, under the provider's
+            names. Not trustworthy: anyone can forge it.
     """
 
     def __init__(
@@ -57,50 +59,67 @@ class AgentCall:
 
     @property
     def transcript(self) -> tuple[Said, ...]:
-        """What has been said so far; what a phone line told of the call is in `parameters`."""
+        """The conversation so far, without metadata of the telephony provider."""
         does = self._does()
         items = does.items if does is not None else ()
         messages = (item for item in items if isinstance(item, MessageItem) and not item.by_line)
         return tuple(Said(message.role, message.text) for message in messages if message.text)
 
     def say(self, text: str, *, interruptible: bool = True) -> None:
-        """Have these words said as soon as nobody speaks: progress of a tool, say. Raises TypeError.
+        """Speak this text once neither side speaks, such as the progress of a tool.
 
-        interruptible: a caller who speaks cuts them; where not, he is answered when they have been played. An
-        upstream (`[upstream]`) cuts by rules of its own.
+        Args:
+            text: The text.
+            interruptible: The caller can interrupt it. Otherwise the caller is answered after it. A realtime
+                backend (`[upstream]`) has its own rules.
+
+        Raises:
+            TypeError: `text` is not a str.
         """
         _check_text("say", text)
         if text.strip():
             self._do(self._post, SpeechRequested(join_surrogates(text), interruptible))
 
     def respond(self, guidance: str) -> None:
-        """Have the model speak as soon as nobody else does, in words of its own. Raises TypeError.
+        """Let the model speak once neither side does.
 
-        guidance: what about ("Ask whether the table was to his liking."): told it this once, behind all that
-        was said, so that nothing of the prompt is read again.
+        Args:
+            guidance: Instruction for this response ("Ask whether the guest liked the table."). It is
+                appended to the prompt of this response only, so that the prefix cache stays valid.
+
+        Raises:
+            TypeError: `guidance` is not a str.
         """
         _check_text("respond", guidance)
         if guidance.strip():
             self._do(self._post, ReplyRequested(join_surrogates(guidance)))
 
     def hand_over(self, agent: Agent | type[Agent]) -> None:
-        """Let another agent have the call: its instructions, tools and voice; what was said stays known."""
+        """Hand the call to another agent, with its instructions, tools and voice. It knows the
+        conversation so far.
+        """
         agent = agent if not isinstance(agent, type) else agent()
-        agent._call = self  # which its greeting may ask
+        agent._call = self  # its greeting may use it
         if agent.greeting:
             _spoken_for("hand_over")
         self._do(self._hand_over, agent)
 
     def hang_up(self, reason: str = "the agent hung up") -> None:
-        """End the call, when what is being said has been played."""
+        """End the call after pending speech has been played."""
         _spoken_for("hang_up")
         self._do(self._post, HangUpRequested(reason))
 
     async def transfer(self, destination: str = "", *, number: str = "") -> None:
-        """Connect the caller to one of `telephony.transfers`, or to a number, at once, and leave the call.
+        """Connect the caller to another destination at once, and leave the call.
 
-        For a tool that is `when_played`, so that the caller has heard what is said with it. Raises ToolFailed
-        where the line cannot, or does not: uncaught, it tells the model.
+        Use it in a tool with `when_played`, so that the caller hears the text before the tool call.
+
+        Args:
+            destination: A name of `telephony.transfers`.
+            number: A phone number instead.
+
+        Raises:
+            ToolFailed: The line cannot transfer, or failed to. Uncaught, it is reported to the model.
         """
         does = self._does()
         if does is None or does.line is None:
@@ -111,12 +130,21 @@ class AgentCall:
     async def collect_digits(
         self, prompt: str = "", *, count: int | None = None, finish: str = "#", timeout_s: float = 10.0
     ) -> str:
-        """Ask for digits, which the caller presses, or says in groups with pauses between them; meanwhile the
-        model answers nothing.
+        """Ask for digits, which the caller presses, or says in groups with pauses. The model does not
+        answer meanwhile.
 
-        prompt: what is said first. count: how many there are; None ends the entry with `finish`, or when
-        nothing more comes. timeout_s: how long nothing may come. Raises ToolFailed, in words for the model,
-        where the caller says something else, or enters too little.
+        Args:
+            prompt: Spoken first.
+            count: Number of digits; None ends the entry with `finish`, or after a pause.
+            finish: Key that ends the entry.
+            timeout_s: Maximum time without input.
+
+        Returns:
+            The digits.
+
+        Raises:
+            ToolFailed: The caller said something else or entered too few digits. The message is for the
+                model.
         """
         does = self._does()
         if does is None:
@@ -124,8 +152,10 @@ class AgentCall:
         return await self._caller.digits(does, prompt, DigitEntry(count, finish, does.language), timeout_s)
 
     def dictation(self, *digits: int) -> None:
-        """What the caller says next is dictated, in groups with pauses in between. digits: how many the
-        number has, or each length that it may have; none for a number of any length, a name or an address.
+        """Expect dictation in groups with pauses in the caller's next turn.
+
+        Args:
+            *digits: The possible lengths of the number; none for any length, a name or an address.
         """
         self._do(self._post, DictationBegan(digits))
 
@@ -142,8 +172,8 @@ class AgentCall:
 
 
 def no_call() -> AgentCall:
-    """A call that is none, for an agent whose first prompt is asked for before anybody calls: nothing is
-    known of it, nothing is said in it, and what is done in it has no effect.
+    """Return a call without caller, for a first prompt before any call. It is empty, and its operations
+    have no effect.
     """
     return AgentCall("", lambda: None, lambda agent: None, CallerInput(), None)
 

@@ -1,4 +1,4 @@
-"""What the caller presses and says while the agent's code asks for it: that goes to the code alone."""
+"""Keys and speech of the caller while the agent's code collects input, which the model does not see."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from voiceagent.conversation.events import DictationBegan, SpeechRequested, Turn
 from voiceagent.session.agent import AgentDoes, Pressed, ToolFailed
 
 PAUSE_S = 3.0
-"""An entry of any length is complete when nothing more has come for this long."""
+"""Pause after which an entry of unknown length is complete."""
 _OVER = "the call is over"
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of the phone."""
+    """A phone key."""
 
     digit: str
 
@@ -32,47 +32,49 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class AgentSpoke:
-    """What the agent said has been played: from now on the caller is waited for."""
+    """The agent's speech has been played: the caller's time starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallOver:
-    """Nobody is there any more."""
+    """The call ended."""
 
 
 class CallerInput:
-    """Hands what the caller enters to whoever asks: one at a time, and nobody once the call is over."""
+    """Passes the caller's input to the tool that collects it. At most one collects at a time, none after
+    the call.
+    """
 
     def __init__(self) -> None:
         self._asking: asyncio.Queue[Key | Words | AgentSpoke | CallOver] | None = None
         self._over = False
-        # a key that may still end an entry which is whole, until so late by the loop's clock
+        # (finish key, loop time until which it is ignored) after an entry of known length
         self._behind = ("", 0.0)
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody asks."""
+        """True while a tool collects input."""
         return self._asking is not None
 
     async def settled(self) -> None:
-        """Whoever asks has taken all that came."""
+        """Wait until all input so far has been processed."""
         if self._asking is not None:
             await self._asking.join()
 
     def end(self) -> None:
-        """The call is over: nothing more comes for whoever asks."""
+        """End the collection with the call."""
         self._over = True
         self.take(CallOver())
 
     def take(self, happened: Key | Words | AgentSpoke | CallOver) -> bool:
-        """The caller, or the agent, has done something; whether somebody asked for it."""
+        """Pass input to the tool that collects it. Return False if there is none."""
         if self._asking is not None:
             self._asking.put_nowait(happened)
         return self._asking is not None
 
     def press(self, digit: str) -> Pressed:
-        """The caller pressed a key. Many end a number by `#`, also one whose length is known: they are not
-        waited for, and what is asked next is not ended by it.
+        """Handle a key. Callers end even entries of known length with `#`, so one is ignored for a while
+        after such an entry, and does not end the next one.
         """
         (finish, until_s), self._behind = self._behind, ("", 0.0)
         if digit == finish and asyncio.get_running_loop().time() < until_s:
@@ -80,14 +82,14 @@ class CallerInput:
         return Pressed.TAKEN if self.take(Key(digit)) else Pressed.UNASKED
 
     async def digits(self, does: AgentDoes, prompt: str, entry: DigitEntry, timeout_s: float) -> str:
-        """Ask for digits: what came, as figures. timeout_s: how long nothing may come.
+        """Ask for digits and return them. timeout_s: maximum time without input.
 
-        Raises ToolFailed, in words for the model.
+        Raises ToolFailed, with a message for the model.
         """
         with self._claim(does) as asking:
             if prompt:
                 does.post(SpeechRequested(prompt))
-            dictates = True  # each turn is, by what is still missing
+            dictates = True  # renewed each turn, for the missing digits
             while not entry.complete:
                 if dictates:
                     does.post(DictationBegan(entry.missing))
@@ -126,7 +128,7 @@ class CallerInput:
         finally:
             self._asking = None
             while not asking.empty():
-                if asking.get_nowait() == Key(self._behind[0]):  # it came before this was known to be whole
+                if asking.get_nowait() == Key(self._behind[0]):  # pressed before the entry was complete
                     self._behind = "", 0.0
                 asking.task_done()
             does.post(TurnsClaimed(False))

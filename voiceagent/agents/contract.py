@@ -1,4 +1,4 @@
-"""What a class must keep to be an agent, told when it is written and not in its first call. Pure."""
+"""Checks of agent classes, at definition instead of in their first call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 _OWN = ("call", "prompt", "tools")
-"""What an agent has from `Agent`, and may not mean something else by."""
+"""Attributes of `Agent` that subclasses must not override."""
 
 _ELSEWHERE = {
     "on_enter": "on_call_began",
@@ -17,15 +17,15 @@ _ELSEWHERE = {
     "on_client_connected": "on_call_began",
     "on_client_disconnected": "on_call_ended",
 }
-"""Hooks of LiveKit Agents and Pipecat, and those that are nearest to them."""
+"""Hooks of LiveKit Agents and Pipecat, and the nearest ones here."""
 
 
 class WrongAgent(TypeError):
-    """A class cannot be an agent; the text names what of it, and what is allowed."""
+    """A class cannot be an agent; the message names the fault and what is allowed."""
 
 
 def check_agent(kind: type, base: type) -> None:
-    """Raise WrongAgent where the class `kind` does not keep to what `base`, which is `Agent`, has."""
+    """Raise WrongAgent if the class `kind` violates the contract of `base`, which is `Agent`."""
     for name in _OWN:
         if name in vars(kind):
             hint = "its tools are its methods with @tool" if name == "tools" else "allowed: another name"
@@ -59,7 +59,7 @@ def _check_hook(kind: type, name: str, own: Callable[..., Any]) -> None:
 
 
 def _check_name(kind: type, name: str, hooks: Sequence[str]) -> None:
-    """A method that nobody would ever call, as its name is that of a hook but for a word."""
+    """Raise WrongAgent for a misspelt hook, which would never be called."""
     if name in hooks or not name.startswith("on_") or not inspect.iscoroutinefunction(getattr(kind, name)):
         return
     meant = _ELSEWHERE.get(name, "")

@@ -1,4 +1,4 @@
-"""Digits that the caller is asked for, pressed or said, as one entry. Pure."""
+"""An entry of digits, pressed or said."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from voiceagent.text_normalization.spoken_digits import digits_of
 
 @dataclass(slots=True)
 class DigitEntry:
-    """What has been entered so far. count: how many digits are wanted, None for any number. finish: the key
-    that ends the entry. language: of the words, an ISO 639 code. digits: those so far. complete: no more are
-    waited for.
+    """An entry in progress.
+
+    Attributes:
+        count: Number of digits, None for any.
+        finish: Key that ends the entry.
+        language: ISO 639 code of spoken digits.
+        digits: Digits so far.
+        complete: The entry is over.
     """
 
     count: int | None
@@ -26,11 +31,11 @@ class DigitEntry:
 
     @property
     def missing(self) -> tuple[int, ...]:
-        """How many digits are still wanted, as dictation has it: () for any number."""
+        """Number of missing digits, in the form of `dictation`: () for any number."""
         return () if self.count is None else (self.count - len(self.digits),)
 
     def press(self, key: str) -> None:
-        """The caller pressed a key; `*` takes back what there is."""
+        """Handle a key; `*` clears the entry."""
         if key == self.finish:
             self.complete = True
         elif key == "*":
@@ -39,8 +44,10 @@ class DigitEntry:
             self._add(key)
 
     def say(self, text: str) -> None:
-        """The caller has said something; who asks for a moment is given one. Raises ToolFailed where it has
-        no digit, or too many have come.
+        """Handle speech. A request for a moment is ignored.
+
+        Raises:
+            ToolFailed: It has no digits, or there are too many now.
         """
         sentences, language = sentences_of(text), language_of(self.language)
         said = digits_of(" ".join(beside_moments(sentences, language)), self.language)
@@ -53,7 +60,11 @@ class DigitEntry:
             raise ToolFailed(f"the caller said {len(self.digits)} digits; wanted: {self.count}; ask again")
 
     def time_is_up(self) -> None:
-        """Nothing more comes. Raises ToolFailed where that is not enough."""
+        """End the entry after a pause.
+
+        Raises:
+            ToolFailed: Digits are missing.
+        """
         if self.count is None and self.digits:
             self.complete = True
             return
@@ -61,7 +72,11 @@ class DigitEntry:
         raise ToolFailed(f"the caller entered {len(self.digits)}{missing} digits and no more; ask again")
 
     def result(self) -> str:
-        """The digits of a complete entry. Raises ToolFailed where the caller ended it too early."""
+        """Return the digits of a complete entry.
+
+        Raises:
+            ToolFailed: The caller ended it too early.
+        """
         if not self.digits or (self.count is not None and len(self.digits) < self.count):
             wanted = "some" if self.count is None else self.count
             raise ToolFailed(f"the caller entered {len(self.digits)} digits; wanted: {wanted}; ask again")

@@ -1,4 +1,4 @@
-"""The agents that a configuration names, and which of them a call is for."""
+"""Loads the configured agents and selects the one for a call."""
 
 from __future__ import annotations
 
@@ -15,13 +15,17 @@ from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object
 
 BY_NAME = "agent"
-"""The parameter of a phone call that names its agent."""
+"""Call parameter that names the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """The agents of a server. usual: the one for all other calls, None where the instructions are all there
-    is. named: by their names. chosen_by: of a phone call's parameters, whose value names an agent.
+    """The agents of a server.
+
+    Attributes:
+        usual: The default agent, None if the configuration has instructions only.
+        named: The others by name.
+        chosen_by: Call parameters and, for their values, the agent's name.
     """
 
     usual: type[Agent] | None = None
@@ -29,17 +33,17 @@ class Agents:
     chosen_by: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def of_model(self, model: str) -> type[Agent] | None:
-        """The agent of a client that asked for this model."""
+        """Return the agent for a client that requested this model."""
         return self.named.get(model, self.usual)
 
     def check_name(self, name: str) -> None:
-        """Raises CallRefused where no agent is called so."""
+        """Raise CallRefused unless an agent has this name."""
         if name not in self.named:
             allowed = ", ".join(self.named) or "none, as there is no agent.others"
             raise CallRefused(f"no agent is called {name[:60]!r}; allowed: {allowed}", 404)
 
     def of_call(self, parameters: Mapping[str, str]) -> Agent | None:
-        """An agent for a phone call with these parameters; None where they say nothing of one."""
+        """Return an agent for a phone call with these parameters; None if they select none."""
         found = self.named.get(parameters.get(BY_NAME, ""))
         for parameter, names in self.chosen_by.items():
             found = found or self.named.get(names.get(parameters.get(parameter, ""), ""))
@@ -47,7 +51,16 @@ class Agents:
 
 
 def load_agents(table: AgentConfig, instructions: str, source: Path) -> Agents:
-    """The agents of `[agent]` in the file `source`. instructions: the table's own. Raises ConfigError."""
+    """Load the agents of `[agent]`.
+
+    Args:
+        table: The table.
+        instructions: Its instructions, loaded.
+        source: The configuration file.
+
+    Raises:
+        ConfigError: An agent cannot be loaded or is unknown.
+    """
     named = {name: load_agent(path, f"agent.others.{name}", source) for name, path in table.others.items()}
     for parameter, names in table.chosen_by.items():
         for value, name in names.items():
@@ -63,7 +76,7 @@ def load_agents(table: AgentConfig, instructions: str, source: Path) -> Agents:
 
 
 def beginning_of(table: AgentConfig, instructions: str, source: Path) -> tuple[str, tuple[Tool, ...]]:
-    """The system prompt and the tools that calls of the usual agent begin with. Raises ConfigError."""
+    """Return the system prompt and tools of the default agent's calls. Raises ConfigError."""
     usual = load_agents(table, instructions, source).usual
     if usual is None:
         return instructions, ()
@@ -72,10 +85,18 @@ def beginning_of(table: AgentConfig, instructions: str, source: Path) -> tuple[s
 
 
 def load_agent(name: str, key: str, source: Path) -> type[Agent]:
-    """The class `module:Class`; key: where the file `source` names it. Raises ConfigError.
+    """Load the class `module:Class`.
 
-    An instance is made, so that what is wrong with it is told at start and not in the first call; its
-    instructions and greeting are asked for as of a call of which nothing is known.
+    An instance is created so that its faults show at start and not in the first call; instructions and
+    greeting are evaluated for a call without metadata.
+
+    Args:
+        name: The class.
+        key: The configuration key that names it.
+        source: The configuration file.
+
+    Raises:
+        ConfigError: It cannot be imported or is no valid agent.
     """
     try:
         found = import_object(name, source.parent)
@@ -84,13 +105,13 @@ def load_agent(name: str, key: str, source: Path) -> type[Agent]:
         agent = _uncalled(found)
         agent.prompt()
         greeting_of(agent)
-    except (Exception, SystemExit) as error:  # it is others' code that is imported
+    except (Exception, SystemExit) as error:  # user code
         raise problem(source, key, name, f"{type(error).__name__}: {error}") from error
     return found
 
 
 def _uncalled(kind: type[Agent]) -> Agent:
-    """An instance that nobody has called, but whose instructions may ask what is known of the call."""
+    """Return an instance without a caller, whose instructions may still use `self.call`."""
     agent = kind()
     agent._call = no_call()
     return agent

@@ -1,4 +1,4 @@
-"""Runs the agent of one call: its tools when the model calls them, its hooks beside the call."""
+"""Runs the agent of one call: its tools when the model calls them, its hooks concurrently with the call."""
 
 from __future__ import annotations
 
@@ -28,22 +28,28 @@ from voiceagent.session.agent import AgentDoes, OfferedTool, Pressed, ToolFailed
 from voiceagent.session.call import CallRefused
 
 HOOK_S = 30.0
-"""How long a hook may take."""
+"""Timeout of a hook."""
 RESULT_CHARACTERS = 32_000
-"""How much of a tool's result is read, some 8,000 tokens: a longer one would have every later prompt refused.
+"""Maximum characters of a tool's result, some 8,000 tokens: with longer ones, every later prompt would be
+refused.
 """
 
 REASON_CHARACTERS = 500
-"""How much of an exception's text is kept in the call's log."""
+"""Maximum characters of an exception's message in the call's log."""
 
 RunMethod = Callable[[Agent, ToolMethod, Mapping[str, Any]], Coroutine[Any, Any, Any]]
-"""Function that runs a tool's method with validated arguments and returns its result."""
+"""Runs a tool's method with validated arguments and returns its result."""
 
 
 class RunningAgent:
-    """The agent of one call: an `AgentCode`. make: makes the first agent. Its instructions are read at once;
-    if either raises, the exception is passed on and the call cannot begin. choose: makes another agent if the
-    call's parameters ask for one. run_method: runs the methods of tools, `run_tool_method` by default.
+    """The agent of one call: an `AgentCode`.
+
+    Args:
+        call_id: For the log.
+        make: Creates the first agent. Its instructions are read at once; exceptions of either are passed on,
+            and the call cannot begin.
+        choose: Creates another agent if the call's parameters select one.
+        run_method: Runs the methods of tools, `run_tool_method` by default.
     """
 
     def __init__(
@@ -69,7 +75,7 @@ class RunningAgent:
 
     @property
     def greeting(self) -> str:
-        """What it says first; nothing where that raises."""
+        """The agent's first words, "" if its greeting raises."""
         return self._opening(self._agent)
 
     @property
@@ -84,46 +90,46 @@ class RunningAgent:
 
     @property
     def caller(self) -> CallerInput:
-        """What its tools ask of the caller."""
+        """The caller's input for its tools."""
         return self._caller
 
     def join(self, call: AgentDoes) -> None:
-        """There is a call for it: it takes it over."""
-        self._call = ref(call)  # which holds this, and is over before the agent
+        """Bind the agent to a call and take it over."""
+        self._call = ref(call)  # a weak reference: the call holds this agent and ends first
         loop = asyncio.get_running_loop()
         self._context = AgentCall(self._call_id, self._call, self._hand_over, self._caller, loop)
         self._agent._call = self._context
         self._take_over(self._agent, self._prompt)
 
     def identify(self, parameters: Mapping[str, str]) -> None:
-        """What is known of the call: another agent may be the one for it."""
+        """Set the call's metadata, and switch to the agent that it selects, if any."""
         if self._context is not None:
             self._context.parameters = dict(parameters)
         try:
             agent = self._choose(parameters)
             if agent is not None:
                 self._take_over(agent, self._instructions_of(agent))
-        except (Exception, SystemExit) as error:  # it is others' code; the agent that there is answers
+        except (Exception, SystemExit) as error:  # user code; the current agent answers
             self._failed("choose", error)
             return
-        if agent is None and (named := parameters.get(BY_NAME)):  # by the end of the line's URL: misspelt
+        if agent is None and (named := parameters.get(BY_NAME)):  # a misspelt name in the URL
             self._log.warning("no_such_agent", named=named[:60], answers=type(self._agent).__name__)
 
     def begin(self) -> None:
-        """The client is there."""
+        """Handle the start of the call: the client is connected."""
         self._had.append(self._agent)
         self._run("on_call_began", self._agent.on_call_began)
 
     def pressed(self, digit: str) -> Pressed:
-        """The caller pressed a key; whether somebody asked for it."""
+        """Handle a key of the caller. Return how it was handled."""
         return self._caller.press(digit)
 
     async def find_context(self, words: str) -> str | Sequence[str]:
-        """What the agent finds for these words of the caller; it is others' code, and may raise."""
+        """Return what the agent finds for these words of the caller. User code: may raise."""
         return await self._agent.find_context(words)
 
     def told(self, command: TurnConcluded | ResponseConcluded) -> None:
-        """The caller, or the agent, has said something."""
+        """Handle a turn of the caller, or the end of a response."""
         match command:
             case TurnConcluded(text):
                 self._caller.take(Words(text))
@@ -133,7 +139,7 @@ class RunningAgent:
                 self._run("on_response", self._agent.on_response, text, interrupted)
 
     def tool_ended(self, name: str, failure: str) -> None:
-        """A tool has ended; what the instructions depend on may be otherwise now."""
+        """Handle the end of a tool, after which the instructions may have changed."""
         if failure:
             self._run("on_tool_failed", self._agent.on_tool_failed, name, failure)
         self._renew()
@@ -147,7 +153,7 @@ class RunningAgent:
             self._begin_task("on_call_ended", self._end_each(hooks, self._context.transcript))
 
     async def hooks_over(self) -> None:
-        """Wait until all hooks that have begun are over."""
+        """Wait until all hooks have finished."""
         while self._hooks:
             await asyncio.wait(self._hooks)
 
@@ -157,7 +163,7 @@ class RunningAgent:
 
     def _take_over(self, agent: Agent, prompt: str) -> None:
         call = self._call()
-        if call is None:  # it is over
+        if call is None:  # the call is over
             return
         self._agent, self._prompt = agent, prompt
         tools = [OfferedTool(tool.spec, _runner(agent, tool, self._run_method)) for tool in agent.tools]
@@ -177,12 +183,12 @@ class RunningAgent:
     def _opening(self, agent: Agent) -> str:
         try:
             return greeting_of(agent)
-        except (Exception, SystemExit) as error:  # it is others' code, and a caller is there
+        except (Exception, SystemExit) as error:  # user code, during a call
             self._failed("greeting", error)
             return ""
 
     def _renew(self) -> None:
-        """Put in force what the instructions say by now."""
+        """Apply the current instructions."""
         try:
             prompt = self._agent.prompt()
             if prompt != self._prompt:
@@ -213,15 +219,13 @@ class RunningAgent:
         except TimeoutError:
             self._log.warning("agent_slow", where=name, stopped_after_s=HOOK_S)
             self._tell_failed(name, "", f"stopped after {HOOK_S:g} s")
-        except (Exception, SystemExit) as error:  # it is others' code, and ends no server
+        except (Exception, SystemExit) as error:  # user code, which must not end the server
             self._failed(name, error, hook)
         if name != "on_call_ended":
             self._renew()
 
     def _failed(self, name: str, error: BaseException, hook: object = None) -> None:
-        """Log that a hook, or the method for the instructions, raised, and where. hook: a hook of any
-        agent.
-        """
+        """Log an exception of a hook, or of the instructions, and its place. hook: a hook of any agent."""
         self._log.error("agent_failed", where=name, exc_info=error)
         kind = type(getattr(hook, "__self__", self._agent))
         own = getattr(sys.modules.get(kind.__module__), "__file__", None)
@@ -238,7 +242,7 @@ class RunningAgent:
 def running_agent(
     call_id: str, make: Callable[[], Agent], choose: Callable[[Mapping[str, str]], Agent | None]
 ) -> RunningAgent:
-    """The agent of a caller who comes now. Raises CallRefused where it fails."""
+    """Return the agent of a new call. Raises CallRefused if it fails."""
     try:
         return RunningAgent(call_id, make, choose)
     except (Exception, SystemExit) as error:  # it is others' code
@@ -264,10 +268,10 @@ def _runner(
         except WrongArguments as error:
             raise ToolFailed(str(error)) from error
         done: list[str] = []
-        spoken_for.set(done)  # a tool has a task, and so a context, of its own
+        spoken_for.set(done)  # a tool has its own task, and so its own context
         try:
             result = await run_method(agent, tool, given)
-        except SystemExit as error:  # of one tool, which else ends the server with all calls
+        except SystemExit as error:  # raised by a tool, it would end the server
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
         return ToolResult(cut(_told(result), RESULT_CHARACTERS), reply=not done)
 
@@ -275,12 +279,12 @@ def _runner(
 
 
 def _told(result: Any) -> str:
-    """What a tool gave, as the model reads it: text that can be sent."""
+    """Return a tool's result as text for the model."""
     if result is None:
         return "done"
     if isinstance(result, str):
-        return join_surrogates(result)  # half a pair of surrogates goes to no server
+        return join_surrogates(result)  # LLM servers refuse lone surrogates
     try:
         return to_json(result, fallback=str).decode()
-    except PydanticSerializationError:  # what it did is done; bytes, or an object that holds itself
+    except PydanticSerializationError:  # the tool's effect stands; bytes, or a recursive object
         return str(result)

@@ -11,7 +11,7 @@ from typing import Any
 from voiceagent.session.agent import ToolFailed
 
 MAX_THREADS = 256
-"""Plain tools that run at once in a process, with those that were given up and have not ended."""
+"""Maximum plain tools that run at once in a process, including cancelled ones that have not ended."""
 
 _running: set[Thread] = set()
 
@@ -22,9 +22,16 @@ def threads_run() -> bool:
 
 
 async def in_a_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
-    """What a plain function gives, or raises. One that hangs, as an HTTP client without a timeout does,
-    takes no thread from others, and does not keep the server from ending. Raises ToolFailed where too many
-    run.
+    """Run a plain function in its own thread.
+
+    One that hangs, as an HTTP client without a timeout does, blocks no other tool, and does not keep the
+    server from ending.
+
+    Returns:
+        Its result.
+
+    Raises:
+        ToolFailed: Too many tools are running.
     """
     if len(_running) >= MAX_THREADS:
         raise ToolFailed(f"not done: {MAX_THREADS} tools are running")
@@ -36,7 +43,7 @@ async def in_a_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
         result, failure = None, None
         try:
             result = context.run(function, **arguments)
-        except BaseException as error:  # of others' code; whoever waits decides
+        except BaseException as error:  # user code; the awaiting task decides
             failure = error
         try:
             loop.call_soon_threadsafe(end, result, failure)
@@ -45,9 +52,9 @@ async def in_a_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
 
     def end(result: Any, failure: BaseException | None) -> None:
         _running.discard(thread)
-        if done.done():  # it was given up
+        if done.done():  # it was cancelled
             return
-        if isinstance(failure, StopIteration):  # which no future takes
+        if isinstance(failure, StopIteration):  # futures do not accept it
             failure = RuntimeError("it raised StopIteration")
         if failure is None:
             done.set_result(result)
@@ -55,6 +62,6 @@ async def in_a_thread(function: Callable[..., Any], /, **arguments: Any) -> Any:
             done.set_exception(failure)
 
     thread = Thread(target=run, name=f"tool {getattr(function, '__name__', '')}", daemon=True)
-    thread.start()  # which fails where the system has no more threads
+    thread.start()  # fails if the system has no more threads
     _running.add(thread)
     return await done

@@ -1,4 +1,4 @@
-"""Methods as tools: their signature makes the JSON schema, and checks what the model gives. Pure."""
+"""Methods as tools: the signature defines the JSON schema and validates the model's arguments."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from voiceagent.conversation.settings import AgentTool
 Method = TypeVar("Method", bound=Callable[..., Any])
 _MARK = "_voiceagent_tool"
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""OpenAI's names of functions; Anthropic's are the same."""
+"""OpenAI's rule for names of functions; Anthropic's is the same."""
 
 
 class WrongTool(TypeError):
-    """A method cannot be a tool; the text names it and says why."""
+    """A method cannot be a tool; the message says which and why."""
 
 
 class WrongArguments(ValueError):
-    """What the model gave does not fit the tool; the text tells it what does."""
+    """The model's arguments are invalid; the message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
-    """What `@tool` was given: see `AgentTool`. name: "" takes the method's."""
+    """Options of `@tool`: see `AgentTool`. name: "" for the method's."""
 
     name: str = ""
     cancellable: bool = False
@@ -61,15 +61,22 @@ def tool(
     filler: str = "",
     when_played: bool = False,
 ) -> Method | Callable[[Method], Method]:
-    """Make a method of an agent a tool that the model may call; its docstring tells the model what for.
+    """Make a method of an agent a tool. Its docstring is the description for the model.
 
-    The method is `async def`; a plain one runs in a thread. What it returns is told to the model, as JSON
-    where it is no text. Raise ToolFailed to tell why it could not be done.
+    The method is `async def`; a plain one runs in a thread. Its result is passed to the model, as JSON
+    unless it is a text. Raise ToolFailed to report a failure.
 
-    name: what the model calls it by, the method's name where it is left out. cancellable: stop it when the
-    caller goes on; else it runs on, and what it did enters the history. timeout_s: how long it may take.
-    filler: what the caller hears while it is slow. when_played: run it when what the agent said with the call
-    has been played, and not at all if the caller cut in.
+    Args:
+        method: The method.
+        name: Name for the model, by default the method's.
+        cancellable: Cancel it when the conversation continues. Otherwise it keeps running, and its result
+            enters the history.
+        timeout_s: Maximum run time.
+        filler: Phrase for the caller while it is slow.
+        when_played: Run it after the response that called it was played, and not at all if that was cut.
+
+    Raises:
+        WrongTool: An option or the method is invalid.
     """
     options = ToolOptions(name, cancellable, timeout_s, filler, when_played)
     _check_options(options)
@@ -87,14 +94,18 @@ def tool(
 
 @dataclass(frozen=True, slots=True)
 class ToolMethod:
-    """A tool as its class has it: what the model is told, the method's name, and what checks arguments."""
+    """A tool of an agent class: its description, the method's name, and the model of its arguments."""
 
     spec: AgentTool
     method: str
     arguments: type[BaseModel]
 
     def check(self, text: str) -> Mapping[str, Any]:
-        """The keyword arguments in what the model wrote. Raises WrongArguments."""
+        """Return the keyword arguments in the model's JSON.
+
+        Raises:
+            WrongArguments: They do not fit the signature.
+        """
         try:
             given = self.arguments.model_validate_json(text or "{}")
         except ValidationError as error:
@@ -107,7 +118,7 @@ class ToolMethod:
 
 
 def tools_of(kind: type) -> tuple[ToolMethod, ...]:
-    """The tools of a class, in the order in which they are written. Raises WrongTool."""
+    """Return the tools of a class, in order of definition. Raises WrongTool."""
     marked: dict[str, ToolOptions] = {}
     for base in reversed(kind.__mro__):
         for method in vars(base):
@@ -123,7 +134,7 @@ def tools_of(kind: type) -> tuple[ToolMethod, ...]:
 
 
 def _check_options(options: ToolOptions) -> None:
-    """Raises WrongTool where one is not what it must be: nobody checks the types of an agent."""
+    """Raise WrongTool for an option of the wrong type: agents are not type-checked."""
     for option in ("name", "filler"):
         if not isinstance(given := getattr(options, option), str):
             raise WrongTool(f"{option} is {given!r}; allowed: a text")
@@ -162,7 +173,7 @@ def _tool_method(kind: type, method: str, options: ToolOptions) -> ToolMethod:
 
 
 def _check_kind(method: Any, where: str) -> None:
-    """Raises WrongTool where it is a function of another kind than tools are."""
+    """Raise WrongTool for functions that cannot be tools."""
     if isinstance(method, staticmethod | classmethod):
         raise WrongTool(f"{where}: a {type(method).__name__}; allowed: a method with self")
     if inspect.isgeneratorfunction(method) or inspect.isasyncgenfunction(method):
@@ -172,10 +183,10 @@ def _check_kind(method: Any, where: str) -> None:
 
 
 def _arguments_model(function: Callable[..., Any], where: str) -> type[BaseModel]:
-    """The arguments of a method as a model; annotations such as `Annotated[int, Field(ge=1)]` are checked.
+    """Return the arguments of a method as a model. Annotations such as `Annotated[int, Field(ge=1)]` are
+    enforced.
 
-    What is said has no spaces around it: a model that begins an argument with one, as its tokens of words do,
-    means none.
+    White space around texts is stripped: models emit it as part of their tokens.
     """
     try:
         hints = get_type_hints(function, include_extras=True)
@@ -189,7 +200,7 @@ def _arguments_model(function: Callable[..., Any], where: str) -> type[BaseModel
         if parameter.name not in hints:
             raise WrongTool(f"{where}: argument {parameter.name} has no type hint")
         default = ... if parameter.default is parameter.empty else parameter.default
-        # under a key of its own: `json`, `copy` or `_x` mean something else in a model of pydantic's
+        # under generated keys: `json`, `copy` or `_x` have a meaning in pydantic models
         fields[f"argument_{at}"] = (Annotated[hints[parameter.name], Field(alias=parameter.name)], default)
     try:
         return create_model("arguments", __config__=_CONFIG, **fields)
@@ -201,14 +212,14 @@ _CONFIG = ConfigDict(extra="forbid", str_strip_whitespace=True)
 
 
 class _Schema(GenerateJsonSchema):
-    """Without the titles that pydantic gives every field: they cost tokens and say what the name says."""
+    """JSON schema without pydantic's titles, which cost tokens and repeat the names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
 
 def _name(field: FieldInfo) -> str:
-    """The argument that a field of a model stands for."""
+    """Return the argument that a field stands for."""
     return str(field.alias)
 
 

@@ -1,4 +1,4 @@
-"""What tools and the agent's code do in a call: events of a conversation."""
+"""Events of tools and of the agent's code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ ToolOutcome = Literal["done", "failed", "cancelled"]
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished:
-    """A tool has ended. output: for the model. reply: the model is to speak of it, where the tool is the
-    agent's. error: why a tool of an MCP server gave no result; None where it did.
+    """A tool call ended. output: for the model. reply: the model should report it (agent tools only). error:
+    the reason for which a tool of an MCP server gave no result, None if it gave one.
     """
 
     call_id: str
@@ -26,14 +26,14 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class ToolSlow:
-    """A tool has run for so long that the caller should hear something."""
+    """A tool call has run so long that a filler is due."""
 
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class McpListed:
-    """What a server offers: the answer to `ListMcpTools`. failure: why it is not known, "" where it is."""
+    """The result of `ListMcpTools`. failure: the reason if it failed, else ""."""
 
     item_id: str
     tools: tuple[ListedTool, ...] = ()
@@ -42,7 +42,9 @@ class McpListed:
 
 @dataclass(frozen=True, slots=True)
 class AgentChanged:
-    """The call has another agent, or this one has other tools or instructions; None leaves them."""
+    """The call was handed to another agent, or the agent changed its tools or instructions. None keeps the
+    value.
+    """
 
     agent: str
     tools: tuple[AgentTool, ...]
@@ -52,8 +54,8 @@ class AgentChanged:
 
 @dataclass(frozen=True, slots=True)
 class SpeechRequested:
-    """The agent's code has these words said, as soon as nobody speaks. interruptible: a caller may cut
-    them.
+    """The agent's code requests this text to be spoken once neither side speaks. interruptible: the caller
+    can interrupt it.
     """
 
     text: str
@@ -62,8 +64,8 @@ class SpeechRequested:
 
 @dataclass(frozen=True, slots=True)
 class ReplyRequested:
-    """The agent's code has the model speak, as soon as nobody else does. guidance: what it is told to say; it
-    stands behind the history in this prompt alone.
+    """The agent's code requests a response once neither side speaks. guidance: instruction for the model,
+    appended to this prompt only.
     """
 
     guidance: str
@@ -71,25 +73,25 @@ class ReplyRequested:
 
 @dataclass(frozen=True, slots=True)
 class TurnsClaimed:
-    """From now on what the caller says goes to the agent's code and is not answered; or, claimed False, no
-    longer."""
+    """The agent's code claims the caller's turns, which are then not answered, or (claimed False) releases
+    them.
+    """
 
     claimed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class HangUpRequested:
-    """The agent's code ends the call, when what it says has been played."""
+    """The agent's code ends the call once pending speech has been played."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class DictationBegan:
-    """What the caller says next is dictated: a number, a name or an address, in groups with pauses in
-    between.
+    """The agent's code expects dictation: a number, name or address in groups with pauses.
 
-    digits: how many the number may have; empty where it is none, or nobody knows.
+    digits: possible lengths of the number; empty if it is no number or the length is unknown.
     """
 
     digits: tuple[int, ...] = ()
@@ -97,10 +99,9 @@ class DictationBegan:
 
 @dataclass(frozen=True, slots=True)
 class HookFailed:
-    """A hook of the agent's code raised, or took too long. The conversation does nothing about it; the event
-    is there for the call's log.
+    """A hook of the agent's code raised or timed out. For the call's log only.
 
-    name: of the hook. place: file, line and function; reason: the exception, or how long it took.
+    name: of the hook. place: file, line and function. reason: the exception, or the time it took.
     """
 
     name: str

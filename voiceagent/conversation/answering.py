@@ -1,4 +1,4 @@
-"""What the agent owes the caller: which response is made, and when."""
+"""Decides which response starts, and when: preemptive, requested, pending, or about tool results."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from voiceagent.conversation.words import sentences_of, words_of
 
 @dataclass(slots=True)
 class Outstanding:
-    """What is wanted of the agent, and not begun yet. Changed by `Answering`.
+    """Pending requests for the agent that have not started. Changed by `Answering`.
 
-    requested: a response that the client asked for. owed: one to what the caller said. turn: the turn that
-    ended with the event in hand: only a response that begins with the same event is the answer to this turn.
-    sayings: what the agent's code wants said, in order, each with its words, "" where the model finds them.
-    leaving: why the agent's code ends the call after that; None where it does not. results: the response that
-    is owed is to speak of what tools gave.
+    requested: a response that the client requested. owed: the last turn needs an answer. turn: the turn that
+    ended with the event being handled; only a response that starts with the same event answers it. sayings:
+    requests of the agent's code in order, each with its fixed text, "" for text from the model. leaving: the
+    reason with which the agent's code hangs up after them; None if it does not. results: the pending answer
+    is about tool results.
     """
 
     requested: ev.ResponseRequested | None = None
@@ -48,7 +48,7 @@ class Outstanding:
 
 
 class Answering:
-    """Decides which response is made when. What it does returns the commands that follow."""
+    """Decides which response starts, and when. Its methods return the commands that follow."""
 
     def __init__(
         self,
@@ -68,29 +68,29 @@ class Answering:
         self._lists = lists
         self._new_id = new_id
         self._outstanding = Outstanding()
-        self._attempts: tuple[str, int] = ("", 0)  # a turn, and the preemptive responses begun to it
+        self._attempts: tuple[str, int] = ("", 0)  # (turn id, number of preemptive responses started for it)
         self._results_attempts = 0  # preemptive responses started for the results that are due
         self._preemptive_allowed = True
         self._silence = SilentCaller(policy)
 
     @property
     def waiting(self) -> bool:
-        """Whether a response that was asked for is still to be begun."""
+        """True if a requested response has not started."""
         return self._outstanding.requested is not None or bool(self._outstanding.sayings)
 
     def allow_preemptive(self, allowed: bool) -> None:
-        """Take in whether the server has room for responses that may be dropped."""
+        """Set whether the LLM has capacity for responses that may be dropped."""
         self._preemptive_allowed = allowed
 
     # ---- what is wanted
 
     def greet(self, greeting: str, settings: CallSettings) -> list[Command]:
-        """The agent speaks first."""
+        """Speak the greeting."""
         return self._start(ev.ResponseRequested(), settings, say=greeting)
 
     def ask_again(self, at_s: float, settings: CallSettings) -> list[Command]:
-        """The caller has been silent up to `at_s`: ask again, and say goodbye when that has been in vain. A
-        caller who has asked for a moment is first given that time once more.
+        """Prompt a caller who has been silent up to `at_s`, and say goodbye after the last prompt. A caller
+        who asked for a moment gets one more idle timeout first.
         """
         if self._silence.take_moment():
             return []
@@ -98,17 +98,17 @@ class Answering:
         return [idle, *self._start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
 
     def caller_is_there(self) -> None:
-        """The caller has typed something, or pressed a key."""
+        """Record that the caller typed something or pressed a key."""
         self._silence.caller_acted()
 
     def request(self, event: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
-        """The client wants a response: at once, or when the caller's words are settled and nothing is
-        listened to any more.
+        """Start the response that the client requested, or queue it until all transcripts are final and the
+        current response has been played.
         """
         response = self._responses.active
         if (response is not None and not response.end_notified) or self._outstanding.requested is not None:
             return [notify.response_in_progress(event.client_event_id)]
-        # one that was begun ahead answers a turn that nobody has ended
+        # a preemptive response answers a turn that has not ended
         commands = self._responses.cancel_preemptive() + self._lists.ask(event.mcp_servers)
         if self._caller.awaiting or response is not None or self._lists.awaited(event.mcp_servers):
             self._outstanding.requested = event
@@ -121,7 +121,7 @@ class Answering:
         return self._responses.cancel_preemptive() + self._responses.stop("client_cancelled")
 
     def cancel(self, event: ev.ResponseCancelled) -> list[Command]:
-        """The client wants the response in progress no longer."""
+        """Cancel the response in progress on the client's request."""
         response = self._responses.active
         if (
             response is not None
@@ -129,12 +129,12 @@ class Answering:
             and event.response_id in (None, response.response_id)
         ):
             return self._responses.stop("client_cancelled")
-        if self._responses.was_truncated(event.response_id):  # OpenAI's clients truncate, and then cancel
+        if self._responses.was_truncated(event.response_id):  # OpenAI's clients truncate before they cancel
             return []
         return [notify.nothing_to_cancel(event.response_id, event.client_event_id)]
 
     def say(self, event: ev.SpeechRequested | ev.ReplyRequested) -> None:
-        """The agent's code has this said as soon as nobody speaks."""
+        """Queue speech of the agent's code until neither side speaks."""
         match event:
             case ev.SpeechRequested(text, interruptible):
                 saying = ev.ResponseRequested(interruptible=interruptible), text
@@ -143,22 +143,22 @@ class Answering:
         self._outstanding.sayings.append(saying)
 
     def leave(self, reason: str) -> None:
-        """The agent's code ends the call when what it says has been played."""
+        """Hang up once the agent's pending speech has been played."""
         self._outstanding.leaving = reason
 
     def fill(self, filler: str, settings: CallSettings) -> list[Command]:
-        """A tool is slow: say so, if nobody speaks. It is no part of the conversation."""
+        """Speak the filler of a slow tool if neither side speaks. It does not join the conversation."""
         if not filler or not self._caller.silent or not self._responses.none:
             return []
         return self._start(ev.ResponseRequested(in_conversation=False), settings, say=filler)
 
     def turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
-        """The turn is over and its words are settled. kept: it is in the history."""
+        """Record a turn that is over, with a final transcript. kept: it is in the history."""
         self._tools.begin_answer()
         self._outstanding.turn = turn
         failure = turn.recognized.failure
-        # a cough, or a noise, becomes a turn without words: it wants no answer, and does not show anybody
-        # to be there
+        # a cough or noise becomes a turn without words: it needs no answer and does not prove that the caller
+        # is present
         words = bool(words_of(turn.text))
         if kept and turn.respond and words:
             self._outstanding.owed = True
@@ -174,12 +174,12 @@ class Answering:
         return cancelled + self._responses.apologise(start, f"recognizer: {failure}")
 
     def response_over(self, response: Response) -> list[Command]:
-        """A response is over: what it leaves behind."""
+        """Record the end of a response, and run what waited for it."""
         assert isinstance(response.phase, Over)
         self._prompts.observe(response.start, response.phase.usage)
         interrupted, cut = response.phase.stop_reason == "turn_detected", response.phase.stop_reason != ""
         unheard = not response.phase.played and not response.called_tools
-        # the caller has not heard that he was answered; words of his that follow replace what is owed
+        # the caller heard no answer; a turn of theirs that follows replaces the pending one
         if interrupted and response.wanted.in_conversation and unheard:
             self._outstanding.owed = True
         answered = not (cut or response.called_tools or response.start.say)
@@ -191,14 +191,14 @@ class Answering:
     # ---- what is begun
 
     def prepare(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Have a preemptive response made to a turn that may be over, if nothing stands in its way; one that
-        was foreseen is kept if it was begun for these words, and dropped if not.
+        """Start a preemptive response to a turn that may be over, if nothing prevents it. Keep one started
+        from the same words in the interim transcript, and drop any other.
         """
         return self._begin_ahead(turn, settings, spared=0) if turn.settled else []
 
     def foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Have a preemptive response made before the turn's words are settled, as if those known now were
-        right; only where another one may be begun in case they are not.
+        """Start a preemptive response from the interim transcript. Leaves at least one attempt for the final
+        one.
         """
         return self._begin_ahead(turn, settings, spared=1)
 
@@ -220,7 +220,7 @@ class Answering:
         turn, self._outstanding.turn = self._outstanding.turn, None
         if self._responses.active is not None:
             return self._prepare_results(settings)
-        # before anybody's silence is waited for: a caller who talks on would keep the line open
+        # not after the check for silence: a caller who keeps talking would keep the call open
         if self._outstanding.leaving is not None and not self._outstanding.sayings:
             reason, self._outstanding.leaving = self._outstanding.leaving, None
             return [do.HangUp(reason)]
@@ -229,12 +229,12 @@ class Answering:
         requested = self._outstanding.requested
         if not self._caller.silent or (requested and self._lists.awaited(requested.mcp_servers)):
             return []
-        # not before: while the caller speaks, more results may come, and one response tells all
+        # not earlier: more results may come while the caller speaks, and one response reports them all
         if self._tools.take_reply_due():
             self._outstanding.owed = self._outstanding.results = True
         if self._outstanding.sayings:
             wanted, say = self._outstanding.sayings.popleft()
-            # it answers no question, and `_start` takes what it starts for the answer
+            # this speech does not answer the turn, but `_start` marks the turn as answered
             owed = self._outstanding.owed
             commands = self._responses.cancel_preemptive() + self._start(wanted, settings, say=say)
             self._outstanding.owed = owed
@@ -256,7 +256,7 @@ class Answering:
 
     def _wanted(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
         """Return the request for a response that the call itself wants. results: it is about tool results."""
-        # a choice that forces a call is met: it would be made again and again
+        # the forced call was made: forcing it again would loop
         forced = results and settings.tool_choice not in ("auto", "none")
         return ev.ResponseRequested(tool_choice="auto" if forced else None)
 
@@ -267,7 +267,8 @@ class Answering:
         held = self._responses.preemptive
         if held is None:
             return False
-        if held.start.turn_id is None:  # a response about results: its assumptions about the history held
+        # it is about tool results, and what it assumed about the history came true
+        if held.start.turn_id is None:
             wanted = self._within_rounds(wanted)
             return turn is None and held.start.request == self._prompts.for_response(wanted, settings)
         # compare words only: a comma of the final transcript must not restart the response
@@ -278,8 +279,8 @@ class Answering:
         return replace(wanted, tool_choice="none") if self._tools.rounds_are_spent() else wanted
 
     def _prepare_results(self, settings: CallSettings) -> list[Command]:
-        """Start a preemptive response about tool results while the agent still speaks. It assumes that all
-        planned words will be played. Drop it if something else must come first.
+        """Start a preemptive response about tool results while the agent still speaks. It assumes that the
+        current response will be played to its end. Drop it if something else must come first.
         """
         held, planned = self._responses.preemptive, self._responses.planned_words
         outstanding = self._outstanding
@@ -308,17 +309,16 @@ class Answering:
         say: str = "",
         planned: PlannedWords | None = None,
     ) -> list[Command]:
-        """Start a response now. say: fixed words, spoken without the LLM. planned: words that count as
-        played.
-        """
+        """Start a response. say: fixed text, spoken without the LLM. planned: text that counts as played."""
         left: list[Command] = []
         if wanted.in_conversation:
             wanted = self._within_rounds(wanted)
         if wanted.in_conversation and not preemptive:
             self._outstanding.owed = False
             self._results_attempts = 0
-            # not for one begun ahead: where it is dropped, the tools are still waited for
-            if say or wanted.guidance:  # asked for by the agent's code: the caller has not gone on
+            # not for a preemptive one: if it is dropped, the tools are still awaited
+            # requested by the agent's code: the caller has not started another turn
+            if say or wanted.guidance:
                 self._tools.overtake(told=not say)
             else:
                 left = self._tools.leave_behind()

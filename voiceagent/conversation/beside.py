@@ -1,4 +1,4 @@
-"""Responses beside the conversation's: texts that a client asks for, and that the caller does not hear."""
+"""Out-of-band responses: texts that a client requests outside the conversation and that are never spoken."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
 
 MAX_BESIDE = 4
-"""How many a call may have at once, those that wait included: each is a request to the LLM beside the
-caller's own."""
+"""Maximum number per call, pending ones included. Each is an additional LLM request."""
 
 
 def runs_beside(wanted: ev.ResponseRequested, settings: CallSettings) -> bool:
-    """Whether a response can be made beside the conversation's: a spoken one would need the same voice."""
+    """Return True if a response can run out of band. Spoken ones cannot: the call has one voice."""
     return not wanted.in_conversation and (wanted.modality or settings.output_modality) == "text"
 
 
 class BesideResponses:
-    """Owns the responses that are made beside the conversation's, which neither waits for them nor cuts them.
-
-    What it does returns the commands that follow.
+    """Owner of the out-of-band responses. The conversation neither waits for them nor interrupts them.
+    Methods return the commands that follow.
     """
 
     def __init__(
@@ -45,7 +43,7 @@ class BesideResponses:
         return response_id in self._made
 
     def request(self, wanted: ev.ResponseRequested) -> list[Command]:
-        """The client wants one; `begin` begins it."""
+        """Queue a client's request for `begin`."""
         if len(self._waiting) + len(self._made) >= MAX_BESIDE:
             message = f"{MAX_BESIDE} responses out of band are in progress; wait for response.done of one"
             code = notify.RESPONSE_IN_PROGRESS
@@ -54,19 +52,19 @@ class BesideResponses:
         return []
 
     def begin(self, settings: CallSettings, settled: bool) -> list[Command]:
-        """Begin those that were asked for. settled: all that the caller said is in the history; responses
-        that have the history as their prompt wait for that.
+        """Start the queued responses. settled: all transcripts are in the history; responses that have the
+        history as their prompt wait for that.
         """
         ready = [wanted for wanted in self._waiting if settled or wanted.messages is not None]
         self._waiting = [wanted for wanted in self._waiting if wanted not in ready]
         return [command for wanted in ready for command in self._start(wanted, settings)]
 
     def take(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
-        """Take in what one of them made."""
+        """Handle an event of an out-of-band response."""
         return self._after(event.response_id, self._made[event.response_id].take(event, settings))
 
     def cancel(self, response_id: str) -> list[Command]:
-        """The client wants it no longer."""
+        """Cancel a response on the client's request."""
         return self._after(response_id, self._made[response_id].stop("client_cancelled"))
 
     def _start(self, wanted: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
@@ -80,7 +78,7 @@ class BesideResponses:
             edits=self._prompts.edits,
             beside=True,
         )
-        # a text has no sound, whose rate would matter
+        # text has no sample rate
         made = self._made[response_id] = CurrentResponse(self._history, 1, self._new_id, self._tools)
         return made.start(start, wanted)
 

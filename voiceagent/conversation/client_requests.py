@@ -1,4 +1,4 @@
-"""What a client asks for in a call, over the wire or by the keys of a phone: events of a conversation."""
+"""Requests of a client, over the wire or by phone keys: events of a conversation."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class SettingsChanged(Request):
-    """The client sent new settings."""
+    """A client's request to change the settings."""
 
     settings: CallSettings
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseRequested(Request):
-    """The client wants a response now; None keeps the call's setting.
+    """A client's request for a response now. None keeps the call's setting.
 
-    messages: a prompt of the client's own in place of the history. guidance: what the model is told behind
-    it, for this response alone. interruptible: a caller may cut it. in_conversation: the response joins the
-    history. mcp_servers: whose tools are offered beside `tools`; which tools these are is known only when the
-    response begins.
+    messages: a prompt that replaces the history. guidance: instruction for the model, appended to this prompt
+    only. interruptible: the caller can interrupt it. in_conversation: the response joins the history.
+    mcp_servers: servers that offer their tools in addition to `tools`; mcp_tools: these tools, known when the
+    response starts.
     """
 
     instructions: str | None = None
@@ -61,7 +61,7 @@ class ResponseRequested(Request):
 
 @dataclass(frozen=True, slots=True)
 class ResponseCancelled(Request):
-    """The client wants the running response to stop."""
+    """A client's request to stop the running response."""
 
     response_id: str | None = None
     client_event_id: str | None = None
@@ -69,9 +69,7 @@ class ResponseCancelled(Request):
 
 @dataclass(frozen=True, slots=True)
 class InputCommitted(Request):
-    """The client says that the caller's turn is over. `buffered_s`: sound of the turn, filled in by the
-    session.
-    """
+    """A client's request to end the caller's turn. buffered_s: audio of the turn, set by the session."""
 
     buffered_s: float = 0.0
     client_event_id: str | None = None
@@ -79,17 +77,17 @@ class InputCommitted(Request):
 
 @dataclass(frozen=True, slots=True)
 class InputCleared(Request):
-    """The client drops the sound of the turn in progress."""
+    """A client's request to drop the audio of the turn in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class OutputCleared(Request):
-    """The client drops the sound that has not been played."""
+    """A client's request to drop the audio that was not played."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPressed(Request):
-    """The caller pressed a key of the phone (DTMF) at `received_at`, Unix seconds."""
+    """The caller pressed a phone key (DTMF) at `received_at`, Unix seconds."""
 
     digit: str
     received_at: int
@@ -111,7 +109,7 @@ class ItemCreated(Request):
 
 @dataclass(frozen=True, slots=True)
 class ItemDeleted(Request):
-    """The client removes an item."""
+    """A client's request to remove an item."""
 
     item_id: str
     client_event_id: str | None = None
@@ -119,7 +117,7 @@ class ItemDeleted(Request):
 
 @dataclass(frozen=True, slots=True)
 class ItemRetrieved(Request):
-    """The client asks to see an item."""
+    """A client's request to return an item."""
 
     item_id: str
     client_event_id: str | None = None
@@ -127,7 +125,7 @@ class ItemRetrieved(Request):
 
 @dataclass(frozen=True, slots=True)
 class ItemTruncated(Request):
-    """The client says how much of an item's sound was played."""
+    """A client's report of how much of an item's audio was played."""
 
     item_id: str
     played_s: float
@@ -136,10 +134,10 @@ class ItemTruncated(Request):
 
 @dataclass(frozen=True, slots=True)
 class PlayoutMeasured(Request):
-    """What the client's own end added to the wait of a turn, in milliseconds, None where it does not know.
+    """A client's measurement of its share of a turn's latency, in milliseconds; None if unknown.
 
     line_ms: half a round trip. jitter_ms: its jitter buffer. output_ms: to the loudspeaker. heard_ms: the
-    whole wait as measured there, from the caller's last sound to the agent's first.
+    whole latency measured at the client, from the caller's last audio to the agent's first.
     """
 
     turn_id: str

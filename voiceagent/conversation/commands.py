@@ -1,6 +1,4 @@
-"""What can be asked for: the commands that come out of `Conversation.handle` and that the session carries
-out.
-"""
+"""Outputs of `Conversation.handle`: the commands that the session executes."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from voiceagent.conversation.settings import CallSettings, Modality
 class StartRecognition:
     """Recognize the turn that began at `at_s`, prefix padding included.
 
-    not_before_s: end of the previous item's sound; the padding must not reach before it.
+    not_before_s: end of the previous item's audio; the padding must not reach before it.
     """
 
     item_id: str
@@ -29,7 +27,7 @@ class StartRecognition:
 
 @dataclass(frozen=True, slots=True)
 class RecognizeItem:
-    """Recognize the sound of an item that the client created, [n] at 16 kHz, and settle its transcript."""
+    """Recognize the audio of an item that the client created, [n] at 16 kHz."""
 
     item_id: str
     sound: Samples = field(compare=False)
@@ -37,7 +35,7 @@ class RecognizeItem:
 
 @dataclass(frozen=True, slots=True)
 class FlushRecognition:
-    """Ask the recognizer for a settled hypothesis of what it has received. number: a number is expected."""
+    """Request a settled hypothesis of all audio so far. number: a number is expected."""
 
     item_id: str
     number: bool = False
@@ -45,9 +43,7 @@ class FlushRecognition:
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """Have the LLM read a prompt whose last message is not finished, so that less is left to read when it
-    is.
-    """
+    """Prefill the LLM with a prompt whose last message is incomplete, so that less is left to read later."""
 
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
@@ -55,10 +51,10 @@ class Prefill:
 
 @dataclass(frozen=True, slots=True)
 class Summarise:
-    """Have old turns summarised; `HistorySummarised` answers, unless a response is asked for before that.
+    """Summarise old turns; `HistorySummarised` returns the text, unless a response is requested first.
 
     prompt: the conversation's prompt up to the last of these turns. said: the turns. earlier: the summary of
-    those before them. tokens: how many the turns take in a prompt.
+    the turns before them. tokens: size of the turns in a prompt.
     """
 
     prompt: tuple[Message, ...]
@@ -70,15 +66,15 @@ class Summarise:
 
 @dataclass(frozen=True, slots=True)
 class JudgeTurn:
-    """Ask the turn model, if there is one, whether the turn is complete; `TurnJudged` answers."""
+    """Ask the turn model, if any, for the probability that the turn is complete; `TurnJudged` returns it."""
 
     item_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class AskTurnEnd:
-    """Ask the LLM whether its newest message ends after these words of the turn; `TurnEndTold` answers, where
-    its engine can tell. messages: the prompt up to them, without the marks at their end.
+    """Score with the LLM whether its newest message ends after these words; `TurnEndTold` returns the score,
+    if the engine supports it. messages: the prompt up to these words, without trailing punctuation.
     """
 
     item_id: str
@@ -89,9 +85,9 @@ class AskTurnEnd:
 
 @dataclass(frozen=True, slots=True)
 class RequireSilence:
-    """Let the pause in progress end the turn after the silence that was decided.
+    """Set the silence that ends the turn during the pause in progress.
 
-    more_s: how long it goes on after that, as its answer is still being made; `TurnDue` comes in between.
+    more_s: extension of that silence while the answer has no audio yet; `TurnDue` marks its beginning.
     """
 
     item_id: str
@@ -106,7 +102,7 @@ class RequireSilence:
 
 @dataclass(frozen=True, slots=True)
 class StopRecognition:
-    """The turn needs no more recognition: close its stream."""
+    """Close the turn's recognition stream."""
 
     item_id: str
 
@@ -115,12 +111,11 @@ class StopRecognition:
 class StartResponse:
     """Generate and synthesise a response.
 
-    request: what the LLM is to generate; whoever asks it knows for whom, and by when. turn_id: the caller's
-    item that it answers, None where a client asked. preemptive: the turn is not over yet; make the first
-    fragment's sound and hold. say: these very words, without asking the LLM. own_prompt: the prompt is this
-    response's alone, and does not continue the conversation's. replacements, edits: how often old turns of
-    the conversation's prompt were replaced, and how often the client has changed what stood there. beside: it
-    is out of band: the conversation's own response neither waits for it nor ends it.
+    request: the LLM request. turn_id: the caller's item that it answers, None if a client requested it.
+    preemptive: the turn is not over yet; synthesise the first fragment and hold the rest. say: fixed text to
+    speak without the LLM. own_prompt: the prompt does not continue the conversation's. replacements, edits:
+    how often old turns of the conversation's prompt were replaced, and how often the client changed existing
+    items. beside: the response is out of band; the conversation's response neither waits for it nor ends it.
     """
 
     response_id: str
@@ -137,14 +132,14 @@ class StartResponse:
 
 @dataclass(frozen=True, slots=True)
 class HurryResponse:
-    """The turn only waits for its preemptive response: let that go before others in the LLM's queues."""
+    """Raise the priority of a preemptive response in the LLM's queues: the turn only waits for it."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseResponse:
-    """The preemptive response became the response: nothing holds it any more."""
+    """Make the preemptive response the active one; stop holding its output."""
 
     response_id: str
 
@@ -158,7 +153,7 @@ class CancelResponse:
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """Queue sound of a response for the caller."""
+    """Queue audio of a response for the caller."""
 
     response_id: str
     speech: Speech
@@ -166,37 +161,37 @@ class Play:
 
 @dataclass(frozen=True, slots=True)
 class FinishPlayout:
-    """No more sound of this response will come: report `PlayoutSent` and `PlayoutPlayed`."""
+    """Mark the response's audio as complete. `PlayoutSent` and `PlayoutPlayed` follow."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class StopPlayout:
-    """Drop all sound of the response that was not played; `PlayoutStopped` answers."""
+    """Drop all audio of the response that was not played; `PlayoutStopped` follows."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class DuckPlayout:
-    """Lower the agent's voice: the caller may be interrupting."""
+    """Lower the agent's volume: the caller may be interrupting."""
 
 
 @dataclass(frozen=True, slots=True)
 class HoldPlayout:
-    """Let the agent's voice stop where it is, ready to go on."""
+    """Pause the playout at its position."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestorePlayout:
-    """The caller did not interrupt: bring the agent's voice back."""
+    """Resume the playout at full volume: the caller did not interrupt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Apologise:
-    """Play the prepared apology as fragment and sound of this response, then end the response. refused: play
-    the phrase for an answer that a filter refused instead.
+    """Play the prepared apology as a fragment and audio of this response, then end the response. refused:
+    play the phrase for refused answers instead.
     """
 
     response_id: str
@@ -205,17 +200,16 @@ class Apologise:
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Say the filler that was synthesised at start: as a fragment and sound of this response, which goes
-    on."""
+    """Play the prepared filler as a fragment and audio of this response, which continues afterwards."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunTool:
-    """Run a tool; `ToolFinished` answers, whatever becomes of it.
+    """Run a tool; `ToolFinished` always follows.
 
-    mcp: the server that has it, under the name `mcp_name`; None for a tool of the agent.
+    mcp: the MCP server that offers it under `mcp_name`; None for a tool of the agent.
     """
 
     call: ToolCall
@@ -225,7 +219,7 @@ class RunTool:
 
 @dataclass(frozen=True, slots=True)
 class ListMcpTools:
-    """Ask a server for its tools; `McpListed` answers, whatever becomes of it."""
+    """List the tools of a server; `McpListed` always follows."""
 
     item_id: str
     server: McpServer
@@ -233,21 +227,23 @@ class ListMcpTools:
 
 @dataclass(frozen=True, slots=True)
 class CancelTool:
-    """Nobody waits for this tool any more: stop it, if it has not ended already."""
+    """Cancel a tool call, if it is still running."""
 
     call_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class TurnConcluded:
-    """For the agent's code: the caller has said this, and will be answered."""
+    """Notify the agent's code of a caller's turn that will be answered."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class ResponseConcluded:
-    """For the agent's code: a response is over. text: what was played of it. interrupted: it was cut."""
+    """Notify the agent's code of the end of a response. text: the part that was played. interrupted: it was
+    cut.
+    """
 
     text: str
     interrupted: bool
@@ -255,26 +251,26 @@ class ResponseConcluded:
 
 @dataclass(frozen=True, slots=True)
 class HangUp:
-    """The agent ends the call."""
+    """End the call on the agent's request."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClearInput:
-    """Drop the caller's sound that is buffered, and start listening afresh."""
+    """Drop the caller's buffered audio and restart endpointing."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigureListening:
-    """Listen by these settings from now on; the sound received so far stays."""
+    """Apply these settings to the input; keep the audio received so far."""
 
     settings: CallSettings
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigureSpeaking:
-    """Play by these settings from the next response on."""
+    """Apply these settings to the output, from the next response on."""
 
     settings: CallSettings
 
@@ -289,15 +285,15 @@ ListenerCommand = (
     | ClearInput
     | ConfigureListening
 )
-"""What is to be done with the caller's sound."""
+"""Commands about the caller's audio."""
 
 LlmCommand = (
     Prefill | AskTurnEnd | Summarise | StartResponse | HurryResponse | ReleaseResponse | CancelResponse
 )
-"""What the LLM has to do for the call."""
+"""Commands for the LLM."""
 
 AgentCommand = RunTool | CancelTool | ListMcpTools | TurnConcluded | ResponseConcluded
-"""What goes to tools and the agent's code."""
+"""Commands for tools and the agent's code."""
 
 Command = (
     Notification

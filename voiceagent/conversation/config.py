@@ -1,4 +1,4 @@
-"""The tables of the configuration about what is said, by whom and when, and how long a turn may take."""
+"""Configuration tables of the agent, its history, turn-taking and latency budgets."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Milliseconds = Annotated[float, Field(gt=0)]
 
 
 def _said(phrase: Callable[[SetPhrases], Any]) -> Callable[[Mapping[str, Any]], Any]:
-    """The default of a phrase, which depends on the language."""
+    """Return a pydantic default factory for a phrase, which depends on the configured language."""
     return lambda given: phrase(SET_PHRASES.get(given.get("language", ""), ENGLISH))
 
 
 class AgentConfig(Section):
-    """`[agent]`: who the agent is. A client may set its own instructions a call."""
+    """`[agent]`: the agent of all calls. A client may set its own instructions for a call."""
 
     instructions: str = ""
     """System prompt."""
@@ -96,7 +96,7 @@ class AgentConfig(Section):
 
 
 class HistoryConfig(Section):
-    """`[history]`: what becomes of old turns and of long tool outputs in prompts."""
+    """`[history]`: handling of old turns and long tool outputs in prompts."""
 
     max_tokens: int = Field(default=2000, ge=0)
     """Conversation tokens in a prompt, without system prompt and tools. Beyond it, a summary replaces the
@@ -128,12 +128,12 @@ class HistoryConfig(Section):
         return self
 
     def to_budget(self) -> HistoryBudget:
-        """The same for the conversation."""
+        """Return the budget for the conversation."""
         return HistoryBudget(self.max_tokens, self.kept_tokens, self.tool_output_tokens)
 
 
 class ConversationLimits(Section):
-    """What a client may put into a conversation; what is said in the call itself is not held to it."""
+    """Limits for the items that a client adds. What is said in the call is not limited by them."""
 
     max_items: int = Field(default=2_000, ge=1)
     """Conversation items. Clients cannot create more."""
@@ -145,7 +145,7 @@ class ConversationLimits(Section):
     """Images in a conversation. Clients cannot add more."""
 
     def to_history_limits(self) -> HistoryLimits:
-        """The same for the conversation."""
+        """Return the limits for the conversation."""
         return HistoryLimits(
             self.max_items, self.max_item_characters, self.max_conversation_characters, self.max_images
         )
@@ -155,7 +155,7 @@ _USUAL_LIMITS = ConversationLimits()
 
 
 class LlmEndConfig(Section):
-    """`[turn.llm_end]`: the LLM's word on the end of a turn. `voiceagent calibrate` finds the numbers."""
+    """`[turn.llm_end]`: use of the LLM's end-of-turn score. `voiceagent calibrate` finds the values."""
 
     model: str
     """Model of `[llm]` that the numbers were calibrated for."""
@@ -167,7 +167,7 @@ class LlmEndConfig(Section):
     """Weight of the result among the other end-of-turn features, with which it overlaps."""
 
     def to_llm_end(self) -> LlmEnd:
-        """The same for the conversation."""
+        """Return the calibration for the conversation."""
         return LlmEnd(self.scale, self.offset, self.weight)
 
 
@@ -243,7 +243,7 @@ class TurnConfig(Section):
         return self
 
     def to_detection(self) -> TurnDetection:
-        """What a call begins with: a client may change it."""
+        """Return the settings with which a call begins. A client may change them."""
         return TurnDetection(
             kind=self.detection,
             eagerness=self.eagerness,
@@ -254,7 +254,9 @@ class TurnConfig(Section):
         )
 
     def to_endpointing(self) -> EndpointConfig:
-        """What counts as speech and as a pause; the rest of it a client may change, see `to_detection`."""
+        """Return the fixed settings for speech and pauses; for those that a client may change, see
+        `to_detection`.
+        """
         return EndpointConfig(
             start_s=self.min_speech_s,
             pause_s=self.pause_s,
@@ -268,9 +270,9 @@ class TurnConfig(Section):
         history: HistoryConfig,
         limits: ConversationLimits = _USUAL_LIMITS,
     ) -> TurnPolicy:
-        """How the conversation takes turns: word lists of the agent's language, normalised."""
+        """Return the rules of turn-taking, with the normalised word lists of the agent's language."""
         language = agent.language
-        language_of(language)  # read now, and not in the first pause of a call
+        language_of(language)  # loaded now so that the first pause of a call does not wait for it
         phrases = BACKCHANNELS.get(language, ()) if self.backchannels is None else self.backchannels
         return TurnPolicy(
             preemptive_attempts=self.preemptive_attempts,
@@ -320,7 +322,7 @@ class BudgetConfig(Section):
     """
 
     def to_budget(self) -> LatencyBudget:
-        """The same for the latency ledger."""
+        """Return the budget for the latency ledger."""
         budgeted = [stage for stage in STAGES if stage not in UNBUDGETED_STAGES]
         stages = {stage: getattr(self, f"{stage}_ms") / 1000 for stage in budgeted}
         return LatencyBudget(stages, self.total_ms / 1000)

@@ -1,7 +1,7 @@
-"""What can happen in a call: the events that go into `Conversation.handle`.
+"""Inputs of `Conversation.handle`: the events of a call.
 
-Positions in the caller's sound are seconds of audio since the call began (`at_s`), never clock time;
-positions in the agent's sound are seconds of one response's audio (`played_s`).
+Positions in the caller's audio are seconds of audio since the call began (`at_s`), never clock time;
+positions in the agent's audio are seconds of one response's audio (`played_s`).
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ Stage = Literal["recognizer", "llm", "synthesizer", "limits", "refusal"]
 
 @dataclass(frozen=True, slots=True)
 class TranscriptChanged:
-    """The recognizer's newest hypothesis of one turn. `settled` answers a flush. confidence, complete: 0
-    to 1, as `Hypothesis` has them; None where the recognizer does not tell."""
+    """The recognizer's newest hypothesis of one turn. settled: it answers a flush. confidence, complete: 0 to
+    1, see `Hypothesis`; None if the recognizer does not report them.
+    """
 
     item_id: str
     text: str
@@ -72,7 +73,7 @@ class TranscriptChanged:
 
 @dataclass(frozen=True, slots=True)
 class TurnJudged:
-    """The turn model's answer for the pause in progress: how likely the turn is complete, 0-1."""
+    """The turn model's probability, 0 to 1, that the turn is complete at the pause in progress."""
 
     item_id: str
     probability: float
@@ -80,7 +81,7 @@ class TurnJudged:
 
 @dataclass(frozen=True, slots=True)
 class TurnEndTold:
-    """The LLM's answer for these words of a turn: the logarithm of the probability that they end it."""
+    """The LLM's score for an end of the turn after `words`: the natural logarithm of the probability."""
 
     item_id: str
     words: str
@@ -89,7 +90,7 @@ class TurnEndTold:
 
 @dataclass(frozen=True, slots=True)
 class RecognitionFailed:
-    """The recognizer broke in this turn."""
+    """The recognizer failed in this turn."""
 
     item_id: str
     reason: str
@@ -97,14 +98,14 @@ class RecognitionFailed:
 
 @dataclass(frozen=True, slots=True)
 class CallStarted:
-    """The client is there; the agent says `greeting` first, if it has one."""
+    """The client is connected. greeting: the agent's first words, "" for none."""
 
     greeting: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CallerIdle:
-    """Nobody has said anything for the idle timeout, up to `at_s`."""
+    """The caller has been silent for the idle timeout, which ended at `at_s`."""
 
     at_s: float
 
@@ -122,7 +123,7 @@ class FragmentReady:
 
 @dataclass(frozen=True, slots=True)
 class SpeechReady:
-    """The next piece of the sound of the fragment that is being spoken."""
+    """The next audio of the fragment that is being synthesised."""
 
     response_id: str
     speech: Speech
@@ -130,14 +131,14 @@ class SpeechReady:
 
 @dataclass(frozen=True, slots=True)
 class FragmentSpoken:
-    """The sound of the fragment that was being spoken is complete."""
+    """The audio of the current fragment is complete."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallsReady:
-    """The model asked for functions."""
+    """The model called tools."""
 
     response_id: str
     calls: tuple[ToolCall, ...]
@@ -145,9 +146,8 @@ class ToolCallsReady:
 
 @dataclass(frozen=True, slots=True)
 class ResponseWritten:
-    """The LLM has finished the text of a spoken response with tool calls. Its sound may be incomplete.
-
-    text: the full text, including fragments that are still to come.
+    """The LLM has finished the text of a spoken response with tool calls. Its audio may be incomplete. text:
+    the full text, including fragments that are still to come.
     """
 
     response_id: str
@@ -156,8 +156,8 @@ class ResponseWritten:
 
 @dataclass(frozen=True, slots=True)
 class ResponseGenerated:
-    """The response is fully generated and synthesised. opaque: data that the LLM server attached to its
-    words; it is returned to that server with them.
+    """The response is fully generated and synthesised. opaque: data that the LLM server attached to the text;
+    it is returned to that server with it.
     """
 
     response_id: str
@@ -168,7 +168,7 @@ class ResponseGenerated:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFailed:
-    """A stage of the response broke; nothing more of it will come."""
+    """A stage of the response failed; no more output will come."""
 
     response_id: str
     stage: Stage
@@ -177,42 +177,42 @@ class ResponseFailed:
 
 @dataclass(frozen=True, slots=True)
 class ResponseLate:
-    """The caller has waited too long for the response's first sound."""
+    """The response's first audio is overdue."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptiveAllowed:
-    """Whether responses may be made before the turn is over from now on: the LLM has room."""
+    """The LLM's capacity for preemptive responses changed."""
 
     allowed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class HistorySummarised:
-    """The answer to `Summarise`: what stands for the old turns in prompts from the next turn on."""
+    """The result of `Summarise`: text that replaces the old turns in prompts from the next turn on."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlayoutSent:
-    """All of the response's sound that was ordered so far has been handed to the transport."""
+    """All audio queued for the response has been handed to the transport."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlayoutPlayed:
-    """The response's sound was played to its end."""
+    """The response's audio was played to its end."""
 
     response_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlayoutStopped:
-    """The answer to `StopPlayout`: `played_s` seconds of the response were played."""
+    """The result of `StopPlayout`: `played_s` seconds of the response were played."""
 
     response_id: str
     played_s: float
@@ -220,8 +220,8 @@ class PlayoutStopped:
 
 @dataclass(frozen=True, slots=True)
 class CallerGone:
-    """The call is over, whoever ended it: nothing comes after it. response_id: whose sound was in the
-    playout, "" for none, and how much of it was played by then.
+    """The call is over; the last event. response_id: the response in the playout, "" for none. played_s: how
+    much of it was played.
     """
 
     response_id: str
@@ -230,8 +230,8 @@ class CallerGone:
 
 @dataclass(frozen=True, slots=True)
 class UpstreamTold:
-    """In a call whose core is an upstream: it has sent an event of this kind. No `Conversation` takes it; it
-    stands in logs. told: the event, as JSON, without its sound [n].
+    """An event from the realtime backend of a call that has no turn machine. For the log only. told: the
+    event as JSON without its audio. sound: that audio, [n].
     """
 
     name: str
@@ -251,10 +251,10 @@ VoiceEvent = (
     | TurnDue
     | TurnEnded
 )
-"""What the caller's voice does."""
+"""Events of the caller's voice."""
 
 TurnEvent = TranscriptChanged | TurnJudged | TurnEndTold | RecognitionFailed
-"""What is made of the caller's voice."""
+"""Events of recognition and turn-end detection."""
 
 ResponseEvent = (
     FragmentReady
@@ -269,7 +269,7 @@ ResponseEvent = (
     | PlayoutPlayed
     | PlayoutStopped
 )
-"""What becomes of a response."""
+"""Events of a response."""
 
 Event = (
     VoiceEvent

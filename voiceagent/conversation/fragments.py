@@ -1,4 +1,4 @@
-"""LLM text to speakable fragments: the first one short, sentences after it. Pure."""
+"""Splits LLM text into speakable fragments: a short first one, then sentences."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ CONJUNCTIONS = {
 }
 """Words before which a clause can end, by language."""
 CONJUNCTION_CHARS = 24
-"""Shortest clause that ends before one: "Ham and" is no clause, and unlike a comma nobody pauses there."""
+"""Minimum characters of a clause before a conjunction: "Ham and" is no clause, and speakers pause at commas
+but not before conjunctions.
+"""
 _WORD_ENDS = re.compile(rf"(?=\s)|(?<=[{UNSPACED_CLAUSE_ENDS}{UNSPACED_TERMINATORS}])")
 _LIST_NUMBER = re.compile(r"\s*\(?(?:\d{1,3}|[A-Za-z])[.)]")
 _OPEN_MARKUP = re.compile(
@@ -49,7 +51,7 @@ _ADDRESS = re.compile(r"://|www\.|@")
 _KEEPS_COMMA = re.compile(rf"{_ADDRESS.pattern}|^(?:(?:{_SHORT_DAYS})\.?|\d{{1,2}}\.),$")
 """Words whose comma ends no clause: addresses, and weekdays in a list."""
 _GOES_WITH_NEXT = re.compile(rf"(?:\d|\.|\b(?:{_SHORT_DAYS}))$")
-"""Text that a conjunction joins with its like: "am 3. und 4. Juni", "Mon and Tue"."""
+"""Text that a conjunction joins with more of its kind: "am 3. und 4. Juni", "Mon and Tue"."""
 _RANGE_START = re.compile(rf"(?:{RANGE_START}|\b(?:{_SHORT_DAYS})\b\.?\s?)[-–—]\s?$")
 """Possible first half of a range, up to its dash: "9 am - ", "Mon - "."""
 _RANGE_END = re.compile(r"[\d$€£¥₹₩A-Z]")
@@ -59,12 +61,12 @@ _FIGURES_AT_START = re.compile(r"\s*[(*\"]*[\d$€£¥₹₩#]")
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A piece of a response that is spoken in one go.
+    """A piece of a response that is synthesised at once.
 
-    text: as the model wrote it, white space at its edges included: all texts of a response joined are the
-    response. spoken: the same in words a synthesizer can read ("$5" is "five dollars"), "" where nothing is
-    to be said. alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding
-    words, ascending.
+    text: as the model wrote it, including white space at its edges: all texts of a response joined are the
+    response. spoken: the normalized text for the synthesizer ("$5" is "five dollars"), "" if there is nothing
+    to speak. alignment: pairs (index in `spoken`, index in `text`) of the beginnings of corresponding words,
+    ascending.
     """
 
     text: str
@@ -76,11 +78,12 @@ class Fragmenter:
     """Splitter of the growing text of one response into fragments.
 
     The first speakable fragment ends at a clause of at least `first_chars` characters, or at a sentence.
-    ("Sure," is synthesised fast, and its sound lasts until the next fragment is ready.) Later fragments end
+    ("Sure," is synthesised fast, and its audio lasts until the next fragment is ready.) Later fragments end
     at sentences. All end at line breaks. A fragment of `max_chars` (the first one: `first_max_chars`) is cut
     between words. Each character is processed separately, so the size of the deltas does not matter.
-    normalize: returns the spoken text, "" for none. Its arguments are a text, its language and the text
-    before it, which may hold the label of a number.
+
+    normalize: returns the spoken text, "" for none. Its arguments are a text, its language and the preceding
+    text, which may hold the label of a number.
     """
 
     def __init__(
@@ -103,7 +106,7 @@ class Fragmenter:
         self._first = True
 
     def push(self, delta: str) -> list[Fragment]:
-        """More text of the response; the fragments that are complete now."""
+        """Append text of the response. Return the fragments that are complete now."""
         fragments = []
         for character in delta:
             self._rest += character
@@ -112,7 +115,7 @@ class Fragmenter:
         return fragments
 
     def finish(self) -> list[Fragment]:
-        """The response is over: what is left of it, if anything is."""
+        """End the response. Return the remaining text as a fragment, if any."""
         return [self._take(len(self._rest))] if self._rest else []
 
     def _take(self, end: int) -> Fragment:
@@ -125,9 +128,9 @@ class Fragmenter:
         return Fragment(text, spoken, alignment)
 
     def _end(self) -> int:
-        """Where a fragment ends, now that the last character of the rest is known; 0 where none does."""
+        """Return the end of a fragment, now that the last character is known; 0 if there is none."""
         text = self._rest
-        # whatever stands there: items of a list have no full stop
+        # whatever comes before: list items have no full stop
         if text.isspace():
             return len(text) if len(text) >= self._max_chars else 0
         if text[-1] == "\n":
@@ -172,7 +175,7 @@ class Fragmenter:
             return 0
         if verdict == "ends":
             return len(text)
-        # asked last, as it is dear: it knows "Dr." and its like in each language
+        # last because it is expensive: it knows "Dr." and the like in each language
         *_, after = segment(self._language, f"{text} {following}")
         return len(text) if len(text) + 1 + len(following) - len(after) >= len(sentence) else 0
 
@@ -182,7 +185,9 @@ class Fragmenter:
         return judge_full_stop(sentence, following, complete, find_language(self._language))
 
     def _clause_end(self, text: str) -> int:
-        """A clause ends behind its comma or dash, or before a conjunction when it is long enough for that."""
+        """Return the end of a clause: after its comma or dash, or before a conjunction if it is long
+        enough.
+        """
         length = len(text.strip())
         if length < self._first_chars:
             return 0
@@ -205,12 +210,12 @@ class Fragmenter:
         return 0
 
     def _cap(self, text: str) -> int:
-        """Where to cut a text that is too long: at its last word, before link or code that is still open.
+        """Return where to cut a text that is too long: at its last word, before an open link or code span.
 
-        A word alone that is too long, such as an address, may grow to four times the length.
+        A single word that is too long, such as an address, may grow to four times the length.
         """
         if len(text) > self._max_chars and not _WORD_ENDS.search(text, len(text) - 1):
-            # cut in the middle: a text without any white space must not grow without end
+            # cut inside the word: a text without white space must not grow without bound
             return len(text) if len(text) >= 4 * self._max_chars else 0
         ends = [match.start() for match in _WORD_ENDS.finditer(text) if text[: match.start()].strip()]
         outside = [end for end in ends if not _inside_markup(text[:end])] or ends

@@ -1,4 +1,4 @@
-"""The conversation so far, item by item: only what was said and what was played."""
+"""The items of a conversation: what was said and what was played."""
 
 from __future__ import annotations
 
@@ -19,17 +19,16 @@ from voiceagent.conversation.mcp import (
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 PENDING = "This is still running; its result will come."
-"""What a prompt says in place of an output that is not there: chat templates want one for each call."""
+"""Stands in prompts for a missing tool output: chat templates require one per call."""
 CANCELLED = "cancelled: the caller went on"
-"""What it says of a call that is given up, before that has ended and after."""
+"""Stands in prompts for the output of a cancelled call, before and after it has ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageItem:
-    """A message of one side. `spoken`: it came or went as sound; `text` is the transcript or the played part.
-
-    by_line: information of the phone line for the model, which nobody said. opaque: data that the LLM server
-    attached to its words; it is returned to that server with them. images: pictures, as data URLs.
+    """A message of one side. spoken: it was audio; `text` is the transcript or the played part. by_line:
+    information of the telephony provider for the model, not said by anyone. opaque: data that the LLM server
+    attached to the text; it is returned to that server with it. images: pictures, as data URLs.
     """
 
     item_id: str
@@ -44,7 +43,7 @@ class MessageItem:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallItem:
-    """A function that the model called."""
+    """A tool call of the model."""
 
     item_id: str
     call: ToolCall
@@ -53,8 +52,8 @@ class ToolCallItem:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutputItem:
-    """What the function answered to the call `call_id`. late_for: the function's name, where the conversation
-    went on before that.
+    """The output of call `call_id`. late_for: the tool's name if the conversation continued before the
+    output.
     """
 
     item_id: str
@@ -71,7 +70,7 @@ _MCP_KINDS = frozenset(get_args(McpItem))
 
 
 class UnknownItem(LookupError):
-    """There is no item of this id in the conversation."""
+    """No item of the conversation has this id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +84,15 @@ class HistoryLimits:
 
 
 class TooMuch(ValueError):
-    """The client may not put so much into the history; the text names the limit."""
+    """A client's item exceeds a limit, which the message names."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedWords:
-    """Words that are still being played, as the history will hold them if playback is not cut.
+    """Text that is still being played, as the history will hold it if playback is not cut.
 
-    message: with the full text. before_id: the item to insert it before if it has no place yet; "" for the
-    end.
+    message: with the full text. before_id: the item to insert it before if it is not in the history yet; ""
+    for the end.
     """
 
     message: MessageItem
@@ -104,10 +103,9 @@ class PlannedWords:
 class History:
     """Ordered items of one call. Only the conversation changes it.
 
-    as_logged: in prompts, tool outputs keep their place of arrival, as in builds without `max_tool_rounds`.
+    as_logged: in prompts, tool outputs stay in order of arrival, as in builds without `max_tool_rounds`.
     edits: number of client edits of existing items, or insertions between them. given_up: ids of calls whose
-    results are no longer wanted. cancellable: ids of running calls that the answer to the caller will give
-    up.
+    results are no longer wanted. cancellable: ids of running calls that the answer to the caller will cancel.
     """
 
     items: list[Item] = field(default_factory=list)
@@ -117,9 +115,9 @@ class History:
     cancellable: set[str] = field(default_factory=set)
 
     def told(self, to_caller: bool = False, planned: PlannedWords | None = None) -> tuple[Item, ...]:
-        """Return the items as prompts show them. Calls that were given up have an output at once, because the
-        next prompt answers a caller who went on. to_caller: the prompt is for such an answer, which has not
-        begun. planned: words that count as played.
+        """Return the items as prompts show them. Cancelled calls have an output at once, because the next
+        prompt answers a later turn. to_caller: the prompt is for such an answer, which has not started.
+        planned: text that counts as played.
         """
         items = self.items if planned is None else self._with_words(planned)
         told, cancelled = as_told(items), self.given_up | (self.cancellable if to_caller else set())
@@ -128,25 +126,24 @@ class History:
         return tuple(_with_outputs(told, CANCELLED, cancelled)) if cancelled else told
 
     def __contains__(self, item_id: str) -> bool:
-        """Whether an item of this id is there."""
-        # a walk: histories have tens of items, and a second index could disagree
+        # linear: histories have tens of items, and a second index could get out of step
         return any(item.item_id == item_id for item in self.items)
 
     def get(self, item_id: str) -> Item:
-        """The item of this id. Raises UnknownItem."""
+        """Return the item of this id. Raises UnknownItem."""
         return self.items[self._index(item_id)]
 
     def previous_id(self, item_id: str) -> str | None:
-        """The id of the item before this one, None for the first. Raises UnknownItem."""
+        """Return the id of the item before this one, None for the first. Raises UnknownItem."""
         index = self._index(item_id)
         return self.items[index - 1].item_id if index else None
 
     def last_id(self) -> str | None:
-        """The id of the last item, None when there is none."""
+        """Return the id of the last item, None if there is none."""
         return self.items[-1].item_id if self.items else None
 
     def last_words_of(self, role: Literal["user", "assistant", "system"]) -> str:
-        """The newest words of one side, "" where there are none."""
+        """Return the newest text of one role, "" if there is none."""
         said = (item for item in reversed(self.items) if isinstance(item, MessageItem))
         return next((item.text for item in said if item.role == role), "")
 
@@ -165,7 +162,7 @@ class History:
         return {item.call_id for item in self.items if isinstance(item, ToolOutputItem)}
 
     def check_room(self, item: Item, limits: HistoryLimits) -> None:
-        """Raises TooMuch where a client's item would be more than it may add."""
+        """Raise TooMuch if adding a client's item would exceed a limit."""
         # counted only here: nearly all items have no pictures, and counting all items is slow
         if pictures(item) and sum(map(pictures, (item, *self.items))) > limits.max_images:
             message = f"the conversation has too many pictures; allowed: at most {limits.max_images}"
@@ -212,7 +209,7 @@ class History:
 
 
 def characters(item: Item) -> int:
-    """The length of all that an item holds."""
+    """Return the number of characters in an item."""
     match item:
         case MessageItem(text=text):
             return len(text)
@@ -236,7 +233,7 @@ def pictures(item: Item) -> int:
 
 
 def as_told(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The items as the model is told of them: what MCP servers did stands as calls and outputs."""
+    """Return the items with those of MCP servers as tool calls and outputs, as models expect them."""
     if _MCP_KINDS.isdisjoint(map(type, items)):
         return tuple(items)
     return tuple(_as_told(items))
@@ -248,7 +245,7 @@ def _as_told(items: Sequence[Item]) -> Iterator[Item]:
     for item in items:
         if isinstance(item, McpCallItem) and item.late_after in ids and item.told is not None:
             output = ToolOutputItem(item.item_id, item.call.call_id, item.told, late_for=item.call.name)
-            # behind the item after which it came: prompts up to there have been cached without it
+            # after the item it came after: prompts up to there have been cached without it
             late.setdefault(item.late_after, []).append(output)
     for item in items:
         match item:
@@ -256,7 +253,7 @@ def _as_told(items: Sequence[Item]) -> Iterator[Item]:
                 yield ToolCallItem(item.item_id, call)
             case McpCallItem(call=call):
                 if item.request_id not in ids and item.late_after != item.item_id:
-                    yield ToolCallItem(item.item_id, call)  # else the request has told of it
+                    yield ToolCallItem(item.item_id, call)  # else the approval request stands for the call
                 if item.told is not None and item.late_after not in ids:
                     yield ToolOutputItem(item.item_id, call.call_id, item.told)
             case McpListItem() | McpApprovalResponse():
@@ -267,13 +264,14 @@ def _as_told(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
-    """The items as chat messages: empty words left out, neighbours of one role joined, every call answered.
+    """Return the items as chat messages: empty text left out, neighbours of one role joined, every call
+    answered.
 
-    Chat templates want user and assistant to alternate; a caller who was interrupted, or an agent whose words
-    were not played, leaves two neighbours of one role.
+    Chat templates require user and assistant to alternate; an interrupted caller, or a response that was not
+    played, leaves two neighbours of one role.
     """
     messages: list[Message] = []
-    contents: list[str] = []  # of the last message: joined once, however many they are
+    contents: list[str] = []  # contents of the last message, joined once
     calls: list[ToolCall] = []
     images: list[str] = []
 
@@ -303,7 +301,7 @@ def _message(item: Item) -> Message | None:
         case ToolCallItem(call=call):
             return Message("assistant", "", tool_calls=(call,))
         case ToolOutputItem(output=output, late_for=name) if name:
-            # In the caller's role, as a template takes no output but behind its call.
+            # In the caller's role: templates accept an output only directly after its call.
             return Message("user", f"[{name} has ended by now: {output}]")
         case ToolOutputItem(call_id=call_id, output=output):
             return Message("tool", output, tool_call_id=call_id)
@@ -315,7 +313,7 @@ def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
     """Return the items; an output that does not directly follow its call becomes a late result.
 
     Servers refuse prompts with an output anywhere else. This happens if a client answers a call after the
-    caller has gone on, or deletes the call.
+    conversation continued, or deletes the call.
     """
     names = {item.call.call_id: item.call.name for item in items if isinstance(item, ToolCallItem)}
     told: list[Item] = []
@@ -348,8 +346,8 @@ def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
 
 
 def _with_outputs(items: Sequence[Item], output: str, of: Container[str] | None = None) -> Iterator[Item]:
-    """The items, and behind the calls of a response this output for each that has none yet. of: the ids of
-    calls that are meant; None for all.
+    """Yield the items, with this output after the calls of a response that have none. of: ids of the calls;
+    None for all.
     """
     answered = {item.call_id for item in items if isinstance(item, ToolOutputItem) and not item.late_for}
     pending: list[str] = []

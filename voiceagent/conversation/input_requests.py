@@ -1,4 +1,4 @@
-"""A client's requests about the sound that came: it is a turn, or it is dropped. Pure."""
+"""A client's requests to commit or clear the input audio."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from voiceagent.conversation.turn.caller import Caller
 
 
 def commit_input(event: ev.InputCommitted, caller: Caller, responses: CurrentResponse) -> list[Command]:
-    """The turn in progress ends here, an error where there is none. It may be settled, and is still to be
-    concluded.
+    """End the turn in progress on the client's request, or return an error if there is none. The caller
+    concludes the turn if it is settled.
     """
     turn = caller.open
     if turn is None:
@@ -30,7 +30,7 @@ def commit_input(event: ev.InputCommitted, caller: Caller, responses: CurrentRes
 
 
 def clear_input(caller: Caller, responses: CurrentResponse) -> list[Command]:
-    """The turn in progress is forgotten, and an agent that stepped back for it goes on."""
+    """Drop the turn in progress and restore the agent's playout."""
     commands: list[Command] = []
     if caller.open is not None:
         commands += caller.forget(caller.open)

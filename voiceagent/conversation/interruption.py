@@ -1,31 +1,31 @@
-"""Barge-in: what a voice over the agent means, and what the agent does about it. The whole policy; pure.
+"""Barge-in policy: classifies a voice over the agent and decides how the playout reacts.
 
-    a voice over the agent ──▶ candidate ──┬─▶ interruption   cut: the history keeps what was played
-      duck, then hold                      ├─▶ backchannel    restore: as if nothing had been said
-                                           └─▶ for later      restore: answered after the response
+    voice over the agent ──▶ candidate ──┬─▶ interruption   cut: the history keeps what was played
+      duck, then hold                    ├─▶ backchannel    restore: as if nothing had been said
+                                         └─▶ for later      restore: answered after the response
 
-- Duck: what may be a voice lowers the agent's at once, and a blip brings it back.
-- Hold: a voice that goes on silences the agent where it is, ready to go on. So does, at once, the voice of a
-  caller who is answered too early, and sound that is loud for 0.1 s and may be a voice: in a noisy room the
-  model is not sure of one for 0.4 s, and of an "s" or an "f" never.
-- Low: a voice that is much lower than this caller's own comes from across the room, or from a telephone that
-  lowers him while the agent sounds (`turn.nearness`). It ducks and holds, but cuts only where it asks for the
-  turn. If it grows louder it is the caller's, whose voice does so when the agent is silent. If it stays low
-  for as long as would interrupt, it is not: the agent goes on, and answers it after the response; the next
-  voice that is as low is distant, and does not even duck. Before the caller's level is known, and within
-  `resume_s`, every voice is his.
-- Confirm: a voice is an interruption by its length, whatever it says, or by its words: enough of them beside
-  backchannels, or one that asks for the turn.
-- Backchannel: a listener's "uh huh", and what a recognizer hears in a hum, leave no trace.
-- Unsayable: more words than the voice had time for do not cut. Of a hum they leave no trace; a longer voice
-  is one whose beginning was not noticed (the recognizer is given the sound before it too), and is answered.
-- Later: a turn that is over, and neither of these, is answered when the agent has finished.
-- Resume: a voice that begins within `resume_s` of a turn's end goes on with that turn. Nobody reacts so soon
-  to what the agent says: the silence was a pause, and the end of the turn a false one.
-- Take back: the response to a false end should not have begun. One word cuts it, and nothing of it counts as
-  played; the turn is answered as a whole.
-- Make again: a response that was cut before any of it was played is owed again, where what cut it turns out
-  to be no words (`answering`).
+- Duck: a possible voice lowers the agent's volume at once; a blip restores it. - Hold: a voice that continues
+pauses the playout at its position. So does, at once, the voice of a caller
+  who was answered too early, and sound that is loud for 0.1 s and may be a voice: in a noisy room the VAD
+  model needs up to 0.4 s to be sure, and never is for an "s" or an "f".
+- Low: a voice much quieter than the caller's own comes from across the room, or from a telephone that
+  attenuates the caller while the agent sounds (`turn.nearness`). It ducks and holds, but cuts only with a
+  stop word. If it grows louder it is the caller's, because telephones stop attenuating once the agent is
+  silent. If it stays low for as long as would interrupt, it is not the caller's: the playout resumes, and it
+  is answered after the response; the next voice that low is distant, and does not even duck. Until the
+  caller's level is known, and within `resume_s`, every voice counts as the caller's.
+- Confirm: a voice interrupts by its length, whatever the transcript, or by its words: enough of them that
+  are not backchannels, or a stop word.
+- Backchannel: a listener's "uh huh", and what a recognizer makes of a hum, leave no trace. - Unsayable: more
+words than the voice had time for do not cut. In a hum they leave no trace; a longer voice
+  is speech whose beginning was missed (the recognizer gets the audio before it too), and is answered.
+- Later: a turn that ends as neither of these is answered when the agent has finished. - Resume: a voice
+within `resume_s` of a turn's end resumes that turn. People do not react that fast to the
+  agent's words: the silence was a pause, and the end of turn was false.
+- Take back: the response to a false end should not have started. One word cuts it, none of it counts as
+  played, and the whole turn is answered.
+- Make again: a response that was cut before any of it was played is made again if the voice that cut it
+  turns out to have no words (`answering`).
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.words import beside_backchannels, words_of
 
 MIN_WORD_S = 0.1
-"""Nobody says a word in less; of the first 60 ms of an "uh huh" Moonshine makes "That's it."."""
+"""Minimum duration of a word. Moonshine recognizes "That's it." in the first 60 ms of an "uh huh"."""
 MAX_HUM_S = 0.4
-"""A voice with more words than it had time for was a hum if it is no longer: "mm hmm" takes 0.3 to 0.5 s."""
+"""Maximum duration of a hum with more words than there was time for: "mm hmm" takes 0.3 to 0.5 s."""
 
 
 class Meaning(Enum):
-    """What a voice over the agent was, once it is over and its words are known."""
+    """Classification of a voice over the agent, once it is over and its transcript is final."""
 
     INTERRUPTION = auto()
     BACKCHANNEL = auto()
@@ -59,8 +59,8 @@ class Meaning(Enum):
 
 @dataclass(frozen=True, slots=True)
 class InterruptionPolicy:
-    """Decides about voices over the agent. A response is given only where it is active: never a preemptive
-    one, of which nobody knows.
+    """Rules for voices over the agent. `response` is always the active one, never a preemptive one, which is
+    not audible.
     """
 
     policy: TurnPolicy
@@ -70,7 +70,7 @@ class InterruptionPolicy:
     def notice(
         self, voice: VoiceNoticed, caller: Caller, response: Response | None, detection: TurnDetection | None
     ) -> list[Command]:
-        """Step back at once for what may be a voice: it costs nothing to go on if it is none."""
+        """Duck or hold at once for a possible voice: resuming is cheap if it is none."""
         resumed = self.resumed(voice.at_s, caller.last, response)
         distant = self.nearness(voice.level_db, caller.levels, resumed) is Nearness.DISTANT
         if distant or not is_candidate(response, detection):
@@ -78,18 +78,18 @@ class InterruptionPolicy:
         return step_back(response, resumed, voice.lasts)
 
     def nearness(self, level_db: float | None, levels: Levels, resumed: CallerTurn | None) -> Nearness:
-        """Whose a voice over the agent is.
+        """Return the nearness of a voice over the agent.
 
-        level_db: of its loudest window so far, None if not known. resumed: the turn that the voice goes on
-        with. The loudest window of the first 0.16 s is at most 9 dB below the level of the whole in 98 % of
-        96 voices of 29 people, that of the first 0.32 s at most 4.
+        level_db: of its loudest window so far, None if unknown. resumed: the turn that the voice resumes. The
+        loudest window of the first 0.16 s is at most 9 dB below the level of the whole in 98 % of 96 voices
+        of 29 people, that of the first 0.32 s at most 4 dB.
         """
         if resumed is not None:
             return Nearness.NEAR
         return levels.nearness(level_db, self.policy.distant_voice_db)
 
     def resumed(self, at_s: float, last: CallerTurn | None, response: Response | None) -> CallerTurn | None:
-        """The turn that a voice from `at_s` on goes on with, where `response` answers it too early.
+        """Return the turn that a voice starting at `at_s` resumes, if `response` answered it too early.
 
         last: the caller's newest turn that ended by voice.
         """
@@ -100,29 +100,31 @@ class InterruptionPolicy:
     # ---- what the voice means
 
     def confirmed_by_words(self, turn: CallerTurn, response: Response | None) -> bool:
-        """Whether the words of a candidate make it an interruption, or a turn at last."""
+        """Return True if the transcript of a candidate makes it an interruption, or a turn after the
+        response.
+        """
         return may_be_confirmed(turn, response) and self._interrupts(turn)
 
     def _interrupts(self, turn: CallerTurn) -> bool:
-        """Whether the words are meant to interrupt the agent: enough of them, or one that asks for the turn.
+        """Return True if the transcript interrupts the agent: enough words, or a stop word.
 
-        Backchannels do not count, nor do words that may be taken back, nor those that are made of a hum: a
-        recognizer that hears "okay I" in an "okay", or "him and them" in an "mm hmm", must not stop the
-        agent. One word is enough of a caller who resumes a turn.
+        Backchannels do not count, nor do unstable words, nor words that recognizers make of a hum: "okay I"
+        for "okay", or "him and them" for "mm hmm", must not stop the agent. One word is enough to resume a
+        turn.
         """
-        # while he speaks only words that stay: one that is taken back again has silenced the agent already
+        # during speech only stable words: an unstable one has paused the agent already
         words = self._said(turn, turn.text if turn.settled else turn.recognized.stable)
         if turn.resumes is not None:
             return bool(words)
-        # settled only: "no" stands at the beginning of "now" and "nobody" for as long as these are not whole
+        # final only: "no" is the beginning of "now" and "nobody" until these are complete
         asks = turn.settled and not self.policy.stop_words.isdisjoint(words)
         enough = len(words) >= self.policy.min_interruption_words and turn.nearness is Nearness.NEAR
         return asks or (enough and not self.policy.misheard_backchannels.issuperset(words))
 
     def meaning(self, turn: CallerTurn, response: Response | None) -> Meaning:
-        """What a candidate was that is over, and whose words are settled.
+        """Classify a candidate that is over and whose transcript is final.
 
-        Where all the agent's sound is sent nobody listens to it any more: a "yes" then answers it.
+        If all the agent's audio is sent, it no longer listens: a "yes" then answers the response.
         """
         if response is not None and not response.end_notified and self._is_backchannel(turn):
             return Meaning.BACKCHANNEL
@@ -131,77 +133,79 @@ class InterruptionPolicy:
         return Meaning.FOR_LATER
 
     def _is_backchannel(self, turn: CallerTurn) -> bool:
-        """Whether the words, if any, only show that the caller listens."""
+        """Return True if the words, if any, only show that the caller listens."""
         words = words_of(turn.text)
         if not _sayable(turn, words):
             return turn.voiced_s <= MAX_HUM_S
         words = beside_backchannels(words, self.policy.backchannels)
-        # of a caller who goes on with his turn every word is meant
+        # every word of a resumed turn is meant
         return self.policy.misheard_backchannels.issuperset(words) if turn.resumes is None else not words
 
     def _said(self, turn: CallerTurn, text: str) -> tuple[str, ...]:
-        """The words beside backchannels; none where the voice was too short to say what was understood."""
+        """Return the words without backchannels; none if the voice was too short for them."""
         words = words_of(text)
         return beside_backchannels(words, self.policy.backchannels) if _sayable(turn, words) else ()
 
 
 def _sayable(turn: CallerTurn, words: tuple[str, ...]) -> bool:
-    """Whether there was time to say them."""
+    """Return True if the voice had time for these words."""
     return turn.voiced_s >= len(words) * MIN_WORD_S
 
 
 def is_candidate(response: Response | None, detection: TurnDetection | None) -> bool:
-    """Whether a turn that begins now is a voice over the agent, which may be no turn at all."""
+    """Return True if a turn that starts now is a voice over the agent, and possibly no turn."""
     return response is not None and detection is not None and detection.interrupt_response
 
 
 def is_interruptible(response: Response | None) -> bool:
-    """Whether there is a response that a caller may cut."""
+    """Return True if there is a response that the caller can interrupt."""
     return response is not None and response.wanted.interruptible
 
 
 def step_back(response: Response | None, resumed: CallerTurn | None, lasts: bool = False) -> list[Command]:
-    """Lower the agent's voice; silence it where the sound lasts, or where it answers a turn that goes on."""
+    """Duck the playout; hold it if the sound lasts or resumes a turn."""
     if not is_interruptible(response):
         return []
     return [HoldPlayout() if resumed or lasts else DuckPlayout()]
 
 
 def hold(turn: CallerTurn, response: Response | None) -> list[Command]:
-    """The voice over the agent goes on: stop and listen, ready to go on as well."""
+    """Hold the playout for a voice over the agent that continues."""
     waits = turn.announced or turn.nearness is Nearness.DISTANT or not is_interruptible(response)
     return [] if waits or turn.length is Length.BRIEF else [HoldPlayout()]
 
 
 def make_up(turn: CallerTurn, response: Response | None) -> list[Command]:
-    """A voice that was taken to be across the room may be the caller's: do what was not done for it."""
+    """Apply the reaction that was withheld while the voice seemed distant."""
     if turn.announced:  # a turn since the response ended
         return []
     return hold(turn, response) or step_back(response, turn.resumes)
 
 
 def confirmed_by_length(turn: CallerTurn, response: Response | None) -> bool:
-    """Whether the length of a candidate makes it an interruption, or a turn at last."""
+    """Return True if the length of a candidate makes it an interruption, or a turn after the response."""
     near = turn.nearness is Nearness.NEAR
     return near and turn.length is Length.CONFIRMED and may_be_confirmed(turn, response)
 
 
 def stayed_low(turn: CallerTurn, response: Response | None) -> bool:
-    """Whether a voice is low after all the time in which the agent was silent for it."""
+    """Return True if a voice is still low after the agent was silent for long enough to confirm it."""
     held = response is not None and may_be_confirmed(turn, response)
     return held and turn.nearness is Nearness.LOW and turn.length is Length.CONFIRMED
 
 
 def may_be_confirmed(turn: CallerTurn, response: Response | None) -> bool:
-    """Whether the turn is a candidate that its length, or its words, make an interruption."""
+    """Return True if the turn is a candidate that its length or transcript can confirm."""
     return not turn.announced and (response is None or is_interruptible(response))
 
 
 def let_go_on() -> Command:
-    """The agent was not interrupted: bring its voice back where it was."""
+    """Return the command that resumes the playout: the agent was not interrupted."""
     return RestorePlayout()
 
 
 def is_taken_back(turn: CallerTurn) -> bool:
-    """Whether a response that this turn cuts should not have begun: nothing of it counts as played."""
+    """Return True if the response that this turn cuts should not have started: none of it counts as
+    played.
+    """
     return turn.resumes is not None

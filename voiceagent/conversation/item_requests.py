@@ -1,4 +1,4 @@
-"""A client's requests about single items of the conversation, and what follows for the call."""
+"""A client's requests about single items of the conversation, and their consequences for the call."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ ItemRequest = ev.ItemCreated | ev.ItemDeleted | ev.ItemRetrieved | ev.ItemTrunca
 
 
 class ItemRequests:
-    """Changes the history as a client asks. A response that is truncated while it plays is stopped, an answer
-    to a request for approval decides a tool's call.
+    """Applies a client's item requests to the history. Truncating the response being played stops it; an
+    approval response decides a tool call.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ItemRequests:
         self._limits = limits
 
     def take(self, request: ItemRequest, settings: CallSettings | None) -> list[Command]:
-        """Do what is asked. settings: those in force, None before the call has started."""
+        """Execute a request. settings: current ones, None before the call has started."""
         response = self._responses.active
         playing = response.item_id if response is not None and response.spoken and response.joined else None
         if isinstance(request, ev.ItemTruncated) and request.item_id == playing:
@@ -81,7 +81,7 @@ class ItemRequests:
         return [do.RecognizeItem(request.item.item_id, request.sound)]
 
     def _typed(self, item: MessageItem, settings: CallSettings) -> list[Command]:
-        """What the caller types, or enters by keys, is a turn for the agent's code too."""
+        """Start an answer for typed or keyed input, and notify the agent's code of it."""
         self._tools.begin_answer()
         return [do.TurnConcluded(item.text)] if settings.agent else []
 
@@ -95,7 +95,7 @@ def _carry_out(
 ) -> list[notify.Notification]:
     """Change the history as requested. Return the notifications, or an error if the request is invalid.
 
-    sounds: playback state of spoken items, by item id. limits: of what the client may add. frame_s: length of
+    sounds: playback state of spoken items, by item id. limits: for what the client adds. frame_s: length of
     the sent audio frames.
     """
     try:
@@ -165,8 +165,8 @@ def _truncate(
 
 
 def _sent_s(sound_s: float, frame_s: float) -> float:
-    """Return the most sound, in seconds, that a client can have received of `sound_s`.
+    """Return the most audio, in seconds, that a client can have received of `sound_s`.
 
-    The last frame is filled up with silence, and resampling may carry the end into one more frame.
+    The last frame is padded with silence, and resampling may carry the end into one more frame.
     """
     return (math.floor(sound_s / frame_s) + 1) * frame_s + 0.001  # clients count in whole milliseconds

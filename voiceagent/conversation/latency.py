@@ -1,6 +1,7 @@
-"""The latency ledger: stamps of one turn, all on one monotonic clock, to stages that sum to the whole. Pure.
+"""The latency ledger: turns the stamps of one turn, all on one monotonic clock, into stages that sum to the
+whole.
 
-Times are kept in whole microseconds, so that sums are exact.
+Times are whole microseconds, so that sums are exact.
 """
 
 from __future__ import annotations
@@ -28,16 +29,15 @@ Stamp = Literal[
 ]
 """Moments of a turn, in pipeline order.
 
-speech_end: last voiced sample of the caller. turn_decided: end of the turn detected.
-transcript_final: final transcript.
-tool_called, tools_done: of a response about tool results, the first call and the last result.
+speech_end: last voiced sample of the caller. turn_decided: end of the turn detected. transcript_final: final
+transcript. tool_called, tools_done: of a response about tool results, the first call and the last result.
 llm_request, first_token, first_fragment: request sent, first token received, first fragment speakable.
-thoughts_end: of a model that thinks first, the first word or call; its first_token is part of a thought.
-first_sound: first audio from the synthesizer. first_frame: first frame accepted by the transport.
-played: playback began at the client, if known.
+thoughts_end: of a reasoning model, the first text or call; its first_token is part of a thought. first_sound:
+first audio from the synthesizer. first_frame: first frame accepted by the transport. played: playback began
+at the client, if known.
 """
 Moment = Stamp | Literal["text_complete"]
-"""These, and one that nobody waits for: text_complete, the LLM has written all of the response."""
+"""Stamps, and one that ends no stage: text_complete, the LLM has written the whole response."""
 StageName = Literal[
     "endpointing",
     "recognition",
@@ -51,27 +51,27 @@ StageName = Literal[
     "playout",
     "network",
 ]
-"""What lies between each stamp and the one before it."""
+"""The interval between each stamp and the one before it."""
 Outcome = Literal["completed", "interrupted", "false_end", "failed", "hung_up", "hung_up_unheard"]
-"""false_end: the caller had not finished, and goes on with the turn. hung_up, hung_up_unheard: the call ended
-while the response was heard, or before its first sound.
+"""false_end: the caller had not finished and resumed the turn. hung_up, hung_up_unheard: the call ended
+during the response's audio, or before its first audio.
 """
 
 STAMPS: tuple[Stamp, ...] = get_args(Stamp)
 STAGES: tuple[StageName, ...] = get_args(StageName)
 _STAGE_UNTIL: dict[Stamp, StageName] = dict(zip(STAMPS[1:], STAGES, strict=True))
 TOOL_STAGES: frozenset[StageName] = frozenset(("tool_call", "tools"))
-"""Only in turns with tools. They have no budget, and what tools take is left out of that of the whole."""
+"""Stages of turns with tools only. They have no budget and do not count in the total's."""
 UNBUDGETED_STAGES = TOOL_STAGES | frozenset[StageName](("thinking",))
 """Stages without a budget of their own. Thinking counts in the budget of the whole turn."""
 _AHEAD: frozenset[StageName] = frozenset(("llm_ttft", "thinking", "fragmenting", "synthesis"))
-"""Stages that a preemptive response goes through before the turn is decided; in the others it waits."""
+"""Stages that a preemptive response can pass before the turn is decided; in the others it waits."""
 _US = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyBudget:
-    """Seconds that a stage may take, and a turn from `speech_end` on; what is left out has no limit."""
+    """Maximum seconds of each stage, and of a turn from `speech_end` on; missing ones have no limit."""
 
     stages: Mapping[StageName, float] = field(default_factory=dict)
     total_s: float | None = None
@@ -79,9 +79,9 @@ class LatencyBudget:
 
 @dataclass(frozen=True, slots=True)
 class StageTime:
-    """What one stage added to the caller's wait, in microseconds, and what it may add.
+    """Contribution of one stage to the caller's wait, in microseconds, and its budget.
 
-    hidden_us: how long it worked before the turn was decided: that cost the caller no time.
+    hidden_us: time it worked before the turn was decided, which cost the caller nothing.
     """
 
     name: StageName
@@ -91,12 +91,12 @@ class StageTime:
 
     @property
     def duration_s(self) -> float:
-        """The same in seconds."""
+        """The duration in seconds."""
         return self.duration_us / _US
 
     @property
     def over_budget(self) -> bool:
-        """Whether it took longer than it may."""
+        """True if it exceeded its budget."""
         return self.budget_s is not None and self.duration_us > _microseconds(self.budget_s)
 
 
@@ -122,13 +122,12 @@ class TurnCounts:
 
 @dataclass(frozen=True, slots=True)
 class TurnReport:
-    """Where the time of one turn went.
+    """Durations of one turn.
 
-    stages: in pipeline order; one whose stamp is missing is left out, and the next one has its time.
-    over_budget: names of stages that broke their budget, then "total" if the whole did.
-    budget_s: what the whole may take, None without a limit. end_of_turn: what ended the turn, None where it
-    was not the words. response_id: of the response. moments_us: all that was stamped, in microseconds of the
-    clock.
+    stages: in pipeline order; if a stamp is missing, its stage is left out, and the next one includes its
+    time. over_budget: names of stages over budget, then "total" if the whole was. budget_s: of the whole,
+    None without a limit. end_of_turn: the decision that ended the turn, None if not semantic. response_id: of
+    the response. moments_us: all stamps, in microseconds of the clock.
     """
 
     turn_id: str
@@ -143,8 +142,8 @@ class TurnReport:
 
     @property
     def kept(self) -> bool:
-        """Whether the turn is kept and traced with its call. Where the caller hung up before he heard a sound
-        of it, it is not: only its outcome and its cost are counted.
+        """True if the turn is recorded and traced with its call. If the caller hung up before its first
+        audio, only its outcome and cost are counted.
         """
         return self.outcome != "hung_up_unheard"
 
@@ -155,12 +154,12 @@ class TurnReport:
 
     @property
     def total_s(self) -> float:
-        """The same in seconds."""
+        """The total in seconds."""
         return self.total_us / _US
 
     @property
     def hidden_us(self) -> int:
-        """How long all stages together worked on the response before the turn was decided."""
+        """Time that all stages worked on the response before the turn was decided."""
         return sum(stage.hidden_us for stage in self.stages)
 
     @property
@@ -170,7 +169,7 @@ class TurnReport:
 
 
 def as_json(report: TurnReport) -> dict[str, Any]:
-    """A report as clients are told it, in milliseconds: `voiceagent.latency` without its envelope."""
+    """Return the payload of `voiceagent.latency` without its envelope, in milliseconds."""
     decision = report.end_of_turn
     return {
         "turn_id": report.turn_id,
@@ -194,23 +193,23 @@ def as_json(report: TurnReport) -> dict[str, Any]:
 
 
 class TurnLedger:
-    """Collects the stamps of one turn."""
+    """Collector of the stamps of one turn."""
 
     def __init__(self, turn_id: str) -> None:
         self.turn_id = turn_id
         self._stamps_us: dict[Moment, int] = {}
 
     def has(self, name: Moment) -> bool:
-        """Whether `name` has happened."""
+        """Return True if `name` has been stamped."""
         return name in self._stamps_us
 
     def stamp(self, name: Moment, at_s: float) -> None:
-        """`name` happened at `at_s`, monotonic seconds; the first time counts."""
-        # the first frame and the first token are what is waited for; later ones are not
+        """Record that `name` happened at `at_s`, monotonic seconds. Only the first time counts."""
+        # the caller waits for the first frame and token only
         self._stamps_us.setdefault(name, _microseconds(at_s))
 
     def report(self, budget: LatencyBudget, outcome: Outcome, counts: TurnCounts | None = None) -> TurnReport:
-        """The stages so far. The budget of the whole holds for turns that have a `speech_end`."""
+        """Return the stages so far. The total's budget applies to turns that have a `speech_end`."""
         stages = self._walk(budget)
         over: list[StageName | Literal["total"]] = [stage.name for stage in stages if stage.over_budget]
         total_us = sum(stage.duration_us for stage in stages if stage.name not in TOOL_STAGES)
@@ -229,15 +228,17 @@ class TurnLedger:
         )
 
     def hung_up(self, budget: LatencyBudget, counts: TurnCounts | None = None) -> TurnReport:
-        """The report of a response that the call ended in. One that was heard has its stages like any other;
-        one that was not has none, as nobody knows how long the caller would have waited for it.
+        """Return the report of a response during which the call ended. It has no stages if no audio was
+        played, because the caller's wait is then unknown.
         """
         if self.has("first_frame"):
             return self.report(budget, "hung_up", counts)
         return replace(self.report(budget, "hung_up_unheard", counts), stages=(), over_budget=())
 
     def _walk(self, budget: LatencyBudget) -> list[StageTime]:
-        """A stage counts from the latest stamp before it: what was done by then kept nobody waiting."""
+        """Return the stages, each counted from the latest stamp before it: work done earlier delayed
+        nothing.
+        """
         stages: list[StageTime] = []
         stamped = [(name, self._stamps_us[name]) for name in STAMPS if name in self._stamps_us]
         latest_us = previous_us = stamped[0][1] if stamped else 0
@@ -251,9 +252,9 @@ class TurnLedger:
 
 
 def percentile(values: Iterable[float], percent: float) -> float:
-    """The smallest value that at least `percent` per cent of all values do not exceed (nearest rank).
+    """Return the smallest value that at least `percent` per cent of all values do not exceed (nearest rank).
 
-    Raises ValueError without values, or where `percent` is not in 0 < percent <= 100.
+    Raises ValueError without values, or unless 0 < percent <= 100.
     """
     ordered = sorted(values)
     if not ordered:

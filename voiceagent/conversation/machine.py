@@ -1,12 +1,12 @@
 """The turn machine: handles the events of a call and returns commands.
 
-Pure: no clock, no I/O, no tasks. The client knows at most one response of the conversation at a time, besides
-text responses out of band. At most one response is preemptive. All output of a response carries its id, so
-late output of a cancelled response is ignored. The history holds the caller's words and the words that were
-played.
+Pure: no clock, no I/O, no tasks. The client knows at most one response of the conversation at a time, in
+addition to out-of-band text responses. At most one response is preemptive. All output of a response carries
+its id, so late output of a cancelled response is ignored. The history holds the caller's transcripts and the
+part of the agent's text that was played.
 
-Each event is handled in this order: the event itself, the response that it ended, the response wanted now,
-the work between two turns.
+Each event is handled in this order: the event itself, the response that it ended, the next response, work
+between two turns.
 """
 
 from __future__ import annotations
@@ -36,11 +36,13 @@ from voiceagent.conversation.turn_taking import TurnTaking
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
 _SPEAKING = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.ToolSlow)
-"""Events by which the agent's code wants to speak. Ignored in sessions that only transcribe."""
+"""Events by which the agent's code requests speech. Ignored in sessions that only transcribe."""
 
 
 class Conversation:
-    """One call's turns. `rate_hz`: rate of the synthesizer's sound. `new_id`: makes ids with a prefix."""
+    """The turns of one call. rate_hz: sample rate of the synthesizer. new_id: returns a new id with a
+    prefix, which it is given.
+    """
 
     def __init__(
         self, settings: CallSettings, policy: TurnPolicy, rate_hz: int, new_id: Callable[[str], str]
@@ -65,28 +67,29 @@ class Conversation:
 
     @property
     def idle(self) -> bool:
-        """Nobody speaks, and nothing is being made or awaited, not even by the agent's code."""
+        """True if neither side speaks and no response, tool or input of the agent's code is pending."""
         waiting = self._answering.waiting or self._tools.awaited or self._turns.claimed
         return self._caller.silent and not waiting and self._responses.none
 
     @property
     def quiet(self) -> bool:
-        """Nobody speaks; a tool may run, and be waited for."""
+        """True if neither side speaks. A tool may be running."""
         return self._caller.silent and self._responses.none
 
     def handle(self, event: ev.Event) -> list[Command]:
-        """Take one event in; returns what is to be done now, in order."""
+        """Handle one event. Return the commands to execute, in order."""
         if isinstance(event, ev.ResponseEvent) and event.response_id in self._beside:
             return self._beside.take(event, self.settings)
         commands = self._take(event)
         if isinstance(event, ev.CallerGone):
-            return commands  # nobody is there for what would follow
+            return commands  # no listener is left
         commands += self._beside.begin(self.settings, settled=not self._caller.awaiting)
         commands += self._follow(self._responses.collect())
-        while over := self._responses.collect():  # a text that was made in the pause is over as it begins
+        while over := self._responses.collect():  # a preemptive text response can be complete when it starts
             commands += self._follow(over)
         if isinstance(event, ev.ResponseGenerated | ev.ResponseFailed):
-            commands += self._prompts.summarise(self.settings)  # the LLM is free while the sound is played
+            # the LLM has nothing to do while the audio is played
+            commands += self._prompts.summarise(self.settings)
         if self.idle:
             commands += self._prompts.replace_old_turns(self.settings)
         return commands
@@ -110,7 +113,7 @@ class Conversation:
                 self._answering.allow_preemptive(allowed)
             case ev.HistorySummarised(text):
                 self._prompts.take_summary(text)
-            case ev.UpstreamTold():  # of a call that has no such conversation
+            case ev.UpstreamTold():  # calls with a realtime backend have no turn machine
                 pass
             case _ if isinstance(event, ev.ResponseEvent):
                 return self._response_made(event)
@@ -134,9 +137,7 @@ class Conversation:
     # ---- the response
 
     def _response_made(self, event: ev.ResponseEvent) -> list[Command]:
-        """A response made something. A turn that was kept open only until there is something to hear of its
-        answer may end now.
-        """
+        """Pass an event to the response. End a turn that was kept open only until its answer had audio."""
         turn = self._caller.open
         awaited = turn is not None and self._turns.is_answer_awaited(turn)
         commands = self._responses.take(event, self.settings)
@@ -145,12 +146,14 @@ class Conversation:
         return commands
 
     def _follow(self, over: list[Response]) -> list[Command]:
-        """The next step: what waited for the end of these responses, then the response that is wanted."""
+        """Handle the end of these responses, then start the next one."""
         waited = [command for response in over for command in self._response_over(response)]
         return waited + self._answering.begin_next(self.settings)
 
     def _response_over(self, response: Response) -> list[Command]:
-        """A response is over. A voice over it is a turn now, and may be answered ahead."""
+        """Handle the end of a response. A turn that began over it is announced now and may get a preemptive
+        answer.
+        """
         commands = self._answering.response_over(response)
         if self.settings.agent and response.wanted.in_conversation and isinstance(response.phase, Over):
             commands.append(do.ResponseConcluded(response.phase.played, response.phase.stop_reason != ""))
@@ -166,7 +169,7 @@ class Conversation:
             case _ if self.settings.only_transcribes and isinstance(event, _SPEAKING):
                 pass
             case ev.ToolFinished():
-                # a response that was begun ahead does not know of it
+                # the preemptive response was prompted without this result
                 return self._responses.cancel_preemptive() + self._tools.finish(event)
             case ev.ToolSlow(call_id):
                 tool = self._tools.running_tool(call_id)
@@ -184,13 +187,11 @@ class Conversation:
             case ev.DictationBegan(digits):
                 self._caller.dictation = digits
             case ev.HookFailed():
-                pass  # it is an event only so that logs have it
+                pass  # the event exists for the call's log only
         return []
 
     def _mcp_listed(self, event: ev.McpListed) -> list[Command]:
-        """An MCP server has listed its tools. Where they are for the whole call, prompts begin differently
-        from now on.
-        """
+        """Handle an MCP server's tool list. New tools of the call change the beginning of every prompt."""
         commands = self._mcp_lists.finish(event)
         changed = self._mcp_lists.settled(self.settings)
         if changed == self.settings:
@@ -199,7 +200,9 @@ class Conversation:
         return commands + self._responses.cancel_preemptive() + self._prompts.prefill_history(changed)
 
     def _agent_changed(self, event: ev.AgentChanged) -> list[Command]:
-        """Prompts begin differently from now on: the LLM reads the new beginning before it is needed."""
+        """Switch agent, tools or instructions. Prefill the history because every prompt begins differently
+        now.
+        """
         changed = self.settings.handed_to(event.agent, event.tools, event.instructions, event.voice)
         changed = changed.with_free_names()
         if changed == self.settings:
@@ -236,7 +239,7 @@ class Conversation:
             case ev.KeyPressed(digit, received_at):
                 return [notify.NotifyKeyPressed(digit, received_at)]
             case ev.PlayoutMeasured():
-                return []  # it is for whoever reads the log
+                return []  # for the call's log only
             case _:
                 return self._items.take(event, self.settings if self._started else None)
 
@@ -244,7 +247,7 @@ class Conversation:
         ends = settings.only_transcribes and not self.settings.only_transcribes
         self.settings = settings = self._mcp_lists.settled(settings.with_free_names())
         changed: list[Command] = self._answering.end() if ends else []
-        if self._started:  # before that, the client is notified when the call starts
+        if self._started:  # before the start of the call, `NotifySettings` comes with the start
             changed += [notify.NotifySettings(settings), *self._mcp_lists.ask(settings.mcp_servers)]
         return [*changed, do.ConfigureListening(settings), do.ConfigureSpeaking(settings)]
 

@@ -1,6 +1,6 @@
-"""MCP in a conversation: servers that a client names, their tools, and the items that tell of both.
+"""MCP in a conversation: servers that a client names, their tools, and their items.
 
-The items are those of the OpenAI Realtime API (`openai.types.realtime`), free of its wire.
+The items are those of the OpenAI Realtime API (`openai.types.realtime`), independent of the wire.
 """
 
 from __future__ import annotations
@@ -18,21 +18,19 @@ NOT_LOGGED = {"logged": False}
 
 @dataclass(frozen=True, slots=True)
 class ToolFilter:
-    """Some of a server's tools: those with these names, and those that only read (or that do more). None:
-    any."""
+    """Filter for a server's tools by name and by read-only hint. None matches any."""
 
     names: tuple[str, ...] | None = None
     read_only: bool | None = None
 
     def matches(self, tool: ListedTool) -> bool:
-        """Whether a tool is one of them."""
         named = self.names is None or tool.name in self.names
         return named and self.read_only in (None, tool.read_only)
 
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """Which calls a client must approve: all, unless the tool is in `never`, or not in `always`.
+    """Approval rules: every call needs approval unless the tool is in `never`, or not in `always`.
 
     None for a filter that was not given.
     """
@@ -41,7 +39,7 @@ class Approval:
     never: ToolFilter | None = None
 
     def needed(self, tool: ListedTool) -> bool:
-        """Whether calls of a tool wait for the client."""
+        """Return True if calls of a tool need the client's approval."""
         if self.never is not None and self.never.matches(tool):
             return False
         if self.always is not None and self.never is None:
@@ -54,9 +52,9 @@ NO_APPROVAL = Approval(never=ToolFilter())
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """A server that a client named. label: what it calls it. description: for the model, with each tool.
+    """A server that a client named. label: the client's name for it. description: prepended to each tool's.
 
-    headers: of HTTP, with keys and tokens in them, which are neither shown nor logged.
+    headers: HTTP headers. They hold keys and tokens, so they are neither shown nor logged.
     """
 
     label: str
@@ -69,7 +67,7 @@ class McpServer:
 
 @dataclass(frozen=True, slots=True)
 class ListedTool:
-    """A tool as its server lists it. read_only: what the server says of it (`readOnlyHint`)."""
+    """A tool as its server lists it. read_only: the server's `readOnlyHint`."""
 
     name: str
     description: str
@@ -79,7 +77,9 @@ class ListedTool:
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """A listed tool as the model is offered it: `tool.name` is the model's word for the server's `name`."""
+    """A listed tool as the model sees it: `tool.name` is the model's name for the server's `name`. ask: calls
+    need approval.
+    """
 
     server: McpServer
     name: str
@@ -89,7 +89,7 @@ class McpTool:
 
 @dataclass(frozen=True, slots=True)
 class McpError:
-    """Why a call failed: the tool said so, the server did not take the call, or it could not be reached."""
+    """Reason of a failed call: the tool reported it, the server rejected the call, or it was unreachable."""
 
     kind: Literal["tool_execution_error", "protocol_error", "http_error"]
     message: str
@@ -101,7 +101,7 @@ ListStatus = Literal["in_progress", "completed", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class McpListItem:
-    """The tools of a server, as far as the client allowed them."""
+    """The tools of a server that the client allowed."""
 
     item_id: str
     server: McpServer
@@ -111,7 +111,7 @@ class McpListItem:
 
 @dataclass(frozen=True, slots=True)
 class McpApprovalRequest:
-    """The model wants to call a tool: the client is to say whether it may. name: the server's."""
+    """A request to the client to approve a tool call. name: the server's."""
 
     item_id: str
     server_label: str
@@ -121,7 +121,7 @@ class McpApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class McpApprovalResponse:
-    """What the client said to a request for approval."""
+    """The client's answer to an approval request."""
 
     item_id: str
     request_id: str
@@ -131,10 +131,10 @@ class McpApprovalResponse:
 
 @dataclass(frozen=True, slots=True)
 class McpCallItem:
-    """A call of a server's tool. output: None until it has ended well; error: why it has not.
+    """A call of a server's tool. output: None until it succeeded. error: the reason of a failure.
 
-    request_id: of the approval, "" where none was needed. late_after: where the conversation had gone on, the
-    item behind which prompts tell the result; "" where it stands at the call.
+    request_id: of the approval, "" if none was needed. late_after: if the conversation continued before the
+    result, the item after which prompts show it; "" if it stands at the call.
     """
 
     item_id: str
@@ -148,7 +148,7 @@ class McpCallItem:
 
     @property
     def told(self) -> str | None:
-        """What prompts say it gave; None while it has not ended."""
+        """The output or error message that prompts show; None until the call has ended."""
         return self.output if self.error is None else self.error.message
 
 
@@ -156,7 +156,7 @@ McpItem = McpListItem | McpApprovalRequest | McpApprovalResponse | McpCallItem
 
 
 def offered(server: McpServer, listed: Sequence[ListedTool], taken: Mapping[str, object]) -> list[McpTool]:
-    """Return the tools of a list as the model is offered them.
+    """Return the tools of a list as the model sees them.
 
     taken: names of other tools. A name that is taken, or that models do not accept, is changed by
     `free_name`.

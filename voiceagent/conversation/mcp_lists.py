@@ -1,7 +1,7 @@
-"""The tools of the MCP servers that a client names: asked for once a server, and known for the whole call.
+"""Tool lists of the MCP servers that a client names: requested once per server, valid for the whole call.
 
-in_progress ──▶ completed     each is an item of the conversation; a server that is named again after its list
-      └───────▶ failed        failed is asked again
+in_progress ──▶ completed     each is an item of the conversation; a failed list is requested again
+      └───────▶ failed        when its server is named again
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from voiceagent.conversation.settings import CallSettings
 
 
 class McpLists:
-    """Owns the lists. What it does returns the commands that follow."""
+    """Owner of the lists. Methods return the commands that follow."""
 
     def __init__(self, history: History, new_id: Callable[[str], str]) -> None:
         self._history = history
@@ -28,17 +28,17 @@ class McpLists:
         self._lists: dict[McpServer, McpListItem] = {}
 
     def ask(self, servers: Sequence[McpServer]) -> list[Command]:
-        """Have the tools of these servers listed, where that has not been done."""
+        """Request the tool lists of these servers, unless known or in progress."""
         commands: list[Command] = []
         for server in servers:
             known = self._lists.get(server)
-            # a server that was not there may be there by now
+            # an unreachable server may be reachable by now
             if known is None or known.status == "failed":
                 commands += self._ask(server)
         return commands
 
     def finish(self, event: ev.McpListed) -> list[Command]:
-        """A server has answered, or has not; what nobody waits for is ignored."""
+        """Handle a server's list or failure; ignore lists that are not awaited."""
         listing = (item for item in self._lists.values() if item.status == "in_progress")
         item = next((item for item in listing if item.item_id == event.item_id), None)
         if item is None:
@@ -57,12 +57,12 @@ class McpLists:
         return [completed, notify.NotifyItemDone(item, previous)]
 
     def awaited(self, servers: Sequence[McpServer]) -> bool:
-        """Whether the list of one of these is still to come."""
+        """Return True if the list of one of these servers is in progress."""
         lists = (self._lists.get(server) for server in servers)
         return any(item is not None and item.status == "in_progress" for item in lists)
 
     def tools(self, servers: Sequence[McpServer], others: Sequence[Tool]) -> tuple[McpTool, ...]:
-        """What these servers offer, as far as it is known. others: tools that are offered beside them."""
+        """Return the known tools of these servers. others: tools offered in addition."""
         taken: dict[str, object] = {tool.name: tool for tool in others}
         found: list[McpTool] = []
         for server in servers:
@@ -72,7 +72,7 @@ class McpLists:
         return tuple(found)
 
     def settled(self, settings: CallSettings) -> CallSettings:
-        """The settings with the tools of their servers, as far as these are known."""
+        """Return the settings with the known tools of their servers."""
         if not settings.mcp_servers and not settings.mcp_tools:
             return settings
         others = [*settings.tools, *(tool.tool for tool in settings.agent_tools)]

@@ -1,4 +1,4 @@
-"""What the client is notified of, free of any wire protocol: commands that a transport encodes."""
+"""Notifications to the client, independent of any wire protocol: commands that a transport encodes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from voiceagent.conversation.mcp import ListStatus, McpApprovalRequest, McpCallI
 from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit
 
 RESPONSE_IN_PROGRESS = "conversation_already_has_active_response"
-"""The code of an error, as the protocol has it."""
+"""OpenAI's error code for a second response."""
 ITEM_EXISTS = "item_create_duplicate_item_id"
-"""Error code by which clients recognize that an item exists already."""
+"""OpenAI's error code for an id that exists already."""
 ResponseStatus = Literal["completed", "cancelled", "failed", "incomplete"]
 
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """The settings now in force. `created`: the first notification of a call."""
+    """The settings now in force. created: the first notification of a call."""
 
     settings: CallSettings
     created: bool = False
@@ -39,7 +39,7 @@ class NotifySpeechStarted:
 
 @dataclass(frozen=True, slots=True)
 class NotifySpeechStopped:
-    """The caller's turn is over. sound_end_s: end of its item's sound, if that includes the silence that
+    """The caller's turn is over. sound_end_s: end of its item's audio, if that includes the silence that
     ended the turn; None if only the length of the silence is known.
     """
 
@@ -58,7 +58,7 @@ class NotifyInputCommitted:
 
 @dataclass(frozen=True, slots=True)
 class NotifyInputCleared:
-    """The caller's buffered sound was dropped."""
+    """The caller's buffered audio was dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class NotifyIdle:
 
 @dataclass(frozen=True, slots=True)
 class NotifyKeyPressed:
-    """The caller pressed a key of the phone at `received_at`, Unix seconds."""
+    """The caller pressed a phone key at `received_at`, Unix seconds."""
 
     digit: str
     received_at: int
@@ -79,8 +79,8 @@ class NotifyKeyPressed:
 
 @dataclass(frozen=True, slots=True)
 class NotifyTranscript:
-    """New stable words of the caller. `final` False: `text` is the addition; True: `text` is the whole
-    transcript. logprob: mean log probability of all its tokens, None if unknown.
+    """The caller's transcript. final False: `text` is a stable addition; True: `text` is the whole
+    transcript. logprob: mean log probability of its tokens, None if unknown.
     """
 
     item_id: str
@@ -92,7 +92,7 @@ class NotifyTranscript:
 
 @dataclass(frozen=True, slots=True)
 class NotifyTranscriptFailed:
-    """The caller's words could not be recognised."""
+    """Recognition of the caller's turn failed."""
 
     item_id: str
     reason: str
@@ -116,7 +116,7 @@ class NotifyItemDone:
 
 @dataclass(frozen=True, slots=True)
 class NotifyItemRetrieved:
-    """The item that was asked for."""
+    """The requested item."""
 
     item: Item
 
@@ -152,7 +152,7 @@ class NotifyResponseStarted:
 
 @dataclass(frozen=True, slots=True)
 class NotifyResponseText:
-    """More words of the response's message `item_id`; `previous_id` is the item before it."""
+    """More text of the response's message `item_id`; `previous_id` is the item before it."""
 
     response_id: str
     item_id: str
@@ -172,7 +172,7 @@ class NotifyToolCall:
 
 @dataclass(frozen=True, slots=True)
 class NotifyMcpListing:
-    """How far the listing of a server's tools is, which is an item."""
+    """Progress of listing a server's tools, which is an item."""
 
     item_id: str
     status: ListStatus
@@ -180,7 +180,7 @@ class NotifyMcpListing:
 
 @dataclass(frozen=True, slots=True)
 class NotifyMcpApprovalRequest:
-    """The response wants to call this tool of an MCP server, if the client approves."""
+    """The response calls this tool of an MCP server, pending the client's approval."""
 
     response_id: str
     item: McpApprovalRequest
@@ -189,7 +189,7 @@ class NotifyMcpApprovalRequest:
 
 @dataclass(frozen=True, slots=True)
 class NotifyMcpCall:
-    """The response calls this tool of an MCP server; one that was approved comes after the response."""
+    """The response calls this tool of an MCP server; an approved call comes after the response."""
 
     response_id: str
     item: McpCallItem
@@ -198,7 +198,7 @@ class NotifyMcpCall:
 
 @dataclass(frozen=True, slots=True)
 class NotifyMcpCallEnded:
-    """The call has ended, well or not; its response may be long over."""
+    """A tool call ended or failed; its response may be long over."""
 
     response_id: str
     item: McpCallItem
@@ -207,8 +207,8 @@ class NotifyMcpCallEnded:
 
 @dataclass(frozen=True, slots=True)
 class NotifyResponseEnded:
-    """The response is over: all its sound has been sent, or it was cut. false_end: it had begun too
-    early. beside: as `StartResponse` has it.
+    """The response is over: all its audio has been sent, or it was cut. false_end: it answered a false end of
+    turn. beside: see `StartResponse`.
     """
 
     response_id: str
@@ -221,7 +221,7 @@ class NotifyResponseEnded:
 
 @dataclass(frozen=True, slots=True)
 class NotifyError:
-    """A request could not be carried out; the call goes on."""
+    """A request failed; the call continues."""
 
     code: str
     message: str
@@ -230,7 +230,7 @@ class NotifyError:
 
 
 def response_in_progress(client_event_id: str | None) -> NotifyError:
-    """The error of a request for a response while there is another one."""
+    """Return the error for a response request during another response."""
     message = "a response is in progress; wait for response.done or cancel it first"
     return NotifyError(RESPONSE_IN_PROGRESS, message, client_event_id=client_event_id)
 
@@ -253,7 +253,7 @@ def item_not_found(
 
 
 def nothing_to_cancel(response_id: str | None, client_event_id: str | None) -> NotifyError:
-    """The error of a request to cancel a response that is over, or never was."""
+    """Return the error for cancelling a response that is over or unknown."""
     which = "" if response_id is None else f" of id {response_id!r}"
     # OpenAI's text: clients search for it
     message = f"Cancellation failed: no active response found{which}"

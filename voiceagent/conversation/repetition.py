@@ -1,29 +1,29 @@
-"""A reply that falls into repeating itself, as small models do: "or please bring your passport, or". Pure."""
+"""Detects responses that repeat themselves, as small models do: "or please bring your passport, or"."""
 
 from __future__ import annotations
 
 from voiceagent.conversation.words import words_of
 
 MIN_WORDS = 3
-"""A shorter run of words may be repeated: "no, no, no"."""
+"""Minimum words of a run: shorter ones may be repeated ("no, no, no")."""
 MAX_WORDS = 60
-"""The longest run that is looked for."""
+"""Maximum words of a run."""
 TWICE_WORDS = 8
-"""A run as long as that repeats when it is said twice, a shorter one when it is said three times."""
+"""A run of at least this many words repeats at its second occurrence, a shorter one at its third."""
 MIN_DIFFERENT = 3
-"""A run has at least so many different words: numbers often have one digit many times."""
+"""Minimum different words of a run: numbers often have one digit many times."""
 
 
 class RepetitionGuard:
-    """Reads a reply as it is written."""
+    """Detector of repetition in a growing text."""
 
     def __init__(self) -> None:
         self._text = ""
         self._words: list[str] = []
-        self._places: dict[str, list[int]] = {}  # of each word
+        self._places: dict[str, list[int]] = {}  # positions of each word
 
     def repeats(self, text: str) -> bool:
-        """Take the next piece; whether the reply ends with a run of words that was just said."""
+        """Append text. Return True if the response now ends with a repeated run of words."""
         self._text += text
         whole, space, rest = self._text.rpartition(" ")
         if not space:
@@ -32,7 +32,7 @@ class RepetitionGuard:
         return any(self._repeats(word) for word in words_of(whole))
 
     def _repeats(self, word: str) -> bool:
-        """Take the next word. A run that it ends ended with it before: only such lengths are looked at."""
+        """Append a word. Only lengths at which a run would end with the same word twice are compared."""
         words, places = self._words, self._places.setdefault(word, [])
         words.append(word)
         places.append(len(words) - 1)

@@ -1,4 +1,4 @@
-"""What an agent says that no model writes, by language: where something fails or takes long."""
+"""Fixed phrases by language, for failures and delays."""
 
 from __future__ import annotations
 
@@ -43,4 +43,4 @@ SET_PHRASES = {
         goodbye="Adiós.",
     ),
 }
-"""By ISO 639 code; an agent of another language is told its own in the configuration, or says the English."""
+"""By ISO 639 code. Agents in other languages use English unless the configuration sets the phrases."""

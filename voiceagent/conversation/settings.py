@@ -22,13 +22,13 @@ OUTPUT_FRAME_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class TurnDetection:
-    """How the end of the caller's turn is found.
+    """Settings of turn detection.
 
-    kind: "server_vad" waits for `silence_s`; "semantic_vad" weighs silence and words by `eagerness`.
-    threshold: speech probability above which a chunk is voiced, 0-1.
-    prefix_padding_s: sound before the first voiced sample that the recognizer hears too.
-    idle_timeout_s: silence of the caller after which the agent asks again; None never asks.
-    create_response: answer when a turn ends. interrupt_response: yield when spoken over.
+    kind: "server_vad" waits for `silence_s`; "semantic_vad" weighs silence and transcript by `eagerness`.
+    threshold: speech probability above which a chunk is voiced, 0-1. prefix_padding_s: audio before the first
+    voiced sample that is recognized too. idle_timeout_s: silence of the caller after which the agent asks
+    again; None never asks. create_response: answer when a turn ends. interrupt_response: the caller can
+    interrupt the agent.
     """
 
     kind: Literal["server_vad", "semantic_vad"]
@@ -45,10 +45,10 @@ class TurnDetection:
 class AgentTool:
     """A tool of the agent. The server runs it, not the client.
 
-    cancellable: it is cancelled when the caller goes on; other tools run on, and their results enter the
-    history. timeout_s: maximum run time. filler: phrase while the tool is slow, "" for none. when_played: run
-    it after the response that called it was played, and not at all if that was cut. own_name: its name in the
-    agent's code, "" if the model knows it by the same name.
+    cancellable: it is cancelled when the conversation continues; other tools keep running, and their results
+    enter the history. timeout_s: maximum run time. filler: phrase while the tool is slow, "" for none.
+    when_played: run it after the response that called it was played, and not at all if that was cut.
+    own_name: its name in the agent's code, "" if the model knows it by the same name.
     """
 
     tool: Tool
@@ -60,11 +60,11 @@ class AgentTool:
 
     @property
     def name(self) -> str:
-        """The name under which the model knows it."""
+        """The name that the model knows."""
         return self.tool.name
 
     def renamed(self, name: str) -> AgentTool:
-        """Return this tool as the model knows it by `name`."""
+        """Return this tool under another name for the model."""
         own = self.own_name or self.name
         return replace(self, tool=replace(self.tool, name=name), own_name="" if name == own else own)
 
@@ -115,12 +115,12 @@ class CallSettings:
 
     @property
     def all_tools(self) -> tuple[Tool, ...]:
-        """What the model is offered: the agent's tools, then the client's, then those of its MCP servers."""
+        """The tools offered to the model: the agent's, then the client's, then those of its MCP servers."""
         agent, mcp = (tool.tool for tool in self.agent_tools), (tool.tool for tool in self.mcp_tools)
         return (*agent, *self.tools, *mcp)
 
     def with_free_names(self) -> CallSettings:
-        """Return these settings; agent's tools whose names the client's tools have are renamed."""
+        """Return these settings with agent's tools renamed where a client's tool has the same name."""
         taken = {tool.name for tool in self.tools}
         named: list[AgentTool] = []
         for tool in self.agent_tools:
@@ -153,7 +153,9 @@ class CallSettings:
     def handed_to(
         self, agent: str, tools: tuple[AgentTool, ...], instructions: str | None, voice: str | None
     ) -> CallSettings:
-        """These with another agent in the call, or other tools of the same one; None leaves what there is."""
+        """Return these settings with another agent, or with other tools of the same agent. None keeps a
+        value.
+        """
         return replace(
             self,
             agent=agent,

@@ -1,4 +1,4 @@
-"""A caller who says nothing: what he is asked, and when the agent hangs up. Pure."""
+"""Prompts for a silent caller, and the hang-up after the last one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 
 
 class SilentCaller:
-    """What a caller who says nothing is asked, one prompt after the other, before the agent hangs up."""
+    """Sequence of prompts for a silent caller, before the agent hangs up."""
 
     def __init__(self, policy: TurnPolicy) -> None:
         self._policy = policy
@@ -17,23 +17,23 @@ class SilentCaller:
         self._leaving = False
 
     def take_moment(self) -> bool:
-        """Whether the caller has asked for a moment; he is given it once."""
+        """Return True once after the caller asked for a moment."""
         moment, self._moment = self._moment, False
         return moment
 
     def next_phrase(self) -> str:
-        """The next prompt, or goodbye when there are no more."""
+        """Return the next prompt, or goodbye if there are no more."""
         prompts = self._policy.idle_prompts
         self._leaving = self._asked >= len(prompts)
         self._asked += 1
         return self._policy.goodbye if self._leaving else prompts[self._asked - 1]
 
     def caller_acted(self, moment: bool = False) -> None:
-        """The caller has said, typed or pressed something. moment: he has asked for one."""
+        """Restart the sequence after input of the caller. moment: they asked for a moment."""
         self._asked = 0
         self._moment = moment
 
     def response_over(self, cut: bool) -> list[Command]:
-        """Hang up behind a goodbye that nobody cut."""
+        """Hang up after a goodbye that was not cut."""
         leaving, self._leaving = self._leaving, False
         return [do.HangUp("the caller has been silent")] if leaving and not cut else []

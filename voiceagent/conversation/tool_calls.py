@@ -1,14 +1,14 @@
-"""The calls of tools that the server runs: each from the model's wish until its result is in the history.
+"""Tool calls that the server runs: each from the model's call until its result is in the history.
 
-Asked ──▶ Running, Detached, or refused          Asked: the client is to approve of a tool of an MCP server
+Asked ──▶ Running, Detached, or refused          Asked: the client must approve a tool of an MCP server
 Waiting ──▶ Running ──▶ done, failed             Running: the conversation waits for it
-   │           ├──▶ Overtaken ──▶ done, failed   so it does, but the agent's code had more said; comes late
-   │           ├──▶ Detached ──▶ done, failed    the conversation went on; the result comes late
-   │           └──▶ Cancelling ──▶ cancelled     given up; or done, where it was quicker
+   │           ├──▶ Overtaken ──▶ done, failed   awaited, but the agent's code spoke meanwhile: late result
+   │           ├──▶ Detached ──▶ done, failed    the conversation continued: late result
+   │           └──▶ Cancelling ──▶ cancelled     being cancelled; done if it ended first
    └▶ cancelled                                  the response was cut before it was to run
 
-A call runs once, and what became of it enters the history once. A result that comes late stands at the end
-of the history, as prompts that were made meanwhile said that it was still to come.
+A call runs once, and its result enters the history once. A late result is appended to the history, because
+prompts made meanwhile said that it was pending.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LOGGED_MAX_ROUNDS = 8
 
 
 class Phase(Enum):
-    """Where a call stands that has not ended: as drawn above."""
+    """Phases of a call that has not ended, as drawn above."""
 
     ASKED = auto()
     WAITING = auto()
@@ -53,7 +53,7 @@ _AWAITED = (Phase.WAITING, Phase.RUNNING, Phase.OVERTAKEN)
 
 @dataclass(slots=True)
 class _Call:
-    """One call that has not ended. told: a prompt has said that its result will come."""
+    """A call that has not ended. told: a prompt said that its result is pending."""
 
     tool: AgentTool
     record: Recorded
@@ -62,12 +62,12 @@ class _Call:
 
     @property
     def call(self) -> ToolCall:
-        """What the model wants."""
+        """The model's call."""
         return self.record.call
 
 
 class ToolCalls:
-    """Owner of the calls that have not ended. Its methods return the commands that follow.
+    """Owner of the calls that have not ended. Methods return the commands that follow.
 
     max_rounds: maximum number of responses with tool calls in one answer; None for old logs (see
     `TurnPolicy.tools_as_logged`).
@@ -86,12 +86,12 @@ class ToolCalls:
 
     @property
     def awaited(self) -> bool:
-        """Whether the conversation waits for one."""
+        """True if the conversation waits for a call."""
         return any(call.phase in _AWAITED for call in self._calls.values())
 
     @property
     def reply_due(self) -> bool:
-        """Whether results have come that the model is to speak of, and none it waits for is missing."""
+        """True if the model must report results and no awaited call is missing."""
         return self._reply_due and not self.awaited
 
     def take_reply_due(self) -> bool:
@@ -111,18 +111,20 @@ class ToolCalls:
         )
 
     def running_tool(self, call_id: str) -> AgentTool | None:
-        """The tool of a call that the conversation waits for in silence; None where it does not."""
+        """Return the tool of a call for which the conversation waits in silence; None if it does not."""
         call = self._calls.get(call_id)
         return call.tool if call is not None and call.phase is Phase.RUNNING else None
 
     def begin(
         self, response_id: str, wanted: ToolCall, settings: CallSettings, mcp: McpTool | None = None
     ) -> list[Command]:
-        """The model has called a tool: `mcp`, one of the agent's, or none that there is. See `all_begun`."""
+        """Start a call of the model: of an MCP server's tool (`mcp`), of the agent's, or refuse an unknown
+        one. Call `all_begun` after the last call of the response.
+        """
         if response_id != self._round_id:
-            # counted by responses: one may call several tools side by side
+            # counted per response: one response may call several tools
             self._round_id, self._rounds = response_id, self._rounds + 1
-        if self._knows(wanted.call_id):  # not every engine gives out ids of its own
+        if self._knows(wanted.call_id):  # not every engine gives unique ids
             wanted = replace(wanted, call_id=self._new_id("call"))
         tools = {tool.name: tool for tool in settings.agent_tools}
         tool = tools.get(wanted.name) if mcp is None else AgentTool(mcp.tool)
@@ -143,8 +145,8 @@ class ToolCalls:
         return [*told] if tool.when_played else [*told, _run(self._calls[wanted.call_id])]
 
     def all_begun(self) -> list[Command]:
-        """All calls of a response have begun: those that are refused end. Between calls of one response APIs
-        take no output.
+        """Record the outputs of the refused calls of a response. APIs accept no output between calls of one
+        response.
         """
         refused, self._refused = self._refused, []
         return [
@@ -156,15 +158,15 @@ class ToolCalls:
         ]
 
     def is_asked(self, request_id: str) -> bool:
-        """Whether this is a request for approval that the client has not answered."""
+        """Return True if this approval request is unanswered."""
         return self._asked(request_id) is not None
 
     def decide(self, answer: McpApprovalResponse) -> list[Command]:
-        """The client has answered a request for approval: run the tool, or not. Once: see `is_asked`."""
+        """Run or refuse the tool after the client's answer to an approval request."""
         asked = self._asked(answer.request_id)
         if asked is None:
             return []
-        # a message came since: the result will stand behind it, as a late one
+        # after a newer message the result is a late one
         gone_on = self._records.message_since(asked.record)
         record, told = self._records.called(
             asked.record.response_id, asked.call, asked.record.mcp, answer.request_id
@@ -181,7 +183,7 @@ class ToolCalls:
         self._rounds = 0
 
     def response_over(self, response_id: str, cut: bool) -> list[Command]:
-        """A response is over: of its calls, those that waited for that run, unless it was cut."""
+        """Run the calls that waited for the end of this response, or drop them if it was cut."""
         commands: list[Command] = []
         for call in [call for call in self._calls.values() if call.record.response_id == response_id]:
             if call.phase is Phase.WAITING and cut:
@@ -196,8 +198,8 @@ class ToolCalls:
         return commands
 
     def overtake(self, told: bool) -> None:
-        """A response that the agent's code has asked for begins: calls are waited for as before, and their
-        results come late. told: the model makes its words, and they tell of the results that there are.
+        """Mark running calls as overtaken by speech of the agent's code: still awaited, but their results
+        come late. told: the model writes that speech and reports the results that exist.
         """
         for call in self._calls.values():
             if call.phase is Phase.RUNNING:
@@ -206,8 +208,8 @@ class ToolCalls:
         self._reply_due = self._reply_due and not told
 
     def leave_behind(self) -> list[Command]:
-        """Another response begins, which tells of the results that there are: running calls are not waited
-        for any more; their results come late.
+        """Detach the running calls when another response starts, which reports the results that exist. Later
+        results come late.
         """
         commands: list[Command] = []
         for call in list(self._calls.values()):
@@ -218,16 +220,16 @@ class ToolCalls:
         return commands
 
     def finish(self, event: ev.ToolFinished) -> list[Command]:
-        """A tool has ended; one that nobody knows of is ignored."""
+        """Handle the end of a call; ignore unknown ones."""
         call = self._calls.get(event.call_id)
         if call is None or call.phase is Phase.ASKED:
             return []
         del self._calls[event.call_id]
         self._history.cancellable.discard(event.call_id)
         mcp = call.record.mcp is not None
-        if event.outcome != "cancelled" and not mcp:  # of an MCP server's it is the client that asks for it
+        if event.outcome != "cancelled" and not mcp:  # the client requests responses about MCP results
             self._reply_due = self._reply_due or event.reply
-        # one of which nothing is said any more, as of handing over, stands where it was called
+        # an unreported one, such as a hand-over, stays at its call
         untold = call.phase is Phase.OVERTAKEN and not (event.reply or call.told)
         late = (call.phase in (Phase.DETACHED, Phase.OVERTAKEN) and not untold) or (
             call.phase is Phase.CANCELLING
@@ -248,7 +250,7 @@ class ToolCalls:
         return [do.CancelTool(call.call.call_id)]
 
     def _refusal(self, tool: AgentTool, wanted: ToolCall) -> str | None:
-        """Why a call is not carried out, in words for the model."""
+        """Return the reason for not running a call, written for the model; None to run it."""
         if self._max_rounds is None and self._rounds > LOGGED_MAX_ROUNDS:
             return "not done: too many calls in a row; tell the caller what is known so far"
         for call in self._calls.values():
@@ -287,7 +289,7 @@ def _execution_error(message: str) -> McpError:
 
 
 def _same(one: str, other: str) -> bool:
-    """Whether two texts of arguments say the same."""
+    """Return True if two argument texts are equal as JSON."""
     try:
         return bool(json.loads(one) == json.loads(other))
     except ValueError:

@@ -1,7 +1,7 @@
-"""Names under which a call's tools are offered to the model. Pure.
+"""Names under which a call's tools are offered to the model.
 
-Tools come from the call's agent, its phone line, MCP servers and the client, so names may collide. LLM
-servers refuse a request with two tools of one name, and a call would be ambiguous.
+Tools come from the call's agent, its telephony provider, MCP servers and the client, so names may collide.
+LLM servers refuse a request with two tools of one name, and a call would be ambiguous.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What calls of tools leave in the history, and what the client is told of it.
+"""Tool calls in the history, and their notifications to the client.
 
 A tool of the agent leaves a function call and its output. A tool of an MCP server leaves one item with its
-output in it; where the client must approve, the request and the answer stand before that.
+output in it; if the client must approve, request and response come before it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from voiceagent.conversation.notifications import Notification
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A call in the history. item_id: its item. mcp: the tool, where it is an MCP server's."""
+    """A call in the history. item_id: its item. mcp: the tool, if it is an MCP server's."""
 
     call: ToolCall
     item_id: str
@@ -34,7 +34,7 @@ class Recorded:
 
 
 class ToolRecords:
-    """Writes calls into the history."""
+    """Writer of tool calls into the history."""
 
     def __init__(self, history: History, new_id: Callable[[str], str]) -> None:
         self._history = history
@@ -43,7 +43,7 @@ class ToolRecords:
     def called(
         self, response_id: str, call: ToolCall, mcp: McpTool | None = None, request_id: str = ""
     ) -> tuple[Recorded, list[Notification]]:
-        """The model has called a tool, or the client has approved of it by the item `request_id`."""
+        """Record a call of the model, or one that the client approved with the item `request_id`."""
         recorded = Recorded(call, self._new_id("item"), response_id, mcp)
         if mcp is None:
             return recorded, self._add(ToolCallItem(recorded.item_id, call))
@@ -53,7 +53,7 @@ class ToolRecords:
         return recorded, [notify.NotifyMcpCall(response_id, item, previous)]
 
     def asked(self, response_id: str, call: ToolCall, mcp: McpTool) -> tuple[Recorded, list[Notification]]:
-        """The model has called a tool that the client must approve of."""
+        """Record a call that needs the client's approval."""
         recorded = Recorded(call, self._new_id("item"), response_id, mcp)
         item = McpApprovalRequest(recorded.item_id, mcp.server.label, mcp.name, call)
         self._history.insert(item)
@@ -63,7 +63,7 @@ class ToolRecords:
     def ended(
         self, recorded: Recorded, output: str, late: bool, error: McpError | None = None
     ) -> list[Notification]:
-        """The call has ended. late: the conversation had gone on, and prompts said it would still come."""
+        """Record the end of a call. late: the conversation continued, and prompts called it pending."""
         if recorded.mcp is not None:
             return self._mcp_ended(recorded, recorded.mcp, output, late, error)
         item = ToolOutputItem(self._new_id("item"), recorded.call.call_id, output)
@@ -73,12 +73,12 @@ class ToolRecords:
         return self._add(item, place)
 
     def spoken_since(self, recorded: Recorded) -> bool:
-        """Whether more stands behind a call, and what calls leave beside it."""
+        """Return True if other items than tool items follow a call."""
         place = self._place_of_output(recorded)
         return place is None or place != self._history.last_id()
 
     def message_since(self, recorded: Recorded) -> bool:
-        """Whether anybody has said anything since a call."""
+        """Return True if a message follows a call."""
         items = self._history.items
         ids = [item.item_id for item in items]
         index = ids.index(recorded.item_id) if recorded.item_id in ids else -1
@@ -93,7 +93,8 @@ class ToolRecords:
             item = self._history.get(recorded.item_id)
         except UnknownItem:
             item = None
-        if not isinstance(item, McpCallItem):  # the client has deleted it: what it did is told all the same
+        # the client deleted the item: the result is recorded all the same
+        if not isinstance(item, McpCallItem):
             item = McpCallItem(self._new_id("item"), mcp.server.label, mcp.name, recorded.call)
             self._history.insert(item)
             after = item.item_id
@@ -104,7 +105,7 @@ class ToolRecords:
         return [*told, notify.NotifyMcpCallEnded(recorded.response_id, ended, previous)]
 
     def _place_of_output(self, recorded: Recorded) -> str | None:
-        """The item behind which the output belongs: the last one of the call and its neighbours."""
+        """Return the item after which the output belongs: the last tool item at the call."""
         if recorded.item_id not in self._history:
             return None
         items = self._history.items
@@ -120,7 +121,7 @@ class ToolRecords:
 
 
 def _of_tools(item: Item) -> bool:
-    """Whether an item stands with the call before it: another call of that response, or an output."""
+    """Return True if an item belongs to the call before it: another call of that response, or an output."""
     if isinstance(item, ToolOutputItem):
         return not item.late_for
     return isinstance(item, ToolCallItem | McpItem)

@@ -1,4 +1,4 @@
-"""How turns are taken, the same for all calls of a server."""
+"""Rules of turn-taking, the same for all calls of a server."""
 
 from __future__ import annotations
 
@@ -11,28 +11,22 @@ from voiceagent.conversation.history import HistoryLimits
 
 @dataclass(frozen=True, slots=True)
 class TurnPolicy:
-    """Rules of turn taking, the same for all calls.
+    """Rules of turn-taking, the same for all calls.
 
     preemptive_attempts: maximum number of preemptive responses for one turn, 0 for none.
-    min_interruption_words: words other than backchannels that make a voice an interruption.
-    stop_words: single words that interrupt once they are final.
-    backchannels: word sequences of a listener who does not want the turn.
-    misheard_backchannels: words that a recognizer returns for a hummed backchannel; they interrupt only
-    together with others.
-    resume_s: how soon after its end a turn can be resumed, which takes the response back; 0 for never.
-    language: ISO 639 code of the spoken language.
-    prefill_while_speaking: send the prompt to the LLM while the caller speaks.
-    idle_prompts: phrases for a caller who is silent for the idle timeout, in order.
-    goodbye: phrase after the last of them, before the agent hangs up.
-    max_tokens: cap of a response if the client sets none.
-    stop: texts that end a spoken response.
-    history: maximum tokens of the conversation in a prompt.
-    limits: of what a client may add to the conversation.
-    distant_voice_db: a voice over the agent that is this much lower than the caller's comes from across the
-    room, if it stays so in the agent's silence; 0 disables it.
-    llm_end: use of the LLM's end-of-turn score; None if the LLM is not asked.
-    max_tool_rounds: responses with tool calls in one answer before one that may call none; None in logs of
-    builds without this limit (see `tools_as_logged`).
+    min_interruption_words: words other than backchannels that make a voice an interruption. stop_words:
+    single words that interrupt once they are final. backchannels: word sequences of a listener who does not
+    want the turn. misheard_backchannels: words that a recognizer returns for a hummed backchannel; they
+    interrupt only together with others. resume_s: time after its end within which a turn can be resumed,
+    which takes the response back; 0 for never. language: ISO 639 code of the spoken language.
+    prefill_while_speaking: send the prompt to the LLM while the caller speaks. idle_prompts: phrases for a
+    caller who is silent for the idle timeout, in order. goodbye: phrase after the last of them, before the
+    agent hangs up. max_tokens: cap of a response if the client sets none. stop: texts that end a spoken
+    response. history: maximum tokens of the conversation in a prompt. limits: for what a client adds to the
+    conversation. distant_voice_db: a voice over the agent that is this much quieter than the caller's comes
+    from across the room, if it stays so while the agent is silent; 0 disables it. llm_end: use of the LLM's
+    end-of-turn score; None if the LLM is not asked. max_tool_rounds: responses with tool calls in one answer
+    before one that may call none; None in logs of builds without this limit (see `tools_as_logged`).
     """
 
     preemptive_attempts: int
@@ -55,7 +49,7 @@ class TurnPolicy:
 
     @property
     def tools_as_logged(self) -> bool:
-        """True to treat tools as builds without `max_tool_rounds` did, so that their logs replay: words
-        follow the calls of their response, blank text is an item, and results wait until all is played.
+        """True to treat tools as builds without `max_tool_rounds` did, so that their logs replay: text
+        follows the calls of its response, blank text is an item, and results wait until all is played.
         """
         return self.max_tool_rounds is None

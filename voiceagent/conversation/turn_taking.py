@@ -1,7 +1,7 @@
-"""Turn-taking: a caller's turn from the first that is heard of it to the answer that is wanted. Pure.
+"""Turn-taking: a caller's turn from its first sound to the request for an answer.
 
-`turn/` knows how a turn stands, `voice_over_agent` what one over the agent does, `answering` what is wanted
-of the agent: this says which of them does what when something comes of a turn.
+Dispatches the events of a turn: `turn/` holds its state, `voice_over_agent` handles one over the agent,
+`answering` starts responses.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 from voiceagent.conversation.words import words_of
 
 SEEMS_OVER = 0.6
-"""From this probability on a turn is answered ahead while its words are not settled yet; about every other
-time they turn out to be the right ones.
+"""Minimum probability of an end for a preemptive response from the interim transcript; about half of these
+transcripts turn out to be final.
 """
 
 
 class TurnTaking:
-    """The turns of one call. settings: those of the call as they are by then."""
+    """The turns of one call. settings: always the call's current ones."""
 
     def __init__(
         self,
@@ -45,18 +45,18 @@ class TurnTaking:
         self._caller, self._voice, self._prompts = caller, voice, prompts
         self._responses, self._answering = responses, answering
         self.claimed = False
-        """Whether the agent's code takes the caller's turns, so that none is answered."""
+        """True while the agent's code takes the caller's turns, so that they are not answered."""
 
     def claim(self, claimed: bool) -> None:
-        """From now on the agent's code takes the caller's turns, or no longer."""
+        """Give the caller's turns to the agent's code, or take them back."""
         self.claimed = claimed
-        if not claimed:  # what was asked for is not awaited any more
+        if not claimed:  # the dictation is over
             self._caller.dictation = None
 
     def begin(
         self, event: ev.VoiceNoticed | ev.VoiceFaded | ev.SpeechStarted, settings: CallSettings
     ) -> list[Command]:
-        """A voice is noticed, speaks or fades. While a turn is in progress that is nothing new."""
+        """Handle the start or end of a possible voice. Ignored while a turn is in progress."""
         if self._caller.open is not None:
             return []
         if isinstance(event, ev.SpeechStarted):
@@ -76,13 +76,13 @@ class TurnTaking:
         return [recognize, *self.announce(turn, settings), *self._prompts.prefill(turn, settings)]
 
     def announce(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Tell the client of a turn that it may not know of."""
+        """Notify the client of a turn, unless it knows it."""
         return self._caller.announce(turn, by_voice=settings.turn_detection is not None)
 
     def go_on(
         self, turn: CallerTurn, event: ev.VoiceEvent | ev.TurnEvent, settings: CallSettings
     ) -> list[Command]:
-        """Something happens in the turn in progress."""
+        """Handle an event of the turn in progress."""
         match event:
             case ev.InterruptionCandidate() | ev.InterruptionConfirmed() | ev.VoiceLouder():
                 return self._voice.go_on(turn, event, settings.turn_detection)
@@ -97,7 +97,7 @@ class TurnTaking:
             case ev.TurnEnded():
                 return self._turn_ended(turn, event, settings)
             case ev.TurnJudged() if turn.item_id == event.item_id:
-                # before the words are settled it is only kept: both are weighed together
+                # before the transcript is final it is only stored: both are weighed together
                 self._caller.judge(turn, event)
                 return self.limit_pause(turn, settings)
             case ev.TurnEndTold() if turn.item_id == event.item_id:
@@ -114,7 +114,7 @@ class TurnTaking:
         return commands + (self.conclude(turn, settings) if turn.settled else [])
 
     def understand(self, event: ev.TranscriptChanged, settings: CallSettings) -> list[Command]:
-        """The recognizer has other words for a turn, or no more of them."""
+        """Handle a new hypothesis of a turn."""
         turn = self._caller.turn_of(event.item_id)
         if turn is None:
             return []
@@ -137,7 +137,7 @@ class TurnTaking:
         return commands
 
     def _foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """In a pause, before the words are settled: those that are known may be right, and a whole turn."""
+        """Start a preemptive response during a pause if the interim transcript looks like a complete turn."""
         detection = _semantic(settings)
         if detection is None or turn.settled:
             return []
@@ -147,7 +147,7 @@ class TurnTaking:
         return self._answering.foresee(turn, settings)
 
     def limit_pause(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Say how long the pause in progress may be: longer while the answer to the turn is being made."""
+        """Set the endpointing delay of the pause in progress: longer while the turn's answer has no audio."""
         detection = _semantic(settings)
         if detection is None or not turn.settled:
             return []
@@ -156,7 +156,7 @@ class TurnTaking:
         return limit_pause(turn, said, detection.eagerness, self._policy, awaited)
 
     def fail(self, item_id: str, reason: str, settings: CallSettings) -> list[Command]:
-        """The recognizer failed in a turn."""
+        """Handle a failure of the recognizer in a turn."""
         turn = self._caller.turn_of(item_id)
         if turn is None or turn.recognized.failure is not None:
             return []
@@ -164,7 +164,7 @@ class TurnTaking:
         return self.conclude(turn, settings) if turn.ended else []
 
     def conclude(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """The turn is over and its words are settled."""
+        """Conclude a turn that is over and whose transcript is final."""
         commands = self._caller.forget(turn)
         if turn.standing is not Standing.COMMITTED:
             meaning = self._voice.meaning(turn)
@@ -180,7 +180,7 @@ class TurnTaking:
         return commands + self._answering.turn_over(turn, kept, settings)
 
     def is_answer_awaited(self, turn: CallerTurn) -> bool:
-        """Whether a response to these very words is begun, and nothing of it is there to hear."""
+        """Return True if a response to exactly these words was started and has no audio yet."""
         return self._responses.is_awaited(turn.item_id, words_of(turn.text))
 
 

@@ -1,7 +1,7 @@
-"""A voice over the agent, while it goes on: from the first window that may be one to its end.
+"""Applies the barge-in policy to a voice over the agent, from its first window to its end.
 
-What it means is decided in `interruption`; here that is asked at each event, written into the caller's turn,
-and turned into commands. Where no response is active, a voice is a turn and nothing is undecided.
+`interruption` decides; this module asks it at each event, updates the caller's turn and returns commands.
+Without an active response, a voice is a turn at once.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from voiceagent.conversation.turn.nearness import Nearness
 
 
 class VoiceOverAgent:
-    """Follows such a voice. detection: how turns are told now, as the client may change that; None for not at
-    all."""
+    """A voice over the agent. detection: current turn detection, which the client may change; None if off."""
 
     def __init__(self, policy: InterruptionPolicy, caller: Caller, responses: CurrentResponse) -> None:
         self._policy = policy
@@ -29,20 +28,20 @@ class VoiceOverAgent:
     def notice(
         self, event: ev.VoiceNoticed | ev.VoiceFaded, detection: TurnDetection | None
     ) -> list[Command]:
-        """What may be a voice came, or went, before it was a turn."""
+        """Handle the start or end of a possible voice that is not a turn yet."""
         response = self._responses.active
         if isinstance(event, ev.VoiceFaded):
             return [interruption.let_go_on()] if response is not None else []
         return self._policy.notice(event, self._caller, response, detection)
 
     def resumed(self, at_s: float) -> CallerTurn | None:
-        """The turn that a voice from `at_s` on goes on with, where it is answered too early."""
+        """Return the turn that a voice starting at `at_s` resumes, if it was answered too early."""
         return self._policy.resumed(at_s, self._caller.last, self._responses.active)
 
     def begin(
         self, turn: CallerTurn, level_db: float | None, detection: TurnDetection | None
     ) -> list[Command] | None:
-        """A turn has begun; None where it is not over the agent."""
+        """Handle the start of a turn. Return None if it is not over the agent."""
         response = self._responses.active
         if not interruption.is_candidate(response, detection):
             return None
@@ -57,7 +56,7 @@ class VoiceOverAgent:
         event: ev.InterruptionCandidate | ev.InterruptionConfirmed | ev.VoiceLouder,
         detection: TurnDetection | None,
     ) -> list[Command]:
-        """It is longer, or louder, than it was."""
+        """Handle a longer or louder voice."""
         match event:
             case ev.InterruptionCandidate():
                 turn.length = Length.CANDIDATE
@@ -69,33 +68,33 @@ class VoiceOverAgent:
                 return self._louder(turn, level_db, detection)
 
     def understand(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
-        """Its words have changed."""
+        """Handle a changed transcript."""
         confirmed = not turn.ended and self._policy.confirmed_by_words(turn, self._responses.active)
         return self._interrupt(turn, detection) if confirmed else []
 
     def meaning(self, turn: CallerTurn) -> Meaning:
-        """What it was, once it is over and its words are settled."""
+        """Classify the voice, once it is over and its transcript is final."""
         return self._policy.meaning(turn, self._responses.active)
 
     def end(self, turn: CallerTurn, meaning: Meaning) -> list[Command]:
-        """It was a turn: the agent stops for it, or goes on and answers it later."""
+        """Handle a voice that was a turn: cut the response, or resume it and answer later."""
         if meaning is Meaning.INTERRUPTION:
             return self._cut_for(turn)
         return [interruption.let_go_on()] if interruption.is_interruptible(self._responses.active) else []
 
     def _louder(self, turn: CallerTurn, level_db: float, detection: TurnDetection | None) -> list[Command]:
-        """What was taken to come from across the room may be the caller's: what waited for that happens."""
+        """Apply the reactions that were withheld from a voice that is louder than it seemed."""
         levels, before = self._caller.levels, turn.nearness
         if before is Nearness.NEAR:
             return []
         turn.level_db = level_db
         now = self._policy.nearness(level_db, levels, turn.resumes)
-        silenced = turn.length is Length.CONFIRMED  # the agent was silent for it before
+        silenced = turn.length is Length.CONFIRMED  # the agent was paused before
         if now is before or (silenced and now is Nearness.LOW):
             return []
         turn.nearness = now
         response = self._responses.active
-        if silenced:  # his telephone lowered him for longer than was thought
+        if silenced:  # the caller's telephone attenuated for longer than expected
             levels.others_db = None
         by_length = interruption.confirmed_by_length(turn, response)
         if by_length or self._policy.confirmed_by_words(turn, response):
@@ -103,7 +102,7 @@ class VoiceOverAgent:
         return interruption.make_up(turn, response)
 
     def _long(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
-        """It interrupts, or it was low though the agent was silent."""
+        """Interrupt, or resume the playout for a voice that stayed low while the agent was silent."""
         response = self._responses.active
         if interruption.confirmed_by_length(turn, response):
             return self._interrupt(turn, detection)
@@ -114,7 +113,7 @@ class VoiceOverAgent:
         return [interruption.let_go_on()]
 
     def _interrupt(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
-        """It is meant as an interruption."""
+        """Announce the turn and cut the response."""
         return self._caller.announce(turn, by_voice=detection is not None) + self._cut_for(turn)
 
     def _cut_for(self, turn: CallerTurn) -> list[Command]:

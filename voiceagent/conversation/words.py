@@ -1,4 +1,4 @@
-"""Words compared as a listener would: without case, punctuation or spacing."""
+"""Text as words, without case, punctuation and spacing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BACKCHANNELS = {
            "vale", "okay", "ok", "bien", "bueno", "claro", "claro que sí", "exacto", "cierto", "entiendo",
            "de acuerdo", "de verdad", "en serio"),
 }  # fmt: skip
-"""What listeners say to show that they listen, not to take the turn, by language."""
+"""Phrases of listeners who do not want the turn, by language."""
 
 STOP_WORDS = {
     "en": ("stop", "wait", "no", "hold", "hello", "hey", "sorry", "excuse", "pardon", "help", "cancel"),
@@ -27,39 +27,41 @@ STOP_WORDS = {
     "es": ("para", "pare", "alto", "espera", "espere", "momento", "no", "hola", "oye", "oiga", "perdón",
            "perdona", "perdone", "disculpa", "disculpe", "ayuda", "cancela", "cancelar"),
 }  # fmt: skip
-"""Words of which one alone takes the turn from a speaker, by language."""
+"""Words that take the turn on their own, by language."""
 
 
 MISHEARD_BACKCHANNELS = {
     "en": ("a", "am", "amen", "amend", "an", "and", "em", "ham", "hem", "him", "hum", "i", "i'm", "in", "m",
            "me", "men", "mmm", "my", "the", "them", "then"),
 }  # fmt: skip
-"""What recognizers hear in an "mm hmm", by language; Moonshine: "him and them", "Amen, then", "I am"."""
+"""Words that recognizers return for an "mm hmm", by language; Moonshine: "him and them", "Amen, then", "I
+am".
+"""
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text, lower case, without punctuation."""
+    """Return the words of a text, lower case, without punctuation."""
     return tuple(_WORD.findall(text.lower()))
 
 
 def sentences_of(text: str) -> list[tuple[str, ...]]:
-    """The words of each sentence that has any."""
+    """Return the words of each sentence that has any."""
     return [words for part in _SENTENCE_END.split(text.strip()) if (words := words_of(part))]
 
 
 def last_sentence(text: str) -> tuple[str, ...]:
-    """The words of the last sentence; none where there is none."""
+    """Return the words of the last sentence, () if there is none."""
     return (sentences_of(text) or [()])[-1]
 
 
 def phrase_at(words: Sequence[str], at: int, phrases: Collection[tuple[str, ...]]) -> int:
-    """How many words the longest phrase has that begins with the word at this index; 0 where none does."""
+    """Return the length in words of the longest phrase that starts at this index; 0 if none does."""
     fits = (len(phrase) for phrase in phrases if tuple(words[at : at + len(phrase)]) == phrase)
     return max(fits, default=0)
 
 
 def beside_backchannels(words: tuple[str, ...], backchannels: frozenset[tuple[str, ...]]) -> tuple[str, ...]:
-    """The words that are not part of a backchannel, the longest one counting where several fit."""
+    """Return the words that are not part of a backchannel. The longest backchannel wins."""
     rest: list[str] = []
     at = 0
     while at < len(words):

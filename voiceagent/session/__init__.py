@@ -1,1 +1,1 @@
-"""One call's shell: carries the conversation's commands out, from the caller's sound to the agent's."""
+"""The I/O of one call: executes the conversation's commands, from the caller's audio to the agent's."""

@@ -1,6 +1,7 @@
-"""The contract between a session and the agent's code: tools that it runs, and what it is told of.
+"""Interface between a session and the agent's code: tools that the session runs, and notifications.
 
-`voiceagent.agents` makes an `AgentCode` of a class that somebody wrote; a phone line offers tools of its own.
+`voiceagent.agents` implements `AgentCode` for a user's class; telephony providers offer tools of their
+own.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from voiceagent.conversation.settings import AgentTool
 
 
 class ToolFailed(Exception):
-    """The tool did not do what it was called for; the text tells the model why.
+    """A tool failed; the message is for the model.
 
-    error: the same for clients, where it is a tool of an MCP server.
+    error: the same for clients, if it is a tool of an MCP server.
     """
 
     def __init__(self, reason: str, error: McpError | None = None) -> None:
@@ -30,7 +31,7 @@ class ToolFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gave. output: for the model. reply: the model is to speak of it."""
+    """Result of a tool. output: for the model. reply: the model should report it."""
 
     output: str
     reply: bool = True
@@ -52,7 +53,7 @@ class OfferedTool:
 
 
 class Pressed(Enum):
-    """What became of a key. BEHIND: it ends an entry that was whole before, so that nothing comes of it."""
+    """Handling of a key. BEHIND: the key ended an entry that was already complete, so it is ignored."""
 
     UNASKED = auto()
     TAKEN = auto()
@@ -60,71 +61,73 @@ class Pressed(Enum):
 
 
 class Line(Protocol):
-    """What the line of a call can do beside its sound."""
+    """Capabilities of a call's line other than audio."""
 
     async def transfer(self, destination: str = "", number: str = "") -> None:
         """Connect the caller to one of `telephony.transfers`, or to a number, and leave the call.
 
-        Raises ToolFailed, in words for the model.
+        Raises ToolFailed, with a message for the model.
         """
 
 
 class AgentDoes(Protocol):
-    """What the agent's code may have done in its call: a session."""
+    """Operations of a session for the agent's code."""
 
     @property
     def line(self) -> Line | None:
-        """The line, where it can do something."""
+        """Capabilities of the line, None if it has none."""
 
     @property
     def language(self) -> str:
-        """What is spoken, as an ISO 639 code."""
+        """ISO 639 code of the spoken language."""
 
     @property
     def quiet(self) -> bool:
-        """Nobody speaks."""
+        """True if neither side speaks."""
 
     @property
     def items(self) -> Sequence[Item]:
         """The conversation so far."""
 
     def post(self, event: AgentEvent) -> None:
-        """Have something done."""
+        """Post an event of the agent's code."""
 
     def take_over(
         self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None
     ) -> None:
-        """The call has this agent from now on, under its name, and with these tools."""
+        """Give the call to this agent, by its name, with these tools."""
 
 
 class AgentCode(Protocol):
-    """The agent's code in one call. Nothing here waits or raises, but for `find_context`."""
+    """Interface of the agent's code in one call. Methods must neither wait nor raise, except
+    `find_context`.
+    """
 
     @property
     def greeting(self) -> str:
-        """What it says first, "" for nothing."""
+        """The agent's first words, "" for none."""
 
     def join(self, call: AgentDoes) -> None:
-        """There is a call for it: it takes it over."""
+        """Bind this agent to a call and take it over."""
 
     def identify(self, parameters: Mapping[str, str]) -> None:
-        """What is known of the call, before it begins: who calls whom, and what came with it."""
+        """Set the call's metadata, such as the caller's number. Called before `begin`."""
 
     def begin(self) -> None:
-        """The client is there."""
+        """Handle the start of the call: the client is connected."""
 
     def pressed(self, digit: str) -> Pressed:
-        """The caller pressed a key; of one that the agent's code takes the model learns nothing."""
+        """Handle a key of the caller. The model does not see keys that the agent's code takes."""
 
     async def find_context(self, words: str) -> str | Sequence[str]:
-        """What may help to answer these words of the caller, who may still be speaking."""
+        """Return texts that may help to answer these words of the caller, who may still be speaking."""
         ...
 
     def told(self, command: TurnConcluded | ResponseConcluded) -> None:
-        """The caller, or the agent, has said something."""
+        """Handle a turn of the caller, or the end of a response."""
 
     def tool_ended(self, name: str, failure: str) -> None:
-        """A tool has ended. failure: why it did not do what it was for, "" where it did."""
+        """Handle the end of a tool. failure: the reason if it failed, else ""."""
 
     def end(self) -> None:
-        """The call is over."""
+        """Handle the end of the call."""

@@ -1,4 +1,4 @@
-"""What every call is to its transport and to the agent's code, whoever makes its responses."""
+"""The part of a call that does not depend on the source of its responses."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ log = structlog.get_logger()
 Taken = TypeVar("Taken")
 
 STOOD_STILL_S = 1.0
-"""Longer stalls of a line are logged."""
+"""Stalls of a line that are longer than this are logged."""
 STOOD_STILL = "no sound came from the caller, and then all that was late"
 
 
 class BaseCall(ABC):
     """One call: its subscribers, the capabilities of its line, its tools, and its end.
 
-    A subclass makes the responses: it sets `_monitor`, handles events in `post` and sound in `_push_audio`,
-    and ends its work in `_take_gone` and `_stop`.
+    A subclass makes the responses: it sets `_monitor`, handles events in `post` and audio in
+    `_push_audio`, and ends its work in `_take_gone` and `_stop`.
     """
 
     _monitor: CallMonitor
@@ -88,10 +88,10 @@ class BaseCall(ABC):
     @property
     @abstractmethod
     def quiet(self) -> bool:
-        """Nobody speaks; tools may run."""
+        """True if neither side speaks; tools may run."""
 
     def hear(self, samples: Samples, made: bool = False) -> None:
-        """Take the caller's next sound; see `Call`. Raises InputOverflow."""
+        """Push the caller's next audio; see `Call`. Raises InputOverflow."""
         if self._closed:
             return
         rate_hz = self.settings.input_format.rate_hz
@@ -113,8 +113,8 @@ class BaseCall(ABC):
             self._push_audio(silence, rate_hz, made=True, begins_ago_s=seconds)
 
     def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
-        """Push the caller's next sound. begins_ago_s: age of its beginning by the clock, if it did not just
-        arrive. Raises InputOverflow, but never for `made` sound.
+        """Push the caller's next audio. begins_ago_s: age of its beginning by the clock, if it did not
+        just arrive. Raises InputOverflow, but never for `made` audio.
         """
         raise NotImplementedError
 
@@ -126,25 +126,25 @@ class BaseCall(ABC):
     @property
     @abstractmethod
     def _runner(self) -> ToolRunner:
-        """Runs the tools of the call."""
+        """Runner of the call's tools."""
 
     @abstractmethod
     def post(self, event: ev.Event) -> None:
-        """Take an event in and carry out what comes of it, in order, before anything else happens."""
+        """Handle an event and execute its commands, in order, before the next event."""
 
     def _handle_in_order(self, new: Taken, take: Callable[[Taken], None], name: str) -> bool:
-        """Handle `new` by `take`, and after it, in order, whatever was posted meanwhile. Returns False where
-        something is being handled already: `new` comes after that. name: what the log calls a fault in it.
+        """Handle `new` by `take`, then, in order, everything posted meanwhile. Return False if called
+        during such handling: `new` is then queued. name: name of `new` in the log of a fault.
         """
         self._untaken.append(new)
-        if self._taking:  # what is carried out posts events itself
+        if self._taking:  # commands post events themselves
             return False
         self._taking = True
         try:
             while self._untaken:
                 take(self._untaken.popleft())
         except Exception as error:
-            # A fault of ours must not leave a call that neither speaks nor ends.
+            # a fault of the server must not leave a call that neither speaks nor ends
             self._monitor.fatal(name, error)
         finally:
             self._taking = False
@@ -157,35 +157,35 @@ class BaseCall(ABC):
 
     @abstractmethod
     def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
-        """Take in, and keep, that the caller has gone: no command follows, as nobody is there. Returns the
-        reports, already counted, of the responses that the call ended in.
+        """Handle and record the end of the call, without commands. Return the reports, already counted, of
+        the responses during which it ended.
         """
 
     @abstractmethod
     async def _stop(self) -> None:
-        """Stop all work. Returns when it has stopped."""
+        """Stop all work and wait until it has stopped."""
 
     @property
     def line(self) -> Line | None:
-        """What the line can do beside sound."""
+        """Capabilities of the line other than audio."""
         return self._line
 
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
-        """What is known of the call, what its line can do beside sound, and the call's id there."""
+        """Set the call's metadata, its line's capabilities and the provider's call id."""
         self._line, self._parameters = line, parameters
         self._keeping.identified(line_call, parameters)
         if self._agent is not None:
             self._agent.identify(parameters)
 
     def join_trace(self, traceparent: str) -> None:
-        """The call is part of its caller's trace; before `begin`."""
+        """Make the call part of its caller's trace. Call before `begin`."""
         if traceparent:
             self._keeping.joined_trace(traceparent)
 
     def begin(self, greet: bool = True) -> None:
-        """The client is there: notify it of the settings, and greet the caller if there is a greeting."""
-        # its end may be lost with its process: whose it was, the log knows by this line
-        named = {"agent": self.settings.agent, "model": self.settings.model[:80]}  # as a client names it
+        """Start the call: notify the client of the settings, and greet the caller if there is a greeting."""
+        # the end may be lost with the process: this line records whose call it was
+        named = {"agent": self.settings.agent, "model": self.settings.model[:80]}  # a client's string
         self._log.info("call_began", **named)
         greeting = self._greeting if self._agent is None else self._agent.greeting
         self.post(ev.CallStarted(greeting if greet else ""))
@@ -197,33 +197,33 @@ class BaseCall(ABC):
     def take_over(
         self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None
     ) -> None:
-        """The call has this agent from now on, under its name, and with these tools beside the line's."""
+        """Give the call to this agent, by its name, with its tools in addition to those of other sources."""
         self.post(ev.AgentChanged(agent, self._runner.offer(tools, "agent"), instructions, voice))
 
     def offer(self, tools: Sequence[OfferedTool], source: ToolSource = "line") -> None:
-        """Let the agent use what the line of this call can do, or other tools beside its own."""
+        """Offer the agent tools of the line, or of another source, in addition to its own."""
         self.post(ev.AgentChanged(self.settings.agent, self._runner.offer(tools, source)))
 
     def press(self, digit: str, received_at: int) -> Pressed:
-        """The caller pressed a key; what became of it."""
+        """Handle a key of the caller. Return how it was handled."""
         self.post(ev.KeyPressed(digit, received_at))
         if self._agent is None or self._closed:
             return Pressed.UNASKED
         return self._agent.pressed(digit)
 
     async def ended(self) -> str:
-        """Wait until the call has ended by itself; why it was hung up, "" where it broke off."""
+        """Wait until the call has ended. Return the reason for hanging up, "" if the connection broke off."""
         await self._ended.wait()
         return self._hung_up
 
     async def close(self, reason: str) -> None:
-        """Hang up: all work of the call stops. Returns when it has stopped; a second call does nothing."""
+        """Hang up: stop all work of the call and wait until it has stopped. A second call does nothing."""
         if self._closed:
             return
         self._closed = True
         self._silence.close()
         self._end()
-        # before anything that waits: an engine that hangs must not keep it out of the log
+        # logged before the first await: an engine that hangs must not suppress it
         self._log.info("call_ended", reason=reason)
         try:
             self._leave()
@@ -233,20 +233,20 @@ class BaseCall(ABC):
             self._keeping.ended(reason, self.items)
             if self._observer is not None:
                 self._observer.ended(reason, self.items)
-        finally:  # a server that ends must not wait for a call that a fault of ours has broken
+        finally:  # a server that shuts down must not wait for a broken call
             self._stopped.set()
 
     async def stopped(self) -> None:
-        """Wait until the call is closed, and all its work has stopped, but for `tools_at_work`."""
+        """Wait until the call is closed, and all its work has stopped except `tools_at_work`."""
         await self._stopped.wait()
 
     @property
     def tools_at_work(self) -> Set[asyncio.Task[None]]:
-        """What runs the agent's tools that have not ended."""
+        """Tasks of the agent's tools that have not ended."""
         return self._runner.at_work
 
     def _leave(self) -> None:
-        """Keep what was played of the response that the call ends in; the recording ends there too."""
+        """Record the part of the last response that was played, and end the recording."""
         response_id, played_s = self._playing
         if response_id:
             self._keeping.stopped(response_id, played_s)
@@ -254,17 +254,17 @@ class BaseCall(ABC):
             for report in self._take_gone(ev.CallerGone(response_id, played_s)):
                 if report.kept:
                     self._keeping.answered(report)
-        except Exception as fault:  # of ours: it must not keep a call from ending
+        except Exception as fault:  # a fault of the server must not keep a call from ending
             self._monitor.fault("the end of the call", fault)
 
     def _end(self, hung_up: str = "") -> None:
-        """hung_up: why, where that is the end that the agent wanted."""
+        """Mark the call as ended. hung_up: the reason if the agent ended it."""
         self._hung_up = self._hung_up or hung_up
         self._ended.set()
 
     def _join_agent_and_tools(self, services: Services) -> None:
-        """Offer the configuration's tools and let the agent's code join: the last step of a subclass's
-        constructor, as both post events.
+        """Offer the configured tools and bind the agent's code. Last step of a subclass's constructor,
+        because both post events.
         """
         transcribes = self.settings.only_transcribes
         if services.mcp is not None and not transcribes and (tools := configured_tools(services.mcp)):

@@ -1,6 +1,4 @@
-"""The contract between sessions and transports: `Call` is a session as a transport sees it, `Client` a
-transport as a session sees it.
-"""
+"""Interface between sessions and transports: `Call` is implemented by sessions, `Client` by transports."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from voiceagent.session.agent import Line, OfferedTool, Pressed
 
 
 class InputOverflow(Exception):
-    """Sound came faster than real time by more than the buffer holds; none of this piece was taken."""
+    """Audio is further ahead of real time than the buffer allows; none of this piece was taken."""
 
     def __init__(self, ahead_s: float, limit_s: float) -> None:
         super().__init__(f"sound is {ahead_s:.1f} s ahead of real time; at most {limit_s:.1f} s are buffered")
@@ -30,10 +28,9 @@ class InputOverflow(Exception):
 
 
 class CallRefused(Exception):
-    """No call is taken now; the text says why.
+    """The call is refused; the message says why.
 
-    status: HTTP status that answers the attempt. retry_after_s: when another one makes sense, where that is
-    known.
+    status: HTTP status of the answer. retry_after_s: time after which to retry, if known.
     """
 
     def __init__(self, message: str, status: int = 503, retry_after_s: float | None = None) -> None:
@@ -43,12 +40,12 @@ class CallRefused(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of the HTTP answer (Retry-After: RFC 9110, 10.2.3)."""
+        """Headers of the HTTP answer (Retry-After: RFC 9110, 10.2.3)."""
         return {} if self.retry_after_s is None else {"retry-after": str(math.ceil(self.retry_after_s))}
 
 
 class ControlledCall(Protocol):
-    """Operations of a call for connections without its sound. Only `ended` and `close` wait."""
+    """Operations of a call for connections without its audio. Only `ended` and `close` wait."""
 
     @property
     def settings(self) -> CallSettings:
@@ -59,16 +56,16 @@ class ControlledCall(Protocol):
         """The conversation so far."""
 
     def begin(self, greet: bool = True) -> None:
-        """The client is there, and may be notified from now on. greet: with the greeting, if there is one."""
+        """Start the call. The client is notified from now on. greet: speak the greeting, if there is one."""
 
     def hear(self, samples: Samples, made: bool = False) -> None:
-        """Push the caller's next sound, int16 mono at the rate of the input format. made: filler for a gap
+        """Push the caller's next audio, int16 mono at the rate of the input format. made: filler for a gap
         that the line reported; silence may have filled it in part already, and filler is exempt from the
         input rate limit. Raises InputOverflow.
         """
 
     def handle(self, request: ClientRequest) -> None:
-        """Take a request of the client."""
+        """Handle a client's request."""
 
     def mcp_refusal(self, server: McpServer) -> str | None:
         """Return the reason why the client may not name this MCP server; None if it may."""
@@ -77,7 +74,7 @@ class ControlledCall(Protocol):
         """Wait until the call has ended. Return the reason for hanging up, "" if the connection broke off."""
 
     async def close(self, reason: str) -> None:
-        """Hang up: all work of the call stops. A second call does nothing."""
+        """Hang up: stop all work of the call. A second call does nothing."""
 
 
 class Call(ControlledCall, Protocol):
@@ -90,30 +87,30 @@ class Call(ControlledCall, Protocol):
         """
 
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
-        """Say before `begin` what is known of the call, what its line can do beside sound, and the call's id
-        there.
+        """Set the call's metadata, its line's capabilities and the provider's call id. Call before
+        `begin`.
         """
 
     def press(self, digit: str, received_at: int) -> Pressed:
-        """The caller pressed a key, at Unix seconds; what became of it."""
+        """Handle a key that the caller pressed, at Unix seconds. Return how it was handled."""
 
     def offer(self, tools: Sequence[OfferedTool]) -> None:
-        """Let the agent use what the line of this call can do, beside its own tools."""
+        """Offer the agent tools of this call's line, in addition to its own."""
 
     def post(self, event: AgentEvent) -> None:
-        """Have something done, as the agent's code may."""
+        """Post an event of the agent's code."""
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
-        """The client has played so many seconds of the response's sound by now, where it tells. all_along: it
-        tells as it plays, so that what it has not told of was not played.
+        """Record how many seconds of the response the client has played. all_along: the client reports
+        continuously, so that unreported audio was not played.
         """
 
     async def stopped(self) -> None:
-        """Wait until the call is closed, and all its work has stopped, but for `tools_at_work`."""
+        """Wait until the call is closed, and all its work has stopped except `tools_at_work`."""
 
     @property
     def tools_at_work(self) -> Set[asyncio.Task[None]]:
-        """What runs the agent's tools that have not ended: once the call is over, those that run on."""
+        """Tasks of the agent's tools that have not ended; some outlive the call."""
 
 
 class Notified(Protocol):
@@ -124,28 +121,28 @@ class Notified(Protocol):
 
 
 class Client(Notified, Protocol):
-    """What a transport does for the session. Nothing here waits: what cannot be sent at once is queued by
-    the transport.
+    """Operations of a transport for the session. Methods must not wait: the transport queues what it
+    cannot send at once.
 
     A client that does not read fills the transport's bounded queue; the transport then ends the call.
     """
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Send 20 ms of the agent's sound, int16 mono at the rate of the call's output format."""
+        """Send 20 ms of the agent's audio, int16 mono at the rate of the call's output format."""
 
     def clear(self) -> None:
-        """Drop the agent's sound that the client has been sent but has not played, where the wire can."""
+        """Drop the agent's audio that the client has received but not played, if the protocol supports it."""
 
     def report(self, turn: TurnReport) -> None:
         """Report the stages of a turn, if the client asked for them."""
 
 
 OpenCall = Callable[[str, Client, str], Call]
-"""Opens a call by its id; the model is the name that the client asked for, or "". Raises CallRefused."""
+"""Opens a call by its id; the last argument is the requested model, or "". Raises CallRefused."""
 
 
 def new_id(prefix: str) -> str:
-    """A new id, of a call, a conversation, a response or an item."""
+    """Return a new id of a call, conversation, response or item."""
     return f"{prefix}_{uuid4().hex[:20]}"
 
 
@@ -155,13 +152,13 @@ def conversation_id(call_id: str) -> str:
 
 
 class Ids:
-    """Makes a call's ids. made: those since the event that is handled."""
+    """Source of a call's ids. made: those since the start of the current event."""
 
     def __init__(self) -> None:
         self.made: list[str] = []
 
     def new(self, prefix: str) -> str:
-        """A new id."""
+        """Return a new id."""
         made = new_id(prefix)
         self.made.append(made)
         return made

@@ -1,4 +1,4 @@
-"""The clients of one call: its own, which gets sound and events, and sidebands, which get events only.
+"""The clients of one call: its own, which gets audio and events, and sidebands, which get events only.
 
 A sideband is a second connection to a call:
 https://developers.openai.com/api/docs/guides/realtime-server-controls
@@ -38,7 +38,7 @@ class SidebandClient(Protocol):
         """Send the stages of a turn."""
 
     def sound_changed(self, change: SoundChange, response_id: str) -> None:
-        """Notify the sideband that a response's sound began, ended, or was dropped."""
+        """Notify the sideband that a response's audio began, ended, or was dropped."""
 
     def fail(self) -> None:
         """End the sideband because of the exception that is being handled."""

@@ -1,4 +1,4 @@
-"""Looks after one call: what it waits for too long, and what nobody expected to go wrong."""
+"""Monitors one call: timeouts of its stages, and unexpected faults."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from voiceagent.session.deadlines import Awaited, Deadlines
 from voiceagent.session.services import Measuring
 
 LOOK_S = 0.25
-"""How often it is checked whether anything waits too long: a wait costs no timer of its own."""
+"""Interval of the timeout check, so that a wait needs no timer of its own."""
 
 
 class CallMonitor:
-    """One timer for all deadlines of a call, which stands still while nothing is waited for.
+    """One timer for all timeouts of a call, which runs only while something is awaited.
 
-    limits: how long a stage may take. give_up: told what was waited for too long, and the reason in words.
-    end: ends the call.
+    limits: maximum time of each stage. give_up: called with a wait that timed out, and the reason. end:
+    ends the call.
     """
 
     def __init__(
@@ -43,48 +43,48 @@ class CallMonitor:
         self._looked_s = 0.0
 
     def begin(self, owner: str, stage: str, what: str, limit_s: float) -> None:
-        """Something is waited for from now on; an earlier wait of this owner and stage is over."""
+        """Start the timeout of a stage. It replaces an earlier one of this owner and stage."""
         now_s = self._clock()
         self._deadlines.begin(Awaited(owner, stage, what), limit_s, now_s)
         if self._timer is None:
             self._arm(now_s)
 
     def end(self, owner: str, stage: str) -> None:
-        """It came, or nobody waits for it any more."""
+        """Cancel the timeout of a stage."""
         self._deadlines.end(owner, stage)
 
     def silent(self, stage: str, owner: str) -> None:
-        """A stage that a turn can do without did not answer in time."""
+        """Log that an optional stage timed out."""
         self._log.warning("stage_silent", stage=stage, of=owner, given_up=True)
 
     def repeats(self, response_id: str) -> None:
-        """The LLM had fallen into repeating itself: what it writes is used no further."""
+        """Count and log that the LLM repeated itself and its response was ended."""
         self._repeated.inc()
         self._log.warning("response_repeats", response=response_id, ended=True)
 
     def refused(self, response_id: str, reason: str) -> None:
-        """Record that a filter of the LLM server refused the answer."""
+        """Log that a filter of the LLM server refused the answer."""
         self._log.warning("response_refused", response=response_id, reason=reason)
 
     def fault(self, where: str, error: BaseException) -> None:
-        """Something raised what nobody expected: it is counted, and told once."""
+        """Count and log an unexpected exception."""
         self._faults.labels(where.replace(" ", "_")).inc()
         self._log.error("call_fault", where=where, exc_info=error)
 
     def fatal(self, where: str, error: BaseException) -> None:
-        """A fault after which the call neither hears nor speaks: it ends."""
+        """Record a fault after which the call cannot continue, and end it."""
         self.fault(where, error)
         self._end("")
 
     def close(self) -> None:
-        """The call is over."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _arm(self, now_s: float) -> None:
         self._looked_s = now_s
-        # the calls of a busy process look together: looking takes less time than waking up
+        # calls of a busy process check on one tick: checking costs less than waking up
         self._timer = rounds_of(asyncio.get_running_loop()).call_later(LOOK_S, self._look)
 
     def _look(self) -> None:

@@ -1,4 +1,4 @@
-"""The tables of the configuration about one call at work: its sound, its deadlines, its context."""
+"""Configuration tables of a running call: timeouts, context, playout, echo."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from voiceagent.validation.section import Duration, Section
 
 SILENCE_TOLD_S = 3.0
-"""A wait longer than this is logged, so that no silence of 5 s is without its reason in the log."""
+"""Waits longer than this are logged, so that every silence of 5 s has its reason in the log."""
 
 
 class DeadlinesConfig(Section):
@@ -33,7 +33,9 @@ class DeadlinesConfig(Section):
 
 
 class ContextSourceConfig(Section):
-    """`[[context.sources]]`: what is asked about each turn: a function, or a resource of an MCP server."""
+    """`[[context.sources]]`: a source of context for each turn: a function, or a resource of an MCP
+    server.
+    """
 
     name: str = Field(pattern=r"^[a-zA-Z0-9_-]{1,64}$")
     """Name of the source in logs and metrics."""
@@ -54,8 +56,8 @@ class ContextSourceConfig(Section):
 
 
 class ContextConfig(Section):
-    """`[context]`: what a retriever finds for a turn, asked while the caller speaks; needs `make
-    semantic-cache`. Without this table nothing is asked.
+    """`[context]`: retrieval for each turn, started while the caller speaks; needs `make semantic-cache`.
+    Off without this table.
 
     An agent in code with `find_context` is a source too.
     """

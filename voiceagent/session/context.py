@@ -1,4 +1,4 @@
-"""Context for a turn: sources are asked while the caller speaks; what they find joins the prompt. Shell."""
+"""Context for a turn: sources are queried while the caller speaks, and their results join the prompt."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from voiceagent.telemetry.context_metrics import ContextMetrics, Outcome
 log = structlog.get_logger()
 
 Source = Callable[[str], Awaitable[str | Sequence[str]]]
-"""Given the caller's words so far, what may help to answer them: one text, or several."""
+"""Takes the caller's words so far and returns texts that may help to answer them."""
 
 CHARACTERS_PER_TOKEN = 4
-"""Characters of a token of English; other languages have fewer, and so get more tokens for the budget."""
+"""Characters per token of English; other languages have fewer, and so get more tokens for the budget."""
 MAX_FOUND = 16
-"""Passages of one source that are weighed, its first: each that is new takes some milliseconds."""
+"""Maximum passages of one source, its first: embedding a new one takes some milliseconds."""
 WEIGHING_S = 0.2
-"""How long that may take, after the sources' deadline."""
+"""Time for embedding after the sources' deadline."""
 
 
 class ContextSources:
-    """The sources that all calls share, and what tells how near their passages are.
+    """The sources that all calls share, and the embedding that scores their passages.
 
-    vectors: None where nothing is pruned by relevance. metrics: count what becomes of each question.
+    vectors: None without pruning by relevance. metrics: count the outcome of each query.
     """
 
     def __init__(
@@ -50,12 +50,14 @@ class ContextSources:
             await self._vectors.start()
 
     def close(self) -> None:
-        """Embed nothing more."""
+        """Stop the embedding."""
         if self._vectors is not None:
             self._vectors.close()
 
     async def find(self, words: str, own: Mapping[str, Source]) -> list[Passage]:
-        """What these sources, and a call's own, find for the words in time; one that fails finds nothing."""
+        """Return what these sources, and a call's own, find for the words in time. A source that fails
+        finds nothing.
+        """
         asked = {**self.sources, **own}
         answers = await asyncio.gather(*(self._ask(name, source, words) for name, source in asked.items()))
         texts = list(dict.fromkeys(text for answer in answers for text in answer))
@@ -66,7 +68,7 @@ class ContextSources:
             return []
 
     def choose(self, found: Sequence[Passage], shown: Sequence[str]) -> tuple[str, ...]:
-        """The passages that are shown to the model, as `choose_passages` has it."""
+        """Return the passages to show to the model; see `choose_passages`."""
         characters = self.config.max_tokens * CHARACTERS_PER_TOKEN
         chosen = choose_passages(found, shown, self.config.min_relevance, characters)
         self._metrics.chosen(len(chosen), len(found))
@@ -84,7 +86,7 @@ class ContextSources:
         except TimeoutError:
             outcome = "late"
             log.warning("context_late", source=name, stopped_after_s=self.config.deadline_s)
-        except Exception as error:  # it is others' code
+        except Exception as error:  # user code
             log.error("context_failed", source=name, exc_info=error)
         self._metrics.asked(name, outcome, clock() - asked_s)
         return texts
@@ -97,14 +99,14 @@ class ContextSources:
 
 
 def _texts(found: str | Sequence[str]) -> list[str]:
-    """What a source gave, without what is no text."""
+    """Return a source's texts, without anything else it returned."""
     given = [found] if isinstance(found, str) else [*found][:MAX_FOUND]
     return [text.strip() for text in given if isinstance(text, str) and text.strip()]
 
 
 class TurnContext:
-    """The context of one call's newest turn. own: the call's sources, beside those that all share. arrived:
-    called when other passages are shown from now on.
+    """The context of one call's newest turn. own: sources of this call only. arrived: called when the
+    passages change.
     """
 
     def __init__(
@@ -115,12 +117,12 @@ class TurnContext:
         self._arrived = arrived
         self._turn = -1
         self._shown: tuple[str, ...] = ()
-        self._words = ""  # that were asked about last
+        self._words = ""  # of the last query
         self._next = ""
         self._task: asyncio.Task[None] | None = None
 
     def so_far(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """An unfinished prompt with what was found so far; the sources are asked about its words."""
+        """Return an unfinished prompt with the passages found so far, and query the sources for its words."""
         turn, words = newest_words(messages)
         if turn != self._turn:
             self._begin_turn(turn)
@@ -128,12 +130,11 @@ class TurnContext:
         return with_passages(messages, self._shown)
 
     async def whole(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """A finished prompt with what the sources find for its words; it waits for them, to their deadline.
-
-        After that the turn goes on with what was found for fewer of its words.
+        """Return a finished prompt with the passages found for its words. Wait for the sources until their
+        deadline, then continue with those found for fewer words.
         """
         self.so_far(messages)
-        # they are asked about fewer words, and it is these that count
+        # the query in progress is for fewer words; the final ones count
         if self._next and self._task is not None:
             self._task.cancel()
             self._task = asyncio.create_task(self._find(), name="context")
@@ -142,7 +143,7 @@ class TurnContext:
         return with_passages(messages, self._shown)
 
     def close(self) -> None:
-        """The call is over."""
+        """Cancel the query in progress."""
         if self._task is not None:
             self._task.cancel()
 
@@ -151,7 +152,7 @@ class TurnContext:
         self._turn, self._shown, self._words, self._next, self._task = turn, (), "", "", None
 
     def _ask(self, words: str) -> None:
-        """At most one question is on its way; of the words that come meanwhile only the newest are asked."""
+        """Start a query, or queue it: at most one is in progress, and only the newest words are queued."""
         if not words.strip() or words == self._words:
             return
         self._next = words

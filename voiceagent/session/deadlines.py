@@ -1,4 +1,4 @@
-"""What a call waits for, and for how long it may. Pure: times are seconds of one clock."""
+"""The timeouts of a call. Times are seconds of one clock."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from voiceagent.session.config import SILENCE_TOLD_S
 
 
 class Awaited(NamedTuple):
-    """Something that an engine owes a call.
+    """An engine's result that a call waits for.
 
-    owner: the turn or the response that it is for. stage: the engine. what: in words, such as "first sound".
+    owner: the turn or response that needs it. stage: the engine. what: description, such as "first sound".
     """
 
     owner: str
@@ -21,7 +21,7 @@ class Awaited(NamedTuple):
 
 
 class Overdue(NamedTuple):
-    """What was waited for, and for how long; whether it is given up now, or only logged."""
+    """A wait that is overdue. waited_s: its length so far. given_up: it timed out, or is only logged."""
 
     awaited: Awaited
     waited_s: float
@@ -37,34 +37,33 @@ class _Wait:
 
 
 class Deadlines:
-    """The waits of one call, one for each owner and stage: a new one takes the place of the old."""
+    """The waits of one call, one for each owner and stage; a new one replaces the old."""
 
     def __init__(self) -> None:
         self._waits: dict[tuple[str, str], _Wait] = {}
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._waits)
 
     def begin(self, awaited: Awaited, limit_s: float, now_s: float) -> None:
-        """It is waited for from now on, for `limit_s` at most."""
+        """Start a wait of at most `limit_s`."""
         self._waits[awaited[:2]] = _Wait(awaited, now_s, limit_s)
 
     def end(self, owner: str, stage: str) -> None:
-        """It came, or nobody waits for it any more."""
+        """Cancel the wait."""
         self._waits.pop((owner, stage), None)
 
     def excuse(self, seconds: float) -> None:
-        """This process itself stood still for that time: nobody else was late."""
+        """Extend all waits by the time for which this process stalled: the engines were not late."""
         for wait in self._waits.values():
             wait.since_s += seconds
 
     def overdue(self, now_s: float) -> Iterator[Overdue]:
-        """The waits that are given up now; and, once each, those that last long enough to be logged."""
+        """Yield the waits that time out now; and, once each, those that last long enough to be logged."""
         for key, wait in list(self._waits.items()):
             waited_s = now_s - wait.since_s
             if waited_s >= wait.limit_s:
-                # at once: whoever gives it up may begin another under the same key
+                # before yielding: handling the timeout may begin another wait under the same key
                 del self._waits[key]
                 yield Overdue(wait.awaited, waited_s, given_up=True)
             elif waited_s >= SILENCE_TOLD_S and not wait.told:

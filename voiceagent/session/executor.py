@@ -1,4 +1,4 @@
-"""Carries a call's commands out: each goes to what hears, what speaks, what answers, or to the client."""
+"""Executes a call's commands: dispatches each to recognition, playout, LLM, tools or the client."""
 
 from __future__ import annotations
 
@@ -30,13 +30,12 @@ from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import TurnStamps
 
 FILLER_AT_ONCE_S = 0.2
-"""After how long the filler is heard at the level of load shedding that bears the name: an answer that is
-there already needs none."""
+"""Delay of the filler at the shedding level FILLER_AT_ONCE: answers that are ready by then need none."""
 
 
 class CommandExecutor:
-    """What one call has at work. post: takes the events that come of it. end: ends the call. keeping: told
-    what becomes of its sound, and of its turns. agent: its code, where it has some.
+    """The components of one call. post: handles their events. end: ends the call. keeping: subscriber of
+    audio and turns. agent: its code, None without.
     """
 
     def __init__(
@@ -81,7 +80,7 @@ class CommandExecutor:
         self._speed_warned = False
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
-        """The client has played so much of the response's sound."""
+        """Record how many seconds of the response the client has played."""
         self.stamps.played(response_id, played_s)
         self._speaker.played(response_id, played_s, all_along)
 
@@ -91,7 +90,7 @@ class CommandExecutor:
         return self._speaker.position
 
     def execute(self, command: do.Command) -> None:
-        """Carry a command out, or begin to: nothing here waits."""
+        """Execute a command, or start it, without waiting."""
         self.stamps.command(command)
         match command:
             case do.Play(response_id, speech):
@@ -102,7 +101,7 @@ class CommandExecutor:
                 played_s = self._speaker.stop(response_id)
                 self._keeping.stopped(response_id, played_s)
                 self._post(ev.PlayoutStopped(response_id, played_s))
-                # an echo of what was dropped will not come
+                # dropped audio has no echo
                 self.listener.agent_stops()
             case do.DuckPlayout():
                 self._speaker.duck()
@@ -138,13 +137,13 @@ class CommandExecutor:
         self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
 
     def _warn_of_speed(self, speed: float) -> None:
-        """Warn, once a call, that the voices have one speed."""
+        """Warn, once per call, that voices have a fixed speed."""
         if speed != 1.0 and not self._speed_warned:
             self._speed_warned = True
             self._log.warning("speed_not_supported", speed=speed)
 
     async def close(self) -> None:
-        """Stop everything. Returns when it has stopped."""
+        """Stop all components and wait until they have stopped."""
         self._late_timer.disarm()
         self.monitor.close()
         self._speaker.close()
@@ -223,12 +222,12 @@ class CommandExecutor:
                 self._llm_work.cancel(response_id)
 
     def _notify(self, notification: notify.Notification) -> None:
-        match notification:  # a client is told less
+        match notification:  # the client gets less detail
             case notify.NotifyResponseEnded(response_id, "failed", reason):
                 self._log.warning("response_failed", response=response_id, reason=reason)
             case notify.NotifyTranscriptFailed(item_id, reason):
                 self._log.warning("transcript_failed", item=item_id, reason=reason)
-        # first: what follows is only for the call's own records
+        # first, because the rest is bookkeeping
         self._client.notify(notification)
         if isinstance(notification, notify.NotifyResponseStarted) and not notification.beside:
             at_once = self._shedder.level >= SheddingLevel.FILLER_AT_ONCE
@@ -252,8 +251,8 @@ class CommandExecutor:
 
 
 def _play_to(listener: Listener, client: Client, keeping: Keeping) -> PlayFrame:
-    """What takes each frame from the speaker. It refers to nothing that refers to the speaker, so that a call
-    leaves no reference cycle behind.
+    """Return the speaker's frame callback. It holds no reference to the speaker, so that a call leaves no
+    reference cycle behind.
     """
 
     def play(response_id: str, frame: Samples, rate_hz: int) -> None:

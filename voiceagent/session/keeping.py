@@ -1,4 +1,4 @@
-"""What a session tells whoever keeps or traces its call. Nothing here waits or raises."""
+"""Subscriber interface for a call's events (recorder, tracer). Methods must not block or raise."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from voiceagent.conversation.latency import TurnReport
 
 
 class Keeping(Protocol):
-    """Keeps or traces one call, told by its session; all on the event loop, many times a second."""
+    """Subscriber of one call. Called on the event loop, many times a second."""
 
     def joined_trace(self, traceparent: str) -> None:
-        """The call is part of its caller's trace, by W3C Trace Context's header; before anything else."""
+        """Make the call part of its caller's trace, by a W3C Trace Context header. Called first."""
 
     def traceparent(self, of: str) -> str:
-        """That header for what is done for a response, by its id; "" where the call is not traced."""
+        """Return that header for work on a response, by its id; "" if the call is not traced."""
 
     def tool_began(self, call_id: str) -> None:
-        """What this task does from now on is the tool of that call."""
+        """Attribute the current task's further work to the tool of that call."""
 
     def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
-        """What a phone line told of the call, and the call's id there."""
+        """Record the metadata of a telephony provider, and its call id."""
 
     def took(
         self,
@@ -35,42 +35,45 @@ class Keeping(Protocol):
         commands: Sequence[Command],
         fault: Exception | None = None,
     ) -> None:
-        """The conversation took an event: the ids that it made, the commands that came out. received_s:
-        seconds of the caller's sound received by then. fault: what it raised, which it never should.
+        """Record an event that the conversation handled. ids: ids created while handling it. commands:
+        commands it produced. received_s: seconds of the caller's audio received by then. fault: exception
+        that it raised, which is a bug.
         """
 
     def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
-        """Handle the caller's next sound [n], as received. begins_ago_s: age of its beginning if it is
-        silence in place of missing sound.
+        """Record the caller's next audio [n], as received. begins_ago_s: age of its beginning if it is
+        silence in place of missing audio.
         """
 
     def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
-        """A frame [n] of the agent's sound went to the client, as it will be heard."""
+        """Record a frame [n] of the agent's audio as sent to the client."""
 
     def speaks(self) -> None:
-        """The agent's sound goes out; told by a core whose commands, as they are kept, do not tell it."""
+        """Record that the agent's audio goes out. For calls whose recorded commands do not show it."""
 
     def stopped(self, response_id: str, played_s: float) -> None:
-        """The client was told to drop what it has not played; it had played `played_s` seconds of it."""
+        """Record that the client was instructed to drop unplayed audio, after `played_s` seconds of the
+        response.
+        """
 
     def answered(self, report: TurnReport) -> None:
-        """A response is over; where its time went."""
+        """Record the report of a response that is over."""
 
     def played(self, message: MessageItem) -> None:
-        """No more of a message is played; its text is what the caller heard of it."""
+        """Record a message that is over; its text is the part that was played."""
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:
-        """The call is over; nothing is told after that. history: what was said and heard."""
+        """Record the end of the call; the last notification. history: what was said and played."""
 
 
 class KeepsNothing:
-    """Keeps nothing of a call; a subclass overrides what it keeps."""
+    """Subscriber that ignores everything; a subclass overrides what it records."""
 
     def joined_trace(self, traceparent: str) -> None:
         """Nothing."""
 
     def traceparent(self, of: str) -> str:
-        """There is none."""
+        """Return "": the call is not traced."""
         return ""
 
     def tool_began(self, call_id: str) -> None:
@@ -112,12 +115,13 @@ class KeepsNothing:
 
 
 class NotKept(KeepsNothing):
-    """Nobody keeps, traces or follows the call: what only a log needs is not made."""
+    """Marks a call without subscribers, for which data of logs only is not made."""
 
 
 class KeptAndTraced:
-    """Tells both, the trace first. Of sound, which comes a hundred times a second, only whoever keeps the
-    call is told."""
+    """Notifies a tracer and a recorder, in this order. Audio, which arrives a hundred times a second, goes
+    to the recorder only.
+    """
 
     def __init__(self, kept: Keeping, traced: Keeping) -> None:
         self._both = traced, kept
@@ -133,38 +137,34 @@ class KeptAndTraced:
         commands: Sequence[Command],
         fault: Exception | None = None,
     ) -> None:
-        """See `Keeping`."""
         for told in self._both:
             told.took(event, received_s, ids, commands, fault)
 
     def speaks(self) -> None:
-        """See `Keeping`."""
         for told in self._both:
             told.speaks()
 
     def answered(self, report: TurnReport) -> None:
-        """See `Keeping`."""
         for told in self._both:
             told.answered(report)
 
     def ended(self, reason: str, history: Sequence[Item]) -> None:
-        """See `Keeping`."""
         for told in self._both:
             told.ended(reason, history)
 
 
 def kept_and_traced(kept: Keeping | None, traced: Keeping | None) -> Keeping | None:
-    """Both as one, the one that there is, or None."""
+    """Return both subscribers as one, the only one, or None."""
     return kept or traced if kept is None or traced is None else KeptAndTraced(kept, traced)
 
 
 class CallObserver(Protocol):
-    """Is told that a call begins and ends. Nothing here waits or raises."""
+    """Subscriber of the start and end of calls. Methods must not block or raise."""
 
     def began(self, agent: str, model: str, parameters: Mapping[str, str]) -> None:
-        """The client is there. agent: name of the agent in code, "" for none. model: that was asked for.
-        parameters: what a phone line told of the call.
+        """Handle the start of a call. agent: name of the agent in code, "" for none. model: the requested
+        one. parameters: metadata of a telephony provider.
         """
 
     def ended(self, reason: str, items: Sequence[Item]) -> None:
-        """The call is over. items: what was said and heard."""
+        """Handle the end of a call. items: what was said and played."""

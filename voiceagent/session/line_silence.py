@@ -1,4 +1,4 @@
-"""Silence in place of sound that a line does not send. Pure: time is an argument, in seconds of one clock."""
+"""Silence in place of audio that a line does not send. Times are seconds of one clock."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ LATE_S = 0.08
 With packets of 20 ms that is 0.1 s after the last one, less than most silences that end turns.
 """
 PAUSED_LATE_S = 0.04
-"""The same after a packet that followed the sender's own silence: such a sender sends packets now and
-then.
-"""
+"""Delay of a packet that follows the sender's own silence: such a sender sends packets now and then."""
 STEP_S = 0.02
 """Silence that is inserted at a time after that: the length of most lines' packets."""
 MAX_PATIENCE_S = 1.0
@@ -22,7 +20,7 @@ MAX_PATIENCE_S = 1.0
 PATIENCE_LASTS_S = 30.0
 """Time in which the additional wait falls to a third if the line is no longer late."""
 CAUGHT_UP = 0.5
-"""Part of a gap's sound that must arrive faster than real time to show that it was late, not missing."""
+"""Part of a gap's audio that must arrive faster than real time to show that it was late, not missing."""
 SETTLES = 0.05
 """Seconds by which a client's assumed lead over real time shrinks each second. An apparent lead may be a
 burst of the network.
@@ -33,9 +31,9 @@ OVERSLEPT_S = 0.05
 
 @dataclass(slots=True)
 class _Gap:
-    """A gap that was filled with silence, while its sound may still arrive.
+    """A gap that was filled with silence, while its audio may still arrive.
 
-    from_s: time at which sound arrived again. taken_s: sound since then, without the first packet.
+    from_s: time at which audio arrived again. taken_s: audio since then, without the first packet.
     """
 
     seconds: float
@@ -44,34 +42,35 @@ class _Gap:
 
 
 class LineSilence:
-    """The sound of one line compared with the clock: computes the silence that replaces missing sound.
+    """Audio of one line compared with the clock: computes the silence that replaces missing audio.
 
-    The silence that ends a turn is counted in seconds of sound. A line that stops sending (mute, push to
-    talk, discontinuous transmission, a suspended tab) would never end a turn, so time without packets counts
-    as silence.
+    The silence that ends a turn is counted in seconds of audio. A line that stops sending (mute, push to
+    talk, discontinuous transmission, a suspended tab) would never end a turn, so time without packets
+    counts as silence.
 
-    Until sound arrives again, a muted client and a stalled network look the same. Silence is assumed: a muted
-    caller waits for the answer, and the mistake can be repaired. Late sound is used in full. Soon after a
-    turn's end it resumes the turn, like a voice after a false end; later it interrupts the answer. The cost
-    is bounded: after the first stall the line is waited for as long as it was late, at most `MAX_PATIENCE_S`.
+    Until audio arrives again, a muted client and a stalled network look the same. Silence is assumed: a
+    muted caller waits for the answer, and the mistake can be repaired. Late audio is used in full. Soon
+    after a turn's end it resumes the turn, like a voice after a false end; later it interrupts the answer.
+    The cost is bounded: after the first stall the line is waited for as long as it was late, at most
+    `MAX_PATIENCE_S`.
 
-    Sound sent ahead of real time is taken to be spoken in real time; silence begins after it.
+    Audio sent ahead of real time is taken to be spoken in real time; silence begins after it.
     """
 
     def __init__(self) -> None:
-        self._last_s: float | None = None  # arrival of the last sound; None before the first
-        self._spoken_until_s = -math.inf  # end of all sound so far in real time, if the client is ahead
+        self._last_s: float | None = None  # arrival of the last audio; None before the first
+        self._spoken_until_s = -math.inf  # end of all audio so far in real time, if the client is ahead
         self._packet_s = 0.0
-        self._filled_s = 0.0  # silence inserted since the last sound
+        self._filled_s = 0.0  # silence inserted since the last audio
         self._look_s = math.inf
         self._patience_s = 0.0
         self._gap: _Gap | None = None
         self._pausing = self._was_silent = False
 
     def took(self, seconds: float, now_s: float) -> float:
-        """Count sound that arrived now.
+        """Count audio that arrived now.
 
-        Return the length of a stall, once, when its sound turns out to be late; 0 otherwise.
+        Return the length of a stall, once, when its audio turns out to be late; 0 otherwise.
         """
         since_s = 0.0 if self._last_s is None else now_s - self._last_s
         if self._filled_s > 0.0:
@@ -81,7 +80,7 @@ class LineSilence:
             self._spoken_until_s -= min(ahead_s, SETTLES * since_s)
         elif self._last_s is None:
             self._spoken_until_s = now_s - seconds
-        else:  # late sound may arrive faster than real time without being ahead
+        else:  # late audio may arrive faster than real time without being ahead
             self._spoken_until_s = max(self._spoken_until_s, now_s - CATCH_UP_S)
         self._spoken_until_s += seconds
         if self._patience_s:
@@ -102,7 +101,7 @@ class LineSilence:
 
     def missing_s(self, now_s: float) -> float:
         """Return the seconds of silence to insert now, and count them as inserted; 0 before the first
-        sound.
+        audio.
         """
         if self._last_s is None:
             return 0.0
@@ -130,7 +129,7 @@ class LineSilence:
         self._look_s = math.inf
 
     def _late_at_s(self, last_s: float) -> float:
-        """Return the time from which silence stands in for the next sound."""
+        """Return the time from which silence stands in for the next audio."""
         wait_s = PAUSED_LATE_S if self._pausing else LATE_S + self._patience_s
         return max(last_s + self._packet_s, self._spoken_until_s) + wait_s
 

@@ -1,4 +1,4 @@
-"""The caller's sound: through the front end into endpointing and recognition. Shell of one call."""
+"""The caller's audio: front end, endpointing and recognition of one call."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ from voiceagent.session.turn_detection import TurnDetector
 from voiceagent.session.turn_judge import TurnJudge
 
 KEPT_S = float(MAX_TURN_S)
-"""Sound kept: what the turn model hears; a turn's beginning before it was noticed lies well within it."""
+"""Seconds of buffered audio: the turn model's input; longer than the delay of detecting a turn's
+beginning.
+"""
 _KEPT_BYTES = round(KEPT_S * SAMPLE_RATE_HZ) * 2
 
 
 class Listener:
-    """Hears one caller. Events are posted; positions are seconds of sound since the call began.
+    """Input side of one call. Events are posted; positions are seconds of audio since the call began.
 
-    clock: monotonic seconds, when sound arrives. monitor: looks after the call.
+    clock: monotonic seconds of arriving audio. monitor: timeouts and faults of the call.
     """
 
     def __init__(
@@ -65,11 +67,12 @@ class Listener:
         self._arriving.judged = settings.turn_detection is not None
         self._detector = TurnDetector(hearing.endpoint, settings.turn_detection)
         self._recent = bytearray()  # the newest `KEPT_S`, int16 at 16 kHz
-        self._taken_samples = 0  # out of the front end, since the call began
+        self._taken_samples = 0  # output of the front end since the call began
         self._recognitions: dict[str, TurnRecognition] = {}
         self._fed: TurnRecognition | None = None
-        self._held_from: int | None = None  # sample of the call from which on a pause is kept from it
-        self._voiced_until_s = 0.0  # where that pause began
+        # sample of the call from which a pause is withheld from recognition
+        self._held_from: int | None = None
+        self._voiced_until_s = 0.0  # beginning of that pause
         self._judge = TurnJudge(hearing.turn_model, post, monitor)
         self._manual_since_s: float | None = None
 
@@ -77,7 +80,7 @@ class Listener:
 
     @property
     def received_s(self) -> float:
-        """Seconds of sound received since the call began."""
+        """Seconds of audio received since the call began."""
         return self._taken_samples / SAMPLE_RATE_HZ + self._arriving.pending_s
 
     @property
@@ -87,36 +90,36 @@ class Listener:
 
     @property
     def buffered_s(self) -> float:
-        """Seconds of sound in the turn that a client takes by hand."""
+        """Seconds of audio in the turn that a client will commit."""
         return 0.0 if self._manual_since_s is None else self.received_s - self._manual_since_s
 
     def spoken_at_s(self, position_s: float) -> float:
-        """When, by the clock, the caller spoke what lies there: the newest sound is spoken as it arrives."""
+        """Return the clock time of a position in the audio. The newest audio is spoken as it arrives."""
         return self._arrived_s - (self.received_s - position_s)
 
     def hear(self, samples: Samples, made: bool = False) -> None:
-        """Take the caller's next sound, as `Call.hear` does. Raises InputOverflow."""
+        """Push the caller's next audio; see `Call.hear`. Raises InputOverflow."""
         now_s = self._clock()
         if not made:
             self._pace.take(len(samples) / self._settings.input_format.rate_hz, now_s)
         by_hand = self._settings.turn_detection is None and self._manual_since_s is None
         begins_s = self.received_s if by_hand else None
-        # before the voice is looked for: an echo would interrupt the agent by its own words
+        # before voice detection: an echo would interrupt the agent with its own words
         self._arriving.push(samples if self._echo is None else self._echo.clean(samples))
         self._arrived_s = now_s
         if begins_s is not None:
             self._manual_since_s = begins_s
             self._post(SpeechStarted(begins_s))
-        if self._held_from is not None:  # in a pause
+        if self._held_from is not None:  # during a pause
             self._look_ahead()
 
     def _on_window(self, window: Window) -> None:
-        """Keep what the front end made of the next sound, have it recognized, and look for turns in it."""
+        """Buffer a window of the front end, pass it to recognition, and run turn detection on it."""
         sound = window.sound
         self._taken_samples += len(sound)
         self._recent += sound.data
         if len(self._recent) > _KEPT_BYTES:
-            # at each window, by memmove: a ring buffer would have to be copied in order for each question
+            # one memmove per window: a ring buffer would have to be linearised for every read
             del self._recent[:-_KEPT_BYTES]
         if self._held_from is None:
             self._feed(sound)
@@ -127,19 +130,19 @@ class Listener:
             self._look_ahead()
 
     def _look_ahead(self) -> None:
-        """End the turn with the frame that makes its silence long enough, and not with the next window."""
+        """End the turn with the frame that completes its silence, instead of the next window."""
         due_in_s = self._detector.due_in_s
         if reaches(self._arriving.pending_s, due_in_s):
             self._report(self._detector.look_ahead(self._arriving.energies(due_in_s)))
 
     def _feed(self, sound: Samples) -> None:
-        """Have the recognizer hear this of the turn in progress, if there is one."""
+        """Pass audio to the recognition of the turn in progress, if any."""
         if self._fed is not None and not self._fed.push(sound):
             self.give_up(self._fed.item_id, f"the recognizer is more than {BEHIND_S:.0f} s behind the caller")
 
     def _hold(self, event: SpeechEvent) -> None:
-        """Keep a pause from the recognizer until the caller goes on: its words are settled, and silence would
-        be decoded for nothing, at the time when the answer is made, and now and then into other words.
+        """Withhold a pause from recognition until speech resumes. The transcript is settled, and decoding
+        silence would cost time while the answer is made, and sometimes change the transcript.
         """
         if isinstance(event, SpeechPaused):
             self._held_from, self._voiced_until_s = self._taken_samples, event.at_s
@@ -148,13 +151,13 @@ class Listener:
             self._feed(held)
 
     def _take_rest(self) -> None:
-        """Take in the sound that waits for a whole window, or for the tick, without having it judged."""
+        """Process the audio that waits for a whole window, or for the tick, without voice detection."""
         rest = self._arriving.drain()
         if len(rest):
             self._on_window(Window(rest, (), None))
 
     def configure(self, settings: CallSettings) -> None:
-        """Go on with new settings; the sound received so far stays."""
+        """Apply new settings; the audio received so far stays."""
         old, self._settings = self._settings, settings
         if old.input_format != settings.input_format:
             self._take_rest()
@@ -175,12 +178,12 @@ class Listener:
 
     @property
     def _arriving_hz(self) -> int:
-        """The rate of what is given to the front end: an echo canceller has a rate of its own."""
+        """Rate of the front end's input: an echo canceller has a rate of its own."""
         return self._settings.input_format.rate_hz if self._echo is None else SAMPLE_RATE_HZ
 
     def _since(self, at_s: float) -> Samples:
-        """What is kept of the caller's sound from there on, [n] at 16 kHz."""
-        # a copy: a bytearray with a view on it could not grow
+        """Return the buffered audio from this position on, [n] at 16 kHz."""
+        # a copy: a bytearray with a view cannot grow
         kept = np.frombuffer(bytes(self._recent), np.int16)
         first = self._taken_samples - len(kept)
         return kept[max(0, round(at_s * SAMPLE_RATE_HZ) - first) :]
@@ -188,22 +191,22 @@ class Listener:
     # ---- the agent's sound
 
     def agent_plays(self, frame: Samples) -> None:
-        """The agent's sound that is being sent, at the rate of the output format: what an echo would be of,
-        and what a voice that begins now is spoken over.
+        """Record a frame of the agent's audio, at the rate of the output format: the source of echo, and
+        the time for which voices count as over the agent.
         """
         self._detector.agent_plays(self.received_s)
         if self._echo is not None:
             self._echo.play(frame)
 
     def agent_stops(self) -> None:
-        """What was sent of the agent's sound and not played was dropped."""
+        """Record that sent audio of the agent was dropped before it was played."""
         if self._echo is not None:
             self._echo.stop()
 
     # ---- where speech starts, pauses and ends
 
     def require_silence(self, seconds: float, more_s: float = 0.0) -> None:
-        """Let the pause in progress end the turn after so many seconds of silence and `more_s` more."""
+        """Set the silence, plus `more_s`, that ends the turn in the pause in progress."""
         self._report(self._detector.require_silence(seconds, more_s))
         self._look_ahead()
 
@@ -224,7 +227,7 @@ class Listener:
     # ---- what the caller says
 
     def start_recognition(self, item_id: str, at_s: float, not_before_s: float = 0.0) -> None:
-        """Recognize the turn that began at `at_s`, with the prefix padding, but nothing before
+        """Start recognition of the turn that began at `at_s`, with the prefix padding, but nothing before
         `not_before_s`.
         """
         detection = self._settings.turn_detection
@@ -232,16 +235,16 @@ class Listener:
         recognition = TurnRecognition(
             item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
         )
-        # from before the voice was noticed: "s" and "f" begin too softly to be voiced
+        # from before the detected voice: "s" and "f" begin too softly to be voiced
         recognition.push(self._since(max(at_s - padding_s, not_before_s)))
         self._recognitions[item_id] = self._fed = recognition
 
     def admit_item(self, sound: Samples) -> None:
-        """Count the sound of an item, [n] at 16 kHz, against the input rate limit. Raises InputOverflow."""
+        """Count the audio of an item, [n] at 16 kHz, against the input rate limit. Raises InputOverflow."""
         self._item_pace.take(len(sound) / SAMPLE_RATE_HZ, self._clock())
 
     def recognize_item(self, item_id: str, sound: Samples) -> None:
-        """Recognize the sound of an item, [n] at 16 kHz, and request its final transcript."""
+        """Start recognition of an item's audio, [n] at 16 kHz, and request its final transcript."""
         recognition = TurnRecognition(
             item_id, self._hearing.recognizer, weak_callback(self._recognized), self._monitor.fault
         )
@@ -251,16 +254,16 @@ class Listener:
         self._monitor.begin(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
 
     def flush_recognition(self, item_id: str, number: bool) -> None:
-        """Ask for a settled hypothesis of the turn. number: as `Flush` has it."""
+        """Request a settled hypothesis of the turn. number: see `Flush`."""
         if self._settings.turn_detection is None:
-            self._take_rest()  # a turn taken by hand ends where the client says, not with a window
+            self._take_rest()  # a committed turn ends where the client says, not with a window
         if recognition := self._recognitions.get(item_id):
             recognition.flush(Flush(number, self._silence_s))
             self._monitor.begin(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
 
     @property
     def _silence_s(self) -> float:
-        """How long what the recognizer heard is silent at its end."""
+        """Length of the silence at the end of the audio that was passed to recognition."""
         return 0.0 if self._held_from is None else self._held_from / SAMPLE_RATE_HZ - self._voiced_until_s
 
     def stop_recognition(self, item_id: str) -> None:
@@ -273,7 +276,7 @@ class Listener:
                 self._fed = None
 
     def give_up(self, item_id: str, reason: str) -> None:
-        """The recognizer does not get on with a turn: its words are not waited for any more."""
+        """Fail the recognition of a turn."""
         recognition = self._recognitions.get(item_id)
         if recognition is not None:
             recognition.stop()
@@ -292,7 +295,7 @@ class Listener:
     # ---- whether the turn is over
 
     def judge_turn(self, item_id: str) -> None:
-        """Ask the turn model about the sound so far; an older question is dropped."""
+        """Query the turn model with the audio so far; an older query is dropped."""
         self._judge.ask(item_id, self._since(self.received_s - MAX_TURN_S))
 
     # ---- the end

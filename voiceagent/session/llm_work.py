@@ -1,4 +1,4 @@
-"""What the LLM does for one call: prefills, responses, summaries. A response goes before the others."""
+"""The LLM's work for one call: prefills, responses, summaries. Responses take precedence."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from voiceagent.session.summarising import Summarising
 from voiceagent.session.turn_stamps import TurnStamps
 
 SHORT_FRAGMENT_CHARS = 24
-"""Longest first fragment at the level of load shedding that makes them short: two or three words."""
+"""Maximum characters of a first fragment at the shedding level SHORT_FRAGMENTS: two or three words."""
 
 
 class LlmWork:
-    """Owns the work on one call's responses. post: takes the events that come of it. room: waits until more
-    sound may be made. monitor: looks after the call. traceparent: of a response, by its id. find_context: the
-    agent's own source of context, if there is one.
+    """Owner of the work on one call's responses. post: handles their events. room: waits until more audio
+    may be synthesised. monitor: timeouts and faults of the call. traceparent: trace header of a response,
+    by its id. find_context: the agent's own source of context, if any.
     """
 
     def __init__(
@@ -70,20 +70,20 @@ class LlmWork:
         self._stopping: set[asyncio.Task[None]] = set()
 
     def prefill(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> None:
-        """Have the LLM read a prompt whose last message is not finished, with what is found for it."""
+        """Prefill the LLM with a prompt whose last message is incomplete, and its context."""
         self._unfinished = (messages, tools)
         self._prefilling.prefill(self._with_context(messages), tools)
 
     def ask_end(self, asked: do.AskTurnEnd) -> None:
-        """Ask the LLM whether the turn ends with its words."""
+        """Ask the LLM whether the turn ends with its transcript."""
         self._ends.ask(asked, self._with_context(asked.messages))
 
     def summarise(self, wanted: do.Summarise) -> None:
-        """Have old turns summarised."""
+        """Start a summary of old turns."""
         self._summarising.summarise(wanted)
 
     def start(self, start: do.StartResponse) -> None:
-        """Begin to make a response. One beside the conversation's stops nothing of the conversation's own."""
+        """Start a response. An out-of-band one does not stop work for the conversation."""
         if not start.beside:
             self._unfinished = None
             self._prefilling.stop()
@@ -103,34 +103,34 @@ class LlmWork:
         work.task.add_done_callback(partial(self._check, start.response_id))
 
     def hurry(self, response_id: str) -> None:
-        """The response is waited for: what it asked the LLM for is as urgent as any turn's."""
+        """Raise the response's LLM request to the priority of a turn."""
         work, llm = self._responses.get(response_id), self._answering.llm
         if work is None:
             return
         work.urgent = True
-        if not work.pieces and isinstance(llm, SupportsPriorityRaise):  # else it waits no longer
+        if not work.pieces and isinstance(llm, SupportsPriorityRaise):  # with output it is past the queue
             llm.raise_priority(self._call_id, self._stamps.first_token_due_s(response_id))
 
     def release(self, response_id: str) -> None:
-        """The response is no longer preemptive."""
+        """Mark the response as no longer preemptive."""
         if work := self._responses.get(response_id):
             work.release()
             self.hurry(response_id)
 
     def cancel(self, response_id: str) -> None:
-        """Stop the work on a response; nothing is waited for."""
+        """Cancel the work on a response without waiting."""
         if work := self._responses.pop(response_id, None):
             self._stamps.cancelled(response_id, work.pieces)
             self._stop(work)
 
     def give_up(self, response_id: str, stage: Stage, reason: str) -> None:
-        """An engine is silent for too long: nothing is waited for any more."""
+        """Fail a response whose engine timed out."""
         if work := self._responses.pop(response_id, None):
             self._stop(work)
             self._post(ResponseFailed(response_id, stage, reason))
 
     async def close(self) -> None:
-        """Stop everything. Returns when it has stopped."""
+        """Stop all work and wait until it has stopped."""
         self._prefilling.stop()
         self._ends.stop()
         if self._context is not None:
@@ -145,7 +145,7 @@ class LlmWork:
         return messages if self._context is None else self._context.so_far(messages)
 
     def _request(self, start: do.StartResponse) -> Request:
-        """What the conversation wants generated, with what only the call knows: whose it is, and when due."""
+        """Return the LLM request with the call's id, priority, due time and trace header."""
         wanted = start.request
         return Request(
             wanted.messages,
@@ -161,7 +161,7 @@ class LlmWork:
         )
 
     async def _generate(self, start: do.StartResponse) -> AsyncGenerator[Delta, None]:
-        """The LLM's answer, once what is found for the turn is there, or late. Raises LlmError."""
+        """Yield the LLM's answer, after the turn's context was found or timed out. Raises LlmError."""
         messages = start.request.messages
         if self._context is not None and not start.own_prompt:
             messages = await self._context.whole(messages)
@@ -171,7 +171,7 @@ class LlmWork:
                 yield delta
 
     def _read_on(self) -> None:
-        """More was found for the turn that is being spoken: the LLM reads it before the turn is over."""
+        """Prefill the current turn again, after more context was found."""
         if self._unfinished is not None:
             self.prefill(*self._unfinished)
 

@@ -1,4 +1,4 @@
-"""MCP servers in one call: their tools listed for it, and called as the agent's own are."""
+"""MCP servers in one call: lists and runs their tools."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOT_HERE = "this server takes no MCP servers of its clients"
 
 
 class McpInCall:
-    """Owns the lists in the making. pool: None where no server can be reached. post: takes what comes."""
+    """Owner of the lists in progress. pool: None if no server can be reached. post: handles the results."""
 
     def __init__(self, pool: McpPool | None, post: Callable[[McpListed], None]) -> None:
         self._pool = pool
@@ -26,17 +26,17 @@ class McpInCall:
         self._listing: set[asyncio.Task[None]] = set()
 
     def refusal(self, server: McpServer) -> str | None:
-        """Why a client may not name this server; None where it may."""
+        """Return the reason why a client may not name this server; None if it may."""
         return NOT_HERE if self._pool is None else self._pool.refusal(server)
 
     def list(self, item_id: str, server: McpServer) -> None:
-        """Have a server's tools listed: `McpListed` is posted once."""
+        """List a server's tools; `McpListed` is posted once."""
         task = asyncio.create_task(self._list(item_id, server), name="list MCP tools")
         self._listing.add(task)
         task.add_done_callback(self._listing.discard)
 
     def tool(self, server: McpServer, name: str) -> OfferedTool:
-        """A tool of a server that the client named."""
+        """Return a tool of a server that the client named."""
         pool = self._pool
         timeout_s = pool.timeout_s if pool is not None else 0.0
 
@@ -52,13 +52,13 @@ class McpInCall:
         return OfferedTool(tool, run, counted_as="mcp", server=server.label)
 
     async def close(self) -> None:
-        """The call is over."""
+        """Cancel the lists in progress."""
         for task in self._listing:
             task.cancel()
         await until_stopped(self._listing)
 
     async def _list(self, item_id: str, server: McpServer) -> None:
-        refusal = self.refusal(server)  # again: not every server was named by this client's own event
+        refusal = self.refusal(server)  # checked again: not every server comes from this client's own request
         if self._pool is None or refusal is not None:
             self._post(McpListed(item_id, failure=refusal or NOT_HERE))
             return
@@ -69,7 +69,7 @@ class McpInCall:
 
 
 def configured_tools(pool: McpPool) -> list[OfferedTool]:
-    """The tools of the configured servers, as every call has them."""
+    """Return the tools of the configured servers, which every call has."""
     return [_configured(pool, tool) for tool in pool.configured()]
 
 

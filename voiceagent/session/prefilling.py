@@ -1,6 +1,4 @@
-"""Has the LLM read the prompt while the caller still speaks, and asks it in a pause whether his turn ends
-there. Shell of one call.
-"""
+"""Prefills the prompt while the caller speaks, and scores in a pause whether the turn ends there."""
 
 from __future__ import annotations
 
@@ -13,9 +11,10 @@ from voiceagent.conversation.events import Event, TurnEndTold
 
 
 class Prefilling:
-    """At most one prefill is in flight; of the prompts that come meanwhile only the newest is read.
+    """Prefills of one call. At most one is in flight; of the prompts that arrive meanwhile only the newest
+    is read.
 
-    An engine that keeps no cache says so at the first prefill and is not asked again.
+    An engine without a prefix cache reports it at the first prefill and gets no more.
     """
 
     def __init__(self, call_id: str, llm: Llm) -> None:
@@ -26,7 +25,7 @@ class Prefilling:
         self._useless = False
 
     def prefill(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> None:
-        """Read a prompt whose last message is not finished."""
+        """Prefill a prompt whose last message is incomplete."""
         if self._useless:
             return
         self._next = Request(messages, tools, priority_class="prefill", caller=self._call_id)
@@ -34,7 +33,7 @@ class Prefilling:
             self._task = asyncio.create_task(self._prefill(), name="prefill")
 
     def stop(self) -> None:
-        """A response is asked for: what is in flight would only be in its way."""
+        """Cancel the prefill in progress, if any, which would delay a response."""
         self._next = None
         if self._task is not None:
             self._task.cancel()
@@ -46,15 +45,15 @@ class Prefilling:
             try:
                 self._useless = await self._llm.prefill(request) is None
             except LlmError:
-                return  # the response will meet the same failure, and tell it
+                return  # the response will hit and report the same failure
             if self._useless:
                 return
 
 
 class EndAsking:
-    """Asks the LLM whether the caller's message ends after its words. At most one question is open: a newer
-    one takes its place. Unlike a prefill it goes on beside a preemptive response, which may be wrong about
-    the end. Where the engine does not tell, nothing is posted.
+    """Queries of the LLM's end-of-turn score. At most one is open: a newer one replaces it. Unlike a
+    prefill it continues next to a preemptive response, which may be wrong about the end. If the engine
+    does not support it, nothing is posted.
     """
 
     def __init__(self, call_id: str, llm: Llm, post: Callable[[Event], None]) -> None:
@@ -64,8 +63,8 @@ class EndAsking:
         self._task: asyncio.Task[None] | None = None
 
     def ask(self, asked: AskTurnEnd, messages: tuple[Message, ...]) -> asyncio.Task[None]:
-        """Ask for the words of a turn; returns what ends with the answer. messages: the prompt, with what was
-        found for the turn.
+        """Query the score of a turn's transcript. Return the task. messages: the prompt, with the turn's
+        context.
         """
         self.stop()
         request = Request(
@@ -75,7 +74,7 @@ class EndAsking:
         return task
 
     def stop(self) -> None:
-        """Nobody wants to know any more."""
+        """Cancel the open query, if any."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -84,6 +83,6 @@ class EndAsking:
         try:
             usage = await self._llm.prefill(request)
         except LlmError:
-            return  # the response will meet the same failure, and tell it
+            return  # the response will hit and report the same failure
         if usage is not None and usage.end_log_probability is not None:
             self._post(TurnEndTold(asked.item_id, asked.words, usage.end_log_probability))

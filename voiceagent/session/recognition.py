@@ -1,4 +1,4 @@
-"""The recognition of one turn of the caller. Shell around one run of the recognizer."""
+"""Recognition of one turn of the caller: one run of the recognizer."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptC
 from voiceagent.session.references import outcome
 
 BEHIND_S = 60.0
-"""Sound a recognizer may be behind before its turn is given up."""
+"""Seconds of audio that a recognizer may be behind before its turn is given up."""
 
 
 class TurnRecognition:
-    """The recognition of one turn: sound goes in by `push`, hypotheses are posted.
+    """Recognition of one turn: audio is pushed, hypotheses are posted.
 
-    fault: told of an exception that nobody expected.
+    fault: called with unexpected exceptions.
     """
 
     def __init__(
@@ -35,13 +35,13 @@ class TurnRecognition:
         self._post = post
         self._sound: deque[Samples | Flush] = deque()
         self._waiting_samples = 0
-        self.awaited = 0  # settled hypotheses that were asked for and have not come
+        self.awaited = 0  # settled hypotheses that were requested and have not arrived
         self._more = asyncio.Event()
         self.task = asyncio.create_task(self._recognize(), name=f"recognize {item_id}")
         self.task.add_done_callback(outcome)
 
     def push(self, sound: Samples) -> bool:
-        """Take more sound; False when the recognizer is too far behind to take it."""
+        """Push audio. Return False if the recognizer is too far behind."""
         if self._waiting_samples + len(sound) > BEHIND_S * SAMPLE_RATE_HZ:
             return False
         self._waiting_samples += len(sound)
@@ -50,13 +50,13 @@ class TurnRecognition:
         return True
 
     def flush(self, flush: Flush) -> None:
-        """Mark the place up to which a settled hypothesis is wanted."""
+        """Request a settled hypothesis of the audio so far."""
         self.awaited += 1
         self._sound.append(flush)
         self._more.set()
 
     def stop(self) -> None:
-        """End the recognition now."""
+        """Cancel the recognition."""
         self.task.cancel()
 
     async def _recognize(self) -> None:
@@ -76,7 +76,7 @@ class TurnRecognition:
                     )
         except RecognizerError as error:
             self._post(RecognitionFailed(self.item_id, str(error)))
-        except Exception as error:  # whatever it is, the turn ends without words
+        except Exception as error:  # on any failure the turn ends without a transcript
             self._fault("recognition", error)
             self._post(RecognitionFailed(self.item_id, f"{type(error).__name__}: see the log"))
 

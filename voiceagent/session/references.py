@@ -1,7 +1,7 @@
-"""Keeps parts of a call from holding all of it: callbacks to their owner, and tasks that were cancelled.
+"""Avoids reference cycles through a call: weak callbacks, and tasks that were cancelled.
 
-A part that held its owner would keep a whole call, with its sound, until the garbage collector next runs. It
-runs rarely, as it stops all calls while it does.
+A component that held its owner would keep a whole call, with its audio, until the next run of the garbage
+collector, which is rare because it stops all calls.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from weakref import ref
 Arguments = TypeVarTuple("Arguments")
 
 CLOSE_S = 2.0
-"""How long what was cancelled may take to stop as a call ends."""
+"""Maximum time for cancelled tasks to stop at the end of a call."""
 
 
 def weak_callback(method: Callable[[*Arguments], None]) -> Callable[[*Arguments], None]:
-    """Calls a bound method for as long as its object lives; after that it does nothing."""
+    """Return a callback that calls a bound method while its object lives, and then does nothing."""
     bound = cast("MethodType", method)
     owner, function = ref(bound.__self__), bound.__func__
 
@@ -32,9 +32,9 @@ def weak_callback(method: Callable[[*Arguments], None]) -> Callable[[*Arguments]
 
 
 def outcome(task: asyncio.Task[None]) -> BaseException | None:
-    """What a task that is over raised, if it did; the cancellation of one that was cancelled is forgotten.
+    """Return the exception of a finished task, None if it succeeded or was cancelled.
 
-    Until somebody asks, such a task keeps the exception, and so the frames that it went through.
+    Without this call, a cancelled task keeps its exception, and so the frames of its traceback.
     """
     try:
         return task.exception()
@@ -43,6 +43,6 @@ def outcome(task: asyncio.Task[None]) -> BaseException | None:
 
 
 async def until_stopped(tasks: Collection[asyncio.Task[None]]) -> None:
-    """Wait until these cancelled tasks have stopped; one that does not must not hold the call."""
+    """Wait until these cancelled tasks have stopped, at most `CLOSE_S`."""
     if tasks:
         await asyncio.wait(tasks, timeout=CLOSE_S)

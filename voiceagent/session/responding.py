@@ -1,6 +1,4 @@
-"""One response in the making: LLM text, cut into fragments, turned into sound. Shell; what it makes is
-posted.
-"""
+"""Generation of one response: LLM text, fragments, audio. Results are posted."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from voiceagent.conversation.repetition import RepetitionGuard
 from voiceagent.session.call_monitor import CallMonitor
 
 FRAGMENTS_AHEAD = 8
-"""Fragments written but not yet spoken; the LLM waits when there are more."""
+"""Maximum fragments that wait for synthesis; beyond it the LLM stream is not read."""
 
 Milestone = Literal[
     "llm_request", "first_token", "thoughts_end", "first_fragment", "first_sound", "text_complete"
@@ -37,9 +35,9 @@ Milestone = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Who is told how a response gets on.
+    """Observers of a response's progress.
 
-    stamp: called at each milestone, once. monitor: looks after what is waited for.
+    stamp: called once at each milestone. monitor: timeouts and faults of the call.
     """
 
     stamp: Callable[[str, Milestone], None]
@@ -47,11 +45,11 @@ class Progress:
 
 
 class ResponseWork:
-    """Makes one response as a task.
+    """The task that makes one response.
 
-    generate: asks the LLM. progress: is told how it gets on. room: waits until the playout can take more
-    sound. held_tokens: a preemptive response stops generating after so many pieces until it is released, and
-    makes the sound of its first fragment only. urgent: the caller is waiting for it, as far as is known.
+    generate: queries the LLM. progress: observers. room: waits until the playout can take more audio.
+    held_tokens: number of tokens after which a preemptive response pauses until it is released; it
+    synthesises its first fragment only. urgent: the caller is waiting for it, as far as is known.
     """
 
     def __init__(
@@ -89,7 +87,7 @@ class ResponseWork:
         self.task = asyncio.create_task(self._run(), name=f"response {start.response_id}")
 
     def release(self) -> None:
-        """The response is no longer preemptive."""
+        """Mark the response as no longer preemptive, and continue."""
         self._released.set()
 
     async def _run(self) -> None:
@@ -123,14 +121,14 @@ class ResponseWork:
                 if repeated := self._repetition.repeats(delta.text):
                     self._monitor.repeats(self._id)
                     break  # closing the iterator ends the LLM's work
-                # only now: while the queue of fragments is full it is we who keep the LLM waiting
+                # only now: while the fragment queue is full it is the server that stalls the LLM
                 self._monitor.begin(self._id, "llm", "further token", self._limits.token_s)
         self._monitor.end(self._id, "llm")
         self._stamp(self._id, "text_complete")
-        # A reply that repeats itself ends with its last whole sentence: the rest was said before.
+        # a response that repeats itself ends with its last whole sentence
         rest = [] if repeated and self._text else self._fragmenter.finish()
         if self._called_tools and self._start.modality == "audio":
-            # at once: the next response may be requested before all of this one is spoken
+            # at once: the next response may be requested before this one is fully spoken
             self._post(ResponseWritten(self._id, self._text + "".join(one.text for one in rest)))
         await self._pass_on(rest)
         await self._fragments.put(None)
@@ -165,7 +163,7 @@ class ResponseWork:
         while (fragment := await self._fragments.get()) is not None:
             await self._room()
             self._post(FragmentReady(self._id, fragment))
-            # text alone, such as the end of a list, is shown and passes without sound
+            # fragments without spoken text, such as the end of a list, have no audio
             if fragment.spoken:
                 await self._say(fragment.spoken)
             self._post(FragmentSpoken(self._id))
@@ -194,7 +192,7 @@ class ResponseWork:
 
 
 async def _together(*works: Coroutine[Any, Any, None]) -> None:
-    """Run all until they are over, or one fails: the others are cancelled then, and its exception is raised.
+    """Run all until they finish or one fails: then cancel the others and raise its exception.
 
     A TaskGroup of Python 3.11 that is cancelled leaves a reference cycle, which would hold the call.
     """

@@ -1,7 +1,7 @@
-"""What all calls of a server share, by concern: what hears, what speaks, what answers, what measures.
+"""Services that all calls of a server share.
 
-The composition root (`voiceagent.server.startup`) makes each part from tables of the configuration; below it
-nobody sees the whole configuration.
+The composition root (`voiceagent.server.startup`) builds each from tables of the configuration; no module
+below it sees the whole configuration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from voiceagent.text_normalization import normalize
 
 @dataclass(frozen=True, slots=True)
 class SetPhrase:
-    """Words whose sound was made at start: saying them needs no engine."""
+    """A phrase with its audio, synthesised at start so that it needs no engine."""
 
     fragment: Fragment
     sound: tuple[Speech, ...]
@@ -41,10 +41,10 @@ class SetPhrase:
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """What hears the callers.
+    """Services for the caller's audio.
 
-    endpoint: what counts as speech and as a pause. turn_model: None where there is none.
-    input_buffer_s: how far ahead of real time a client may send the caller's sound.
+    endpoint: settings of speech and pauses. turn_model: None without one. input_buffer_s: maximum lead of
+    a client's audio over real time.
     """
 
     front_end: FrontEnd
@@ -55,7 +55,7 @@ class Hearing:
     input_buffer_s: float
 
     def new_echo_canceller(self) -> EchoCanceller | None:
-        """What cleans one caller's sound, if the configuration wants it. Raises EchoError."""
+        """Return an echo canceller for one call, None if not configured. Raises EchoError."""
         echo = self.echo
         return EchoCanceller(echo.cancel, echo.suppress_noise) if echo.cancel or echo.suppress_noise else None
 
@@ -64,11 +64,10 @@ class Hearing:
 class Speaking:
     """Services and phrases for the agent's speech.
 
-    language: decides where text is cut into fragments. lead_s: sound is sent this far ahead of real time.
-    pacer: wakes tasks with sound to send.
-    greeting: "" if the caller speaks first. apology: phrase after a failure.
-    refusal: phrase after a filter refused the answer; None for the apology.
-    filler: phrase if there is no sound `filler_after_s` after the turn's end, if any.
+    language: of the fragmenter. lead_s: time ahead of real time at which audio is sent. pacer: wakes tasks
+    with audio to send. greeting: "" if the caller speaks first. apology: phrase after a failure. refusal:
+    phrase after a filter refused the answer; None for the apology. filler: phrase if there is no audio
+    `filler_after_s` after the turn's end, if any.
     """
 
     synthesizer: Synthesizer
@@ -84,10 +83,10 @@ class Speaking:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """What finds the answers.
+    """Services for responses.
 
-    policy: how turns are taken. preemptive_tokens: what a response may cost before its turn is over.
-    history: how old turns are summarised. context: what is asked about each turn, None where nothing is.
+    policy: rules of turn-taking. preemptive_tokens: maximum tokens of a response before its turn is over.
+    history: handling of old turns. context: sources of context, None without any.
     """
 
     llm: Llm
@@ -99,7 +98,7 @@ class Answering:
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """What measures the turns. clock: monotonic seconds, the one clock of all stamps."""
+    """Metrics and clock. clock: monotonic seconds, the one clock of all stamps."""
 
     metrics: Metrics
     budget: LatencyBudget
@@ -108,10 +107,10 @@ class Measuring:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything a session is made with.
+    """The dependencies of a session.
 
-    settings: what a call begins with. shedder: what is given up while there is too much to do. deadlines: how
-    long a stage may take. mcp: what reaches MCP servers, None where nothing does.
+    settings: of a new call. shedder: shedding of optional work under load. deadlines: timeouts. mcp:
+    connections to MCP servers, None without any.
     """
 
     hearing: Hearing
@@ -125,8 +124,8 @@ class Services:
 
 
 async def make_phrase(text: str, language: str, synthesizer: Synthesizer) -> SetPhrase:
-    """Have `text` spoken once, to be said at any time. Raises SynthesizerError."""
-    text = f" {text} "  # it may stand before and behind other words of a response
+    """Synthesise a phrase that can be played at any time. Raises SynthesizerError."""
+    text = f" {text} "  # it may stand between other words of a response
     spoken, alignment = normalize(text, language)
     sound = []
     async with aclosing(synthesizer.speak(spoken)) as speeches:

@@ -1,4 +1,4 @@
-"""One call as its transport sees it: events go in one by one, and what comes of each is done at once."""
+"""One call with a turn machine: passes events to the conversation and executes its commands."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from voiceagent.session.tool_times import ToolTimes
 
 
 class Session(BaseCall):
-    """One call over any transport. Everything runs on the event loop that made it; nothing here waits for
-    an engine.
+    """One call over any transport. Runs on the event loop that created it; methods never wait for an
+    engine.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Session(BaseCall):
 
     @property
     def idle(self) -> bool:
-        """Nobody speaks, nothing is being made or awaited, and no tool runs."""
+        """True if neither side speaks, and no response, input or tool is pending."""
         return self._conversation.idle and not self._executor.tools.busy
 
     @property
@@ -76,11 +76,11 @@ class Session(BaseCall):
 
     @property
     def quiet(self) -> bool:
-        """Nobody speaks; tools may run."""
+        """True if neither side speaks; tools may run."""
         return self._conversation.quiet
 
     def mcp_refusal(self, server: McpServer) -> str | None:
-        """Why the client may not name this MCP server; None where it may."""
+        """Return the reason why the client may not name this MCP server; None if it may."""
         return self._executor.mcp.refusal(server)
 
     def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
@@ -89,14 +89,14 @@ class Session(BaseCall):
 
     @property
     def _awaits_silence(self) -> bool:
-        """True also while a voice would resume the previous turn. A caller who was mute for longer interrupts
-        instead.
+        """True also while a voice would resume the previous turn. A caller who was muted for longer
+        interrupts instead.
         """
         listener = self._listener
         return listener.awaits_silence or listener.received_s < self._resumable_until_s
 
     def handle(self, request: ev.ClientRequest) -> None:
-        """Handle a client's request. Raises InputOverflow for an item with too much sound."""
+        """Handle a client's request. Raises InputOverflow for an item with too much audio."""
         if isinstance(request, ev.InputCommitted):
             request = replace(request, buffered_s=self._listener.buffered_s)
         if isinstance(request, ev.ItemCreated) and len(request.sound):
@@ -104,12 +104,12 @@ class Session(BaseCall):
         self.post(request)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
-        """The client has played so much of the response's sound."""
+        """Record how many seconds of the response the client has played."""
         if not self._closed:
             self._executor.played(response_id, played_s, all_along)
 
     def post(self, event: ev.Event) -> None:
-        """Take an event in and carry out what comes of it, in order, before anything else happens."""
+        """Handle an event and execute its commands, in order, before the next event."""
         if not self._closed and self._handle_in_order(event, self._take, type(event).__name__):
             self._monitor_idleness()
 
@@ -128,7 +128,7 @@ class Session(BaseCall):
             self._silence.watch()
         elif isinstance(event, ev.TurnEnded):
             self._resumable_until_s = event.at_s + self._resume_s
-        # asked once a turn, and told as an event: a replay must come to the same decision
+        # queried once a turn, and as an event: a replay must take the same decision
         if isinstance(event, ev.SpeechStarted):
             allowed = self._shedder.level < SheddingLevel.NO_PREEMPTIVE
             self._decide(ev.PreemptiveAllowed(allowed))
@@ -138,13 +138,13 @@ class Session(BaseCall):
             self._executor.log_renamed(self.settings)
 
     def _decide(self, event: ev.Event) -> list[Command]:
-        """What is to be done about an event."""
-        # ids are random: a replay takes those that were made here
+        """Return the conversation's commands for an event, and record both."""
+        # ids are random: a replay uses the recorded ones
         self._ids.made = []
         try:
             commands = self._conversation.handle(event)
         except Exception as fault:
-            # the event that broke it is the one that a log is read for
+            # recorded because this is the event that matters in the log
             self._keeping.took(event, self._listener.received_s, self._ids.made, (), fault)
             raise
         self._keeping.took(event, self._listener.received_s, self._ids.made, commands)

@@ -1,4 +1,4 @@
-"""Inserts silence while a call waits for it and its line sends nothing. Shell around `LineSilence`."""
+"""Inserts silence while a call waits for it and its line sends nothing. The I/O of `LineSilence`."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class SilenceFilling:
         self._closed = False
 
     def took(self, seconds: float) -> float:
-        """Count sound of the line; see `LineSilence.took`."""
+        """Count audio of the line; see `LineSilence.took`."""
         return self._line.took(seconds, self._clock())
 
     def left_of(self, gap: Samples, rate_hz: int) -> Samples:
-        """Return the end of a gap's sound [n] that silence has not filled yet."""
+        """Return the end of a gap's audio [n] that silence has not filled yet."""
         left = round(self._line.stands_in(len(gap) / rate_hz) * rate_hz)
         return gap[len(gap) - left :]
 

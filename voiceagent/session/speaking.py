@@ -1,4 +1,4 @@
-"""The agent's sound: paced out to the client, frame by frame. Shell of one call around the pure `Playout`."""
+"""The agent's audio, paced to the client frame by frame. The I/O of `Playout`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.services import Speaking
 
 AHEAD_S = 4.0
-"""Sound made but not yet sent; the synthesizer waits when there is more."""
+"""Maximum seconds of audio that wait to be sent; beyond it synthesis pauses."""
 FRAME_S = 0.02
-"""How much is sent at once, unless the settings of the call say otherwise."""
+"""Length of a frame, unless the settings of the call say otherwise."""
 _NOTHING: Samples = np.zeros(0, np.int16)
 
 PlayFrame = Callable[[str, Samples, int], None]
@@ -25,10 +25,11 @@ PlayFrame = Callable[[str, Samples, int], None]
 
 
 class Speaker:
-    """Plays one response after the other: `play_frame` takes its frames, `clear` drops what was taken.
+    """Plays one response after the other: `play_frame` sends frames, `clear` drops sent ones.
 
-    Frames of 20 ms are sent `lead_s` ahead of real time; longer ones go out earlier by as much as they are
-    longer, so that the event loop may be as late for them.
+    Frames of 20 ms are sent `lead_s` ahead of real time; longer ones earlier by the difference, so that
+    the event loop may be as late for them.
+
     first_frame: called with the response's id and the time when its first frame is sent.
     """
 
@@ -58,13 +59,13 @@ class Speaker:
         self._sent = False
         self._ducked = self._held = False
         self._rate_hz = 24_000
-        # the rate of what is playing, and from there to the client's, where that has changed since
+        # rate of the current response, and from there to the client's, if that has changed since
         self._on_the_way = self._rate_hz, Resampler(self._rate_hz, self._rate_hz)
         self._frame_s = FRAME_S
 
     def configure(self, settings: CallSettings) -> None:
-        """Take the rate and the length of the frames from these settings: the length from the next response
-        on, the rate at once, as whatever takes the frames does.
+        """Apply rate and frame length of these settings: the length from the next response on, the rate at
+        once, as for all receivers of frames.
         """
         if settings.output_format.rate_hz != self._rate_hz:
             playing_hz, self._rate_hz = self._on_the_way[0], settings.output_format.rate_hz
@@ -72,36 +73,38 @@ class Speaker:
         self._frame_s = settings.output_frame_s
 
     async def room(self) -> None:
-        """Wait until more sound may be made."""
+        """Wait until more audio may be synthesised."""
         await self._room.wait()
 
     def play(self, response_id: str, samples: Samples) -> None:
-        """Queue sound of a response, [n] at the synthesizer's rate. The response before it must be over."""
+        """Queue audio of a response, [n] at the synthesizer's rate. The previous response must be over."""
         playout, resampler = self._open(response_id)
         playout.queue(resampler.push(samples))
         self._pump()
 
     def finish(self, response_id: str) -> None:
-        """No more sound of this response will come; `PlayoutSent` and `PlayoutPlayed` follow."""
+        """Mark the audio of this response as complete; `PlayoutSent` and `PlayoutPlayed` follow."""
         playout, resampler = self._open(response_id)
         playout.queue(resampler.push(_NOTHING, last=True))
         playout.finish()
         self._pump()
 
     def stop(self, response_id: str) -> float:
-        """Drop what was not played of the response, here and at the client. Returns the seconds that were."""
+        """Drop unplayed audio of the response, here and at the client. Return the seconds that were
+        played.
+        """
         if response_id != self._response_id or self._playout is None:
             return 0.0
         played_s = self._playout.stop(self._clock())
-        # at the client too: it has been sent some tens of milliseconds ahead
+        # at the client too, which is some tens of milliseconds ahead
         self._clear()
         self._ducked = self._held = False
         self.close()
         return played_s
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
-        """The client says that it has played so much of the response; too late where that is over. all_along:
-        see `Call.played`.
+        """Record the client's playback position in the response; ignored if that is over. all_along: see
+        `Call.played`.
         """
         if self._playout is not None and response_id == self._response_id:
             if all_along:
@@ -116,27 +119,29 @@ class Speaker:
         return self._response_id, played_s
 
     def duck(self) -> None:
-        """Lower the voice."""
+        """Lower the volume."""
         self._ducked = True
         if self._playout is not None:
             self._playout.duck()
 
     def hold(self) -> None:
-        """Stop where the voice is; `restore` lets it go on from there."""
+        """Pause at the current position; `restore` continues from there."""
         self._held = True
         if self._playout is not None:
             self._playout.hold()
             self._pump()
 
     def restore(self) -> None:
-        """Bring the voice back."""
+        """Resume at full volume."""
         self._ducked = self._held = False
         if self._playout is not None:
             self._playout.restore()
             self._pump()
 
     def let_go(self) -> None:
-        """A response has ended: what was held for one without any sound does not silence the next one."""
+        """Reset ducking and holding at the end of a response without audio, so that they do not affect the
+        next one.
+        """
         if self._playout is None:
             self._ducked = self._held = False
 
@@ -157,7 +162,7 @@ class Speaker:
             self._playout = Playout(self._rate_hz, self._frame_s, lead_s, self._reports)
             self._resampler = Resampler(self._from_hz, self._rate_hz)
             self._sent = False
-            # the caller was speaking before this response had any sound
+            # the caller spoke before this response had audio
             if self._ducked:
                 self._playout.duck()
             if self._held:
@@ -169,7 +174,7 @@ class Speaker:
         if playout is None:
             return
         now_s = self._clock()
-        nothing_sent = playout.sent_s == 0  # asked first: `due` counts what it gives as sent
+        nothing_sent = playout.sent_s == 0  # before `due`, which counts its frames as sent
         frames = playout.due(now_s)
         if frames and nothing_sent:
             self._first_frame(response_id, now_s)
@@ -182,14 +187,14 @@ class Speaker:
         if playout.all_sent and not self._sent:
             self._sent = True
             self._post(PlayoutSent(response_id))
-        if playout is self._playout:  # what was posted may have stopped it, or begun another
+        if playout is self._playout:  # handlers of the event may have stopped it, or started another
             self._schedule(playout, now_s)
 
     def _schedule(self, playout: Playout, now_s: float) -> None:
         if playout.all_played(now_s):
             response_id = self._response_id
             self.close()
-            # a voice that came when all was sent is a turn: nobody would let the next response go on
+            # a voice after all audio was sent is a turn: nothing would restore the next response
             self._ducked = self._held = False
             self._post(PlayoutPlayed(response_id))
             return

@@ -1,4 +1,4 @@
-"""Has old turns of the history summarised while nobody waits for the LLM. Shell of one call."""
+"""Summarises old turns of the history while the LLM is idle."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from voiceagent.session.references import until_stopped
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 
 SummaryResult = Literal["model", "extract", "invented", "empty", "too_long", "failed", "stopped"]
-"""By whom old turns were replaced; or why a summary of the model was dropped."""
+"""Source of a summary; or the reason why a summary of the model was dropped."""
 
 
 class Summarising:
-    """At most one summary is in the making, in the lowest priority class.
+    """Summaries of one call. At most one is in progress, in the lowest priority class.
 
-    What the model writes is checked. After `attempts` summaries in a row that came to nothing, the sentences
-    with names, numbers and dates are taken instead, which needs no model.
+    The model's text is checked. After `attempts` failed summaries in a row, the sentences with names,
+    numbers and dates are taken instead, which needs no model.
     """
 
     def __init__(
@@ -51,17 +51,17 @@ class Summarising:
         self._task: asyncio.Task[None] | None = None
 
     def summarise(self, wanted: Summarise) -> None:
-        """Make a summary; `HistorySummarised` is posted when it is there."""
+        """Start a summary; `HistorySummarised` is posted when it is done."""
         self._task = asyncio.create_task(self._run(wanted), name="summarise")
 
     def stop(self) -> None:
-        """A response is asked for: what is in the making would only be in its way."""
+        """Cancel the summary in progress, which would delay a response."""
         if self._task is not None and not self._task.done():
             self._task.cancel()
             self._drop("stopped")
 
     async def close(self) -> None:
-        """The call is over. Returns when nothing is in the making any more."""
+        """Cancel the summary in progress and wait until it has stopped."""
         if self._task is not None:
             self._task.cancel()
             await until_stopped([self._task])
@@ -75,13 +75,13 @@ class Summarising:
             if summary is not None:
                 self._replace(wanted, summary, "model")
                 return
-        # In a thread, as it takes tens of milliseconds; it happens once in many turns.
+        # in a thread because it takes tens of milliseconds; it is rare
         self._replace(
             wanted, await asyncio.to_thread(extract, turns, self._max_characters(wanted)), "extract"
         )
 
     async def _ask(self, wanted: Summarise, turns: OldTurns) -> str | None:
-        """A summary of the model that stood the check; None where it did not, which is counted."""
+        """Return a checked summary of the model; None if it failed, which is counted."""
         request = Request(
             request_summary(wanted.prompt, self._config.summary_tokens),
             wanted.tools,
@@ -95,7 +95,7 @@ class Summarising:
         except LlmError as error:
             self._drop("failed", error=str(error))
             return None
-        # as in `_run`: beside the event loop
+        # in a thread, as in `_run`
         verdict = await asyncio.to_thread(check_summary, text, turns)
         if verdict.invented:
             self._drop("invented", facts=len(verdict.invented))
@@ -108,7 +108,7 @@ class Summarising:
         return None
 
     async def _written(self, request: Request) -> tuple[str, bool]:
-        """What the model writes, and whether it came to its end. Raises LlmError."""
+        """Return the model's text, and True if it is complete. Raises LlmError."""
         text, complete = "", False
         async with aclosing(self._llm.generate(request)) as deltas:
             async for delta in deltas:
@@ -126,7 +126,7 @@ class Summarising:
 
     def _replace(self, wanted: Summarise, text: str, by: SummaryResult) -> None:
         self._failures = 0
-        # by the same characters a token: nothing here has the tokenizer of a hosted model
+        # at the same characters per token: hosted models have no local tokenizer
         after = round(wanted.tokens * len(text) / max(characters(wanted.prompt), 1))
         self._metrics.summary(by)
         self._metrics.compressed(wanted.tokens, after)

@@ -1,4 +1,4 @@
-"""The timers of calls: one for all that is paced, and one for each event that time brings."""
+"""Timers of calls: a shared one for paced audio, and one per timed event."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from voiceagent.conversation.events import Event
 from voiceagent.processes.rounds import InRound, rounds_of
 
 TICK_S = 0.005
-"""How late a wake-up may be: little beside the 60 ms that frames are sent ahead."""
+"""Maximum lateness of a wake-up: small against the 60 ms that frames are sent ahead."""
 _EARLY_S = 0.001
-"""How much too early a timer of the event loop may fire."""
+"""Maximum time by which a timer of the event loop may fire early."""
 
 Wake = Callable[[], None]
 
 
 class Pacer:
-    """Wakes many with one timer of the event loop, which stands still while nobody waits.
+    """Wakes many callbacks with one timer of the event loop, which runs only while one waits.
 
-    clock: monotonic seconds. in_rounds: whether it wakes them in the rounds of the process, where it has any:
-    late by up to one round, and without a wake-up of its own. It follows its users to another event loop once
-    the first is over.
+    clock: monotonic seconds. in_rounds: use the ticks of the process, if it has any: late by up to one
+    tick, but without a wake-up of its own. It moves to another event loop with its users once the first is
+    closed.
     """
 
     def __init__(self, clock: Callable[[], float], in_rounds: bool = False) -> None:
         self.clock = clock
         self._in_rounds = in_rounds
-        self._ticks: dict[int, dict[Wake, None]] = {}  # who is woken at which tick, in order
-        self._waking: dict[Wake, None] = {}  # who is still to be woken at the tick that is now
+        self._ticks: dict[int, dict[Wake, None]] = {}  # callbacks of each tick, in order
+        self._waking: dict[Wake, None] = {}  # callbacks of the current tick that are still to be called
         self._loop: asyncio.AbstractEventLoop | None = None
         self._next: int | None = None
         self._timer: asyncio.TimerHandle | InRound | None = None
 
     def wake(self, at_s: float, wake: Wake) -> int:
-        """Call `wake` once, at the first tick at or after `at_s`; the tick by which `forget` knows it."""
+        """Call `wake` once, at the first tick at or after `at_s`. Return the tick, for `forget`."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop, self._next, self._timer = loop, None, None
-            # an event loop that is over wakes nobody, whoever waited there
+            # a closed event loop wakes nothing
             self._ticks.clear()
         tick = ceil(at_s / TICK_S)
         self._ticks.setdefault(tick, {})[wake] = None
@@ -48,7 +48,7 @@ class Pacer:
         return tick
 
     def forget(self, tick: int, wake: Wake) -> None:
-        """Do not wake it at that tick."""
+        """Cancel a wake-up at that tick."""
         self._ticks.get(tick, self._waking).pop(wake, None)
 
     def _arm(self, tick: int) -> None:
@@ -61,10 +61,10 @@ class Pacer:
         self._timer = later(after_s, self._tick)
 
     def _tick(self) -> None:
-        """Wake everyone whose tick has come; what one of them raises hurts no other."""
+        """Call all callbacks that are due. An exception of one does not affect the others."""
         self._timer = self._next = None
         now = int((self.clock() + _EARLY_S) / TICK_S)
-        # a loop that stood still has several to make up for
+        # a loop that stalled has several to catch up on
         for tick in sorted(tick for tick in self._ticks if tick <= now):
             self._waking = self._ticks.pop(tick)
             while self._waking:
@@ -77,13 +77,13 @@ class Pacer:
     def _call(self, wake: Wake) -> None:
         try:
             wake()
-        except Exception as error:  # whatever it is
+        except Exception as error:  # any failure
             context = {"message": "a paced call failed", "exception": error}
             asyncio.get_running_loop().call_exception_handler(context)
 
 
 class EventTimer:
-    """Posts one event after a time, unless it is armed anew or disarmed before."""
+    """Posts one event after a time, unless it is armed again or disarmed before."""
 
     def __init__(self, post: Callable[[Event], None]) -> None:
         self._post = post
@@ -95,7 +95,7 @@ class EventTimer:
         self._handle = asyncio.get_running_loop().call_later(after_s, self._post, event)
 
     def disarm(self) -> None:
-        """Post nothing."""
+        """Cancel the event."""
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None

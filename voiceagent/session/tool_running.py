@@ -1,4 +1,4 @@
-"""Runs the tools of one call, each as a task of its own; for each, `ToolFinished` is posted once."""
+"""Runs the tools of one call, each as a task; `ToolFinished` is posted once for each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from voiceagent.session.references import until_stopped
 from voiceagent.session.services import Measuring
 
 ToolSource = Literal["agent", "line", "mcp"]
-"""Whose tools a call has: its agent's, its phone line's, and those of the configured MCP servers."""
+"""Sources of a call's tools: its agent, its line, and the configured MCP servers."""
 
 _Outcome = tuple[ToolOutcome, ToolResult, str, McpError | None]
 _CANCELLED: _Outcome = (
@@ -33,11 +33,11 @@ _CANCELLED: _Outcome = (
 
 
 class ToolRunner:
-    """Owns the tools in progress. ended: told each tool's name and why it failed, "" where it did not.
-    began: called in the task of a tool, with the id of its call.
+    """Owner of the tools in progress. ended: called with each tool's name and the reason if it failed,
+    else "". began: called in the task of a tool, with the id of its call.
 
-    A tool that may not be cancelled runs on when its call ends, for as long as it may take; one that was
-    wanted and has not begun does not begin any more.
+    A tool that is not cancellable outlives its call, up to its timeout; one that has not started yet does
+    not start any more.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class ToolRunner:
         self._began = began
         self._running: dict[str, asyncio.Task[None]] = {}
         self._working: dict[str, tuple[AgentTool, asyncio.Task[ToolResult]]] = {}
-        self._withdrawn: set[str] = set()  # before they began
+        self._withdrawn: set[str] = set()  # cancelled before they started
 
     def offer(self, tools: Sequence[OfferedTool], source: ToolSource) -> tuple[AgentTool, ...]:
         """Replace the tools of this source. Return the tools of all sources under the names offered to the
@@ -81,13 +81,13 @@ class ToolRunner:
 
     @property
     def busy(self) -> bool:
-        """Whether a tool is running."""
+        """True while a tool is running."""
         return bool(self._working)
 
     def run(self, call: ToolCall, tool: OfferedTool | None = None) -> None:
         """Run a tool: `tool`, or the one of its name."""
         tool = tool or self._tools.get(call.name)
-        if tool is None:  # another agent has the call since it was wanted
+        if tool is None:  # the call was handed to another agent meanwhile
             self._post(ToolFinished(call.call_id, "failed", f"there is no tool {call.name!r} any more"))
             return
         task = asyncio.create_task(self._run(tool, call), name=f"tool {call.name}")
@@ -95,7 +95,7 @@ class ToolRunner:
         task.add_done_callback(lambda _: self._running.pop(call.call_id, None))
 
     def cancel(self, call_id: str) -> None:
-        """Stop a tool, if it has not ended."""
+        """Cancel a tool, unless it has ended."""
         if call_id in self._working:
             self._working[call_id][1].cancel()
         elif call_id in self._running:
@@ -103,11 +103,11 @@ class ToolRunner:
 
     @property
     def at_work(self) -> Set[asyncio.Task[None]]:
-        """What runs the tools that have not ended: of a call that is over, those that run on."""
+        """Tasks of the tools that have not ended; some outlive the call."""
         return frozenset(self._running.values())
 
     async def close(self) -> None:
-        """The call is over: stop what may be cancelled. Returns when it has stopped; the rest runs on."""
+        """Cancel the cancellable tools and wait until they have stopped; the others keep running."""
         self._withdrawn |= self._running.keys() - self._working.keys()
         stopped = []
         for call_id, (tool, work) in self._working.items():
@@ -132,23 +132,25 @@ class ToolRunner:
         server = {"server": offered.server} if offered.server else {}
         took_ms = round(took_s * 1000, 1)
         self._log.info("tool", tool=call.name, **server, outcome=outcome, took_ms=took_ms, reason=failure)
-        self._ended(call.name, failure)  # first: what is said of the result follows the new instructions
+        self._ended(call.name, failure)  # first: the response about the result follows the new instructions
         self._post(ToolFinished(call.call_id, outcome, result.output, result.reply, error))
 
     async def _outcome(self, offered: OfferedTool, call: ToolCall) -> _Outcome:
-        """How it ended, what the model is told, and why it failed, for the log and for clients."""
+        """Return how it ended, the result for the model, and the reason of a failure for the log and for
+        clients.
+        """
         tool = offered.tool
         if call.call_id in self._withdrawn:
             self._withdrawn.discard(call.call_id)
             return _CANCELLED
-        # in this task, whose context the tool's inherits: its spans then lie below the call's
+        # in this task: the tool's task inherits its context, so its spans are children of the call's
         self._began(call.call_id)
-        # a task of its own: it may outlive the call, and is cancelled without what waits for it
+        # a task of its own: it may outlive the call, and can be cancelled without the waiting task
         work = asyncio.ensure_future(offered.run(call.arguments))
         assert isinstance(work, asyncio.Task)
         work.set_name(f"work of tool {call.name}")
         self._working[call.call_id] = tool, work
-        # Waited for from outside: a tool that does not end when it is told to must not hold the call.
+        # waited for from outside: a tool that ignores its cancellation must not block the call
         await asyncio.wait({work}, timeout=tool.timeout_s)
         if not work.done():
             await asyncio.sleep(0)  # a tool that ends exactly at the limit is in time
@@ -160,7 +162,8 @@ class ToolRunner:
             return "failed", ToolResult(told), reason, None
         if work.cancelled() and work.cancelling():
             return _CANCELLED
-        error = asyncio.CancelledError() if work.cancelled() else work.exception()  # something in it was
+        # something inside the tool was cancelled
+        error = asyncio.CancelledError() if work.cancelled() else work.exception()
         if error is None:
             return "done", work.result(), "", None
         if isinstance(error, ToolFailed):

@@ -1,4 +1,4 @@
-"""How long the tools that the model calls take."""
+"""Duration of tool calls."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from voiceagent.conversation.history import ToolOutputItem
 from voiceagent.session.services import Measuring
 
 PENDING = 32
-"""Functions of a call that may be out; older ones are not measured."""
+"""Maximum pending calls of one conversation; older ones are not measured."""
 
 
 class ToolTimes:
-    """Measures from the model's call of a function to the output that the client or the agent brings,
-    wherever the function runs.
-    """
+    """Measures from the model's call to the output, whether the server or the client runs the tool."""
 
     def __init__(self, measuring: Measuring) -> None:
         self._clock = measuring.clock
@@ -23,7 +21,7 @@ class ToolTimes:
         self._asked_s: OrderedDict[str, float] = OrderedDict()
 
     def event(self, event: ev.Event) -> None:
-        """Something happens in the call."""
+        """Handle an event of the call."""
         if isinstance(event, ev.ToolCallsReady):
             for call in event.calls:
                 self._asked_s[call.call_id] = self._clock()

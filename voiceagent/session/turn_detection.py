@@ -1,4 +1,4 @@
-"""Where the caller's speech starts, pauses and ends, in seconds of the call's sound. No I/O."""
+"""Detection of speech starts, pauses and ends, in seconds of the call's audio."""
 
 from __future__ import annotations
 
@@ -25,48 +25,48 @@ from voiceagent.conversation.settings import TurnDetection
 
 WINDOW_S = WINDOW_SAMPLES / SAMPLE_RATE_HZ
 ENDED = 0.8
-"""How sure it is that a voice has ended before a pause is told while the model of speech still hears it
-(chosen in `audio/detection/voice_end/CARD.md`).
+"""Minimum probability of an ended voice for a pause while the VAD model still reports speech (chosen in
+`audio/detection/voice_end/CARD.md`).
 """
 HEARD_OUT_S = 0.07
-"""How long ago a voice must have ended by then: the "k" of "milk" comes after a silence, and is low
-(the same card has what it costs, and what less would).
+"""Minimum time since a voice ended, in that case: the "k" of "milk" follows a silence, and is soft (the
+same card has the cost of this and of smaller values).
 """
 OVER_AGENT_S = 0.5
-"""How long after the agent's latest sound a voice may still be spoken over it."""
+"""Time after the agent's latest audio in which a voice still counts as over it."""
 
 MIN_THRESHOLD, MAX_THRESHOLD = HYSTERESIS + 0.05, 0.99
-"""Usable thresholds. Below the minimum no silence would end a turn, because voice goes on down to
-`HYSTERESIS` less. At 1 no sound would begin one.
+"""Usable thresholds. Below the minimum no silence would end a turn, because speech continues down to
+`HYSTERESIS` less. At 1 no audio would begin one.
 """
 
 
 class TurnDetector:
-    """Finds turns in windows of the caller's sound; none where the client takes them by hand.
+    """Turn detection on windows of the caller's audio; inactive if the client commits turns.
 
-    What is found is returned at once. received_s: seconds of sound received since the call began.
+    Events are returned at once. received_s: seconds of audio received since the call began.
     """
 
     def __init__(self, config: EndpointConfig, detection: TurnDetection | None) -> None:
         self._config = config
-        self._least_pause_s = min(config.pause_s, WINDOW_S)  # silence within a window that may be a pause
+        self._least_pause_s = min(config.pause_s, WINDOW_S)  # minimum silence within a window for a pause
         self._endpointer = self._new_endpointer(_feasible(detection))
         self._loudness = LoudnessRise()
         self._fall = LoudnessFall()
-        self._level: VoiceLevel | None = None  # of the turn in progress, or what may become one
+        self._level: VoiceLevel | None = None  # of the turn in progress, or of a possible one
         self._over_agent_until_s = 0.0
-        self._over_agent = False  # the turn in progress was spoken over the agent at some time
-        self._skipped_s = 0.0  # sound that the endpointer never got
+        self._over_agent = False  # the turn in progress was over the agent at some time
+        self._skipped_s = 0.0  # audio that the endpointer did not get
 
     def push(self, window: Window, received_s: float) -> list[SpeechEvent]:
-        """Look for turns in the next window, which is among the sound received."""
-        # a window that was not judged is one of a caller whose turns the client takes by hand
+        """Run detection on the next window, which is included in `received_s`."""
+        # windows without a probability are of a caller whose turns the client commits
         endpointer, probability = self._endpointer, window.probability
         if endpointer is None or probability is None:
             self._skipped_s += len(window.sound) / SAMPLE_RATE_HZ
             return []
         events: list[SpeechEvent] = []
-        # over the agent only: there somebody waits for it to yield
+        # over the agent only, where yielding early matters
         over_agent = received_s < self._over_agent_until_s
         if over_agent and self._loudness.push(window.energies):
             events += endpointer.notice(endpointer.now_s + WINDOW_S - RISE_S)
@@ -75,7 +75,7 @@ class TurnDetector:
         silent_s = self._fall.push(window.energies, voiced, probability >= SURE)
         ended_ago_s = self._ended_ago_s(endpointer, window, voiced, silent_s)
         ended_s = None if ended_ago_s is None else endpointer.now_s + WINDOW_S - ended_ago_s
-        # a voice that fell silent within the window: its pause begins there, and not with the next window
+        # a voice that fell silent within the window: its pause begins there, not at the next window
         if silent_s < WINDOW_S:
             ended = silent_s == 0.0 and ended_s is not None
             events += endpointer.push(probability, WINDOW_S - silent_s, ended, ended_s, loud_s)
@@ -88,11 +88,10 @@ class TurnDetector:
     def _ended_ago_s(
         self, endpointer: Endpointer, window: Window, voiced: bool, silent_s: float
     ) -> float | None:
-        """How long ago the voice of the turn in progress ended; None while it goes on, and also where no
-        pause can begin with this window: working it out costs more than everything else that is done with a
-        window.
+        """Return how long ago the voice of the turn in progress ended. None while it continues, and if no
+        pause can begin with this window, because this costs more than all other work on a window.
 
-        voiced: that the model of speech hears it. silent_s: as `LoudnessFall` has it, where a line is quiet.
+        voiced: by the VAD model. silent_s: see `LoudnessFall`, for quiet lines.
         """
         if endpointer.idle or not (endpointer.speaking or voiced):
             return None
@@ -109,12 +108,12 @@ class TurnDetector:
     def _with_levels(
         self, events: list[SpeechEvent], window: Window, voiced: bool, over_agent: bool
     ) -> list[SpeechEvent]:
-        """The events of this window, with how loud the voice is that has begun by then."""
+        """Return the events of this window with the level of the voice so far."""
         self._over_agent = over_agent or (self._over_agent and self._level is not None)
         level = self._level = self._level or VoiceLevel()
         level.push(window.energies, voiced)
         told = [self._with_level(event, level) for event in events]
-        # also while the agent is silent for it: then it may show whose voice it is
+        # also while the agent is held: then the level may show whose voice it is
         endpointer = self._endpointer
         if self._over_agent and endpointer is not None and endpointer.speaking and level.is_louder:
             told.append(VoiceLouder(endpointer.now_s, level.tell()))
@@ -130,13 +129,13 @@ class TurnDetector:
         return event
 
     def agent_plays(self, received_s: float) -> None:
-        """The agent's sound is being sent: a voice that begins now is spoken over it."""
+        """Record that the agent's audio is being sent: a voice that starts now is over it."""
         if received_s >= self._over_agent_until_s:
             self._loudness = LoudnessRise()
         self._over_agent_until_s = received_s + OVER_AGENT_S
 
     def require_silence(self, seconds: float, more_s: float) -> list[SpeechEvent]:
-        """Let the pause in progress end the turn after so many seconds of silence and `more_s` more."""
+        """Set the silence, plus `more_s`, that ends the turn in the pause in progress."""
         if self._endpointer is None:
             return []
         return self._told_in_pause(self._endpointer.require(seconds, more_s))
@@ -148,15 +147,15 @@ class TurnDetector:
 
     @property
     def due_in_s(self) -> float:
-        """Seconds of sound behind the last window, less than a window, that make the pause in progress as
-        long as was asked for; inf where it takes more.
+        """Seconds of audio after the last window, less than a window, that complete the required silence;
+        inf if it takes more.
         """
         due_in_s = math.inf if self._endpointer is None else self._endpointer.due_in_s
         return due_in_s if due_in_s < WINDOW_S else math.inf
 
     def look_ahead(self, energies: Sequence[float]) -> list[SpeechEvent]:
-        """What comes of the next `due_in_s` of sound, by its loudness alone, as the model of speech has not
-        judged it: where the voice may be back, the next window decides.
+        """Return the events of the next `due_in_s` of audio, by its loudness alone, as the VAD model has
+        no result yet. If the voice may be back, the next window decides.
         """
         if self._endpointer is None or not self._fall.is_silent(energies):
             return []
@@ -167,7 +166,7 @@ class TurnDetector:
         return self._of_the_call([self._with_level(event, level) for event in events] if level else events)
 
     def restart(self, detection: TurnDetection | None, received_s: float) -> None:
-        """Forget the turn in progress, and look for turns in this way from here on."""
+        """Forget the turn in progress, and apply these settings from here on."""
         self._endpointer = self._new_endpointer(_feasible(detection))
         self._level = None
         self._skipped_s = received_s
@@ -176,7 +175,7 @@ class TurnDetector:
         if detection is None:
             return None
         if detection.kind == "semantic_vad":
-            # A response needs the words: until they are known there is no hurry.
+            # the response needs the transcript: no decision before that
             return Endpointer(self._config, detection.threshold, SILENCES[detection.eagerness].open_s)
         return Endpointer(self._config, detection.threshold, detection.silence_s, silence_by_model=True)
 

@@ -1,4 +1,4 @@
-"""Asks the turn model whether the caller has finished. Shell of one call."""
+"""Queries the turn model for the end of the caller's turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from voiceagent.session.call_monitor import CallMonitor
 
 
 class TurnJudge:
-    """At most one question is open. Where the model fails or is slow the silence alone ends the turn."""
+    """Turn-model queries of one call. At most one is open. If the model fails or is slow, silence alone
+    ends the turn.
+    """
 
     def __init__(self, model: SmartTurn | None, post: Callable[[Event], None], monitor: CallMonitor) -> None:
         self._model = model
@@ -21,13 +23,13 @@ class TurnJudge:
         self._task: asyncio.Task[None] | None = None
 
     def ask(self, item_id: str, sound: Samples) -> None:
-        """Judge the turn, [n] at 16 kHz up to its newest sample; an older question is dropped."""
+        """Query the model for the turn, [n] at 16 kHz up to its newest sample; an older query is dropped."""
         self.close()
         if self._model is not None:
             self._task = asyncio.create_task(self._judge(self._model, item_id, sound), name="judge turn")
 
     def close(self) -> None:
-        """Nobody wants to know any more."""
+        """Cancel the open query, if any."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -38,7 +40,7 @@ class TurnJudge:
                 probability = await model.complete(sound)
         except TimeoutError:
             self._monitor.silent("turn model", item_id)
-        except Exception as error:  # whatever it is
+        except Exception as error:  # any failure
             self._monitor.fault("turn model", error)
         else:
             self._post(TurnJudged(item_id, probability))

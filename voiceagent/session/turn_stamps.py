@@ -1,4 +1,4 @@
-"""When things happened in a call's turns: from events and commands to the stamps of each response."""
+"""Time stamps of each response, from a call's events and commands."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _OUTCOMES: dict[notify.ResponseStatus, Outcome] = {
 }
 
 REMEMBERED_TURNS = 8
-"""Turns whose stamps are kept for a response that comes late; most turns without a response are noises."""
+"""Number of turns whose stamps are kept for a late response; most turns without a response are noises."""
 
 
 @dataclass(slots=True)
 class _Turn:
-    """What is known of one turn of the caller; times in seconds of the clock."""
+    """Stamps of one turn of the caller, in seconds of the clock."""
 
     stamps: dict[Stamp, float] = field(default_factory=dict)
     counts: TurnCounts = field(default_factory=TurnCounts)
@@ -54,7 +54,7 @@ class _Response:
 
     def count_usage(self) -> None:
         prompt, cached = self.usage.prompt_tokens, self.usage.cached_tokens
-        # What a preemptive response had read was read before the turn was over.
+        # a preemptive response was prefilled before the turn was over
         prefilled = 0 if self.released else prompt - cached
         self.turn.count(
             prompt_tokens=prompt,
@@ -66,7 +66,7 @@ class _Response:
 
 @dataclass(slots=True)
 class _Tools:
-    """Tool calls whose results are to be spoken of. response: the response that made them. counts: of
+    """Tool calls whose results must be reported. response: the response that made them. counts: of
     preemptive responses about their results.
     """
 
@@ -77,10 +77,9 @@ class _Tools:
 
 
 class TurnStamps:
-    """Keeps a ledger for each response of one call, preemptive or not.
+    """Ledgers of a call's responses, preemptive ones included.
 
-    spoken_at_s: by the clock, when the caller spoke what lies at a position of the sound. call_id: for the
-    log.
+    spoken_at_s: returns the clock time of a position in the caller's audio. call_id: for the log.
     """
 
     def __init__(
@@ -97,7 +96,7 @@ class TurnStamps:
         self._tools: _Tools | None = None
 
     def event(self, event: ev.Event) -> None:
-        """Stamp and count what an event tells."""
+        """Stamp and count an event."""
         match event:
             case ev.TurnEnded(at_s):
                 stamps = self._turn(self._spoken_id).stamps
@@ -123,7 +122,7 @@ class TurnStamps:
                 pass
 
     def command(self, command: do.Command) -> None:
-        """Stamp what a command begins."""
+        """Stamp the start that a command makes."""
         match command:
             case do.StartRecognition(item_id):
                 self._spoken_id = item_id
@@ -142,7 +141,7 @@ class TurnStamps:
                 if response.tools is not None:
                     self._stamp_tools(response, response.tools)
             case notify.NotifyResponseStarted(response_id):
-                if response_id not in self._responses:  # an apology asks nothing of an engine
+                if response_id not in self._responses:  # an apology uses no engine
                     self._open(response_id, self._spoken_id, preemptive=False)
                 response = self._responses[response_id]
                 for name, at_s in response.turn.stamps.items():
@@ -151,15 +150,15 @@ class TurnStamps:
                 pass
 
     def milestone(self, response_id: str, name: Milestone) -> None:
-        """A response in the making reached a milestone; the first time counts."""
+        """Stamp a milestone of a response's generation; only the first time counts."""
         if response := self._responses.get(response_id):
             response.ledger.stamp(name, self._clock())
 
     def first_token_due_s(self, response_id: str) -> float:
-        """When the LLM's first token is due for the turn to stay within its budget.
+        """Return the time by which the LLM's first token keeps the turn within its budget.
 
-        A response to no speech or to what tools gave, and a preemptive one whose turn is not over, has the
-        LLM's own budget.
+        A response to no speech or about tool results, and a preemptive one whose turn is not over, has the
+        LLM stage's own budget.
         """
         budget, response = self._budget, self._responses.get(response_id)
         spoken_s = response.turn.stamps.get("speech_end") if response else None
@@ -170,18 +169,20 @@ class TurnStamps:
         return spoken_s + budget.total_s - after_s
 
     def first_frame(self, response_id: str, at_s: float) -> None:
-        """The first frame of a response was handed to the transport."""
+        """Stamp the first frame of a response that was handed to the transport."""
         if response := self._responses.get(response_id):
             response.ledger.stamp("first_frame", at_s)
 
     def played(self, response_id: str, played_s: float) -> None:
-        """The client has played so much of a response by now: its first sound was heard so long ago."""
+        """Stamp the start of playback from the client's current position."""
         response = self._responses.get(response_id)
         if response is not None and played_s > 0:
             response.ledger.stamp("played", self._clock() - played_s)
 
     def cancelled(self, response_id: str, pieces: int) -> None:
-        """A response was given up after `pieces` of text; a preemptive one generated them for nothing."""
+        """Record that a response was cancelled after `pieces` tokens, which were wasted if it was
+        preemptive.
+        """
         response = self._responses.get(response_id)
         if response is not None and response.preemptive:
             response.turn.count(tokens_wasted=pieces)
@@ -191,7 +192,7 @@ class TurnStamps:
             del self._responses[response_id]
 
     def report(self, ended: notify.NotifyResponseEnded) -> TurnReport | None:
-        """The stages of a response that is over, which are counted; None where it was not known."""
+        """Return the report of a response that is over, and count it; None if it is unknown."""
         response = self._responses.pop(ended.response_id, None)
         if response is None:
             return None
@@ -202,8 +203,8 @@ class TurnStamps:
         return self._observed(report, response, ended.response_id)
 
     def hung_up(self) -> list[TurnReport]:
-        """The call is over: the reports, which are counted, of the responses that it ended in. A preemptive
-        one is none yet.
+        """Return the reports of the responses during which the call ended, and count them. Preemptive ones
+        have none.
         """
         responses, self._responses = self._responses, {}
         reports: list[TurnReport] = []
@@ -229,9 +230,10 @@ class TurnStamps:
             self._stamp_tools(response, tools)
 
     def _stamp_tools(self, response: _Response, tools: _Tools) -> None:
-        """Stamp the tools in the turn of the response about them, which begins now. If the caller heard the
-        response that called them, only the tools and later stages count. The tools may have ended while its
-        words were played.
+        """Stamp the tools in the turn of the response about them, which begins now.
+
+        If the caller heard the response that called them, only the tools and later stages count. The tools
+        may have ended while its text was spoken.
         """
         if self._tools is tools:  # otherwise the response called other tools while it was held
             self._tools = None
@@ -248,7 +250,7 @@ class TurnStamps:
     def _open(self, response_id: str, turn_id: str, preemptive: bool) -> None:
         turn = self._turn(turn_id)
         turn.count(preemptive_attempts=int(preemptive))
-        if self._tools is not None:  # responses about results, dropped for this one
+        if self._tools is not None:  # preemptive responses about results that were dropped for this one
             dropped, self._tools.counts = self._tools.counts, TurnCounts()
             turn.count(preemptive_attempts=dropped.preemptive_attempts, tokens_wasted=dropped.tokens_wasted)
         self._responses[response_id] = _Response(TurnLedger(turn_id), turn, preemptive)

@@ -1,7 +1,7 @@
-"""Calls to an agent for its tests: typed, without sound, or spoken by real engines.
+"""Calls to an agent for its tests: typed, without audio, or spoken by real engines.
 
-`TestCall` is the call. `call` holds actions and expectations of a test, `scripted_model` the model's answers,
-`mocks` the mocked tools, and `virtual_clock` a clock without waiting.
+`TestCall` is the call. `call` holds actions and expectations of a test, `scripted_model` the model's
+answers, `mocks` the mocked tools, and `virtual_clock` a clock without waiting.
 """
 
 from voiceagent.testing.call import TestCall

@@ -1,4 +1,4 @@
-"""A call to an agent for its tests, typed or spoken, and the model's scripted answers.
+"""A call to an agent for its tests, typed or spoken, with the model's scripted answers.
 
     async with TestCall(Orders) as call:
         call.model_will("One moment.", Calls("add", pizza="tuna", number=2), "Two tuna, anything else?")
@@ -6,8 +6,8 @@
         call.expect_tool("add", pizza="tuna", number=2)
         call.expect_words("two tuna")
 
-With `llm=` a model such as `OpenAILlm` answers, and `model_will` has no use. With `voice=True` the caller
-speaks and the agent's sound is recognized, in real time.
+With `llm=` a model such as `OpenAILlm` answers, and `model_will` is not needed. With `voice=True` the
+caller speaks and the agent's audio is recognized, in real time.
 """
 
 from __future__ import annotations
@@ -35,53 +35,61 @@ from voiceagent.testing.words import says
 
 _NOT_BEGUN = "the call has not begun; use: async with TestCall(...) as call"
 ONE_ANSWER = {"turn.preemptive_attempts": "0"}
-"""A script has one answer a turn: none is begun in a pause and dropped."""
+"""A script has one answer per turn, which a dropped preemptive response must not use up."""
 
 
 class Caller(Protocol):
-    """Who calls: each member as `TypedCaller` has it."""
+    """The caller's side; see `TypedCaller`."""
 
     @property
     def words(self) -> Sequence[str]:
-        """What the agent has said."""
+        """The agent's words so far."""
 
     @property
     def understood(self) -> Sequence[str]:
-        """What the agent took the caller to say."""
+        """The caller's words as the agent understood them."""
 
     @property
     def session(self) -> Session:
-        """The agent's end."""
+        """The agent's side."""
 
     @property
     def hung_up(self) -> bool:
-        """Whether the agent has ended the call."""
+        """True if the agent has ended the call."""
 
     async def say(self, text: str) -> None:
-        """Say this, and wait until nothing more comes."""
+        """Say this, and wait until the agent is idle."""
 
     async def listen(self, past_questions: bool = False) -> None:
-        """Say nothing until nothing more comes."""
+        """Say nothing until the agent is idle."""
 
     async def stay_silent(self) -> None:
-        """Say nothing for the idle timeout, without the wait, and hear what comes of it."""
+        """Let the idle timeout pass without waiting for it, and listen to the reaction."""
 
     async def close(self) -> None:
         """Hang up."""
 
 
 class TestCall:
-    """One call, as an asynchronous context manager. Raises AssertionError.
+    """One call, as an asynchronous context manager. Expectations raise AssertionError.
 
-    parameters: the phone line's data about the call. phone: the call comes over a phone line, which can
-    transfer it. voice: the caller speaks, through the engines of the demo's configuration or of the given
-    file; the agent gets the recognizer's transcript. Only the file's speech engines, turns and language are
-    used: agent and model are the test's, and there are no MCP servers. language: ISO 639 code of typed text,
-    for the words of digits and numbers. clock: "virtual" for a typed call that does not wait for time; see
-    `VirtualClock`.
+    Args:
+        agent: The agent, or its class.
+        llm: Model that answers instead of the script.
+        parameters: Metadata from the telephony provider.
+        phone: The call comes over a phone line, which can transfer it.
+        voice: The caller speaks, through the engines of the demo's configuration or of the given file; the
+            agent gets the recognizer's transcript. Only the file's speech engines, turns and language are
+            used: agent and model are the test's, and there are no MCP servers.
+        language: ISO 639 code of typed text, for the words of digits and numbers.
+        clock: "virtual" for a typed call that does not wait for time; see `VirtualClock`.
+
+    Raises:
+        TypeError: `agent` is no agent.
+        ValueError: `clock` is unknown, or virtual with `voice`.
     """
 
-    __test__ = False  # pytest takes it for a class of tests
+    __test__ = False  # pytest would collect it as a test class
 
     def __init__(
         self,
@@ -116,7 +124,9 @@ class TestCall:
         self._running: RunningAgent | None = None
 
     async def __aenter__(self) -> TestCall:
-        """Call; a greeting is listened to. With `voice`, raises ConfigError and the errors of engines."""
+        """Start the call and listen to a greeting. With `voice`, raises ConfigError and the errors of
+        engines.
+        """
         running = self._running = RunningAgent("test", self._make, run_method=self._mocks.run)
         if self._clock is not None:
             self._closing.enter_context(self._clock)
@@ -133,8 +143,10 @@ class TestCall:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Hang up. Raises AssertionError if scripted answers are left, or if a mocked tool belongs to no
-        agent of the call.
+        """Hang up.
+
+        Raises:
+            AssertionError: Scripted answers are left, or a mocked tool belongs to no agent of the call.
         """
         async with self._closing:
             await self._call.close()
@@ -148,24 +160,41 @@ class TestCall:
             self._mocks.check(tool for agent in self._running.agents for tool in agent.tools)
 
     def model_will(self, *steps: Step) -> None:
-        """Set the model's next answers, one response a step: words, a tool call, or a list of calls that run
-        concurrently. Words directly before a call or a list of calls are part of the same response, as models
-        do ("Let me look."). The call must use all steps. After them the model answers "Okay.". Raises
-        TypeError for an invalid step.
+        """Set the model's next answers, one response per step. The call must use all. After them the model
+        answers "Okay.".
+
+        Args:
+            *steps: Text, a tool call, or a list of calls that run concurrently. Text directly before calls is
+                part of the same response, as models do ("Let me look.").
+
+        Raises:
+            TypeError: A step is invalid.
         """
         for step in steps:
             check_step(step)
         self.model.steps.extend(responses(steps))
 
     def mock(self, tool: str, *, returns: Any = None, raises: Exception | None = None) -> None:
-        """Return or raise this from a tool of the agent from now on, in place of running its method.
-        Arguments are still validated. Raises TypeError if both are given.
+        """Mock a tool of the agent from now on. Arguments are still validated.
+
+        Args:
+            tool: The tool's name.
+            returns: Result of the tool.
+            raises: Exception that it raises instead.
+
+        Raises:
+            TypeError: Both are given.
         """
         self._mocks.set(tool, returns, raises)
 
     async def says(self, text: str) -> str:
-        """The caller says this; the agent's answer, when tools have run and nothing more comes. Raises
-        AssertionError where the agent has ended the call.
+        """Say this as the caller.
+
+        Returns:
+            The agent's answer, once tools have run and the agent is idle.
+
+        Raises:
+            AssertionError: The agent has ended the call, or failed.
         """
         if self.hung_up:
             raise AssertionError(f"nobody hears {text!r}: the agent has ended the call")
@@ -175,7 +204,14 @@ class TestCall:
         return " ".join(self.words[before:])
 
     async def presses(self, keys: str) -> str:
-        """The caller presses these keys, where the agent asks for digits; its answer, as of `says`."""
+        """Press these keys as the caller, while the agent collects digits.
+
+        Returns:
+            The agent's answer.
+
+        Raises:
+            AssertionError: The agent is not collecting digits.
+        """
         before = len(self.words)
         for key in keys:
             if self._call.session.press(key, 0) is Pressed.UNASKED:
@@ -184,9 +220,13 @@ class TestCall:
         return " ".join(self.words[before:])
 
     async def stays_silent(self) -> str:
-        """The caller says nothing for `turn.idle_timeout_s`, which the test does not wait for; what he is
-        asked then, or told before the agent hangs up; nothing while he waits for a tool. Raises
-        AssertionError where the agent has ended the call.
+        """Say nothing for `turn.idle_timeout_s`, without waiting for it.
+
+        Returns:
+            The agent's prompt or goodbye; "" while a tool is awaited.
+
+        Raises:
+            AssertionError: The agent has ended the call.
         """
         if self.hung_up:
             raise AssertionError("nobody waits for the caller: the agent has ended the call")
@@ -196,7 +236,7 @@ class TestCall:
         return " ".join(self.words[before:])
 
     async def waits(self) -> str:
-        """The caller says nothing until all tools have ended; what the agent says meanwhile."""
+        """Say nothing until all tools have ended. Return the agent's words meanwhile."""
         before = len(self.words)
         await self._call.listen(past_questions=True)
         return " ".join(self.words[before:])
@@ -210,20 +250,20 @@ class TestCall:
 
     @property
     def words(self) -> list[str]:
-        """What the agent has said: typed, response by response; by voice what was heard of it, once for the
+        """The agent's words: typed, one entry per response; spoken, the recognized ones, one entry for the
         greeting and for each time the caller listened.
         """
         return list(self._call.words)
 
     @property
     def understood(self) -> list[str]:
-        """What the agent took the caller to say, turn by turn."""
+        """The caller's turns as the agent understood them."""
         return list(self._call.understood)
 
     @property
     def tools(self) -> list[tuple[str, dict[str, Any], str]]:
-        """The tools that were called: name, arguments, and the answer, "" while there is none. What a model
-        wrote in place of arguments stands as the one argument `arguments`.
+        """The tool calls: name, arguments, and result, "" while there is none. Invalid arguments of a
+        model stand as the one argument `arguments`.
         """
         items = self._call.session.items
         answers = {item.call_id: item.output for item in items if isinstance(item, ToolOutputItem)}
@@ -232,24 +272,34 @@ class TestCall:
 
     @property
     def hung_up(self) -> bool:
-        """Whether the agent has ended the call."""
+        """True if the agent has ended the call."""
         return self._call.hung_up
 
     @property
     def transferred_to(self) -> str:
-        """Whom the caller was connected to, a name or a number, "" for nobody."""
+        """Destination of a transfer, a name or a number, "" for none."""
         return self._line.transferred_to
 
     def expect_tool(self, name: str, /, **arguments: Any) -> str:
-        """A tool was called with these arguments, among others; what it answered. Raises AssertionError."""
+        """Assert that a tool was called with these arguments, among others.
+
+        Returns:
+            Its result.
+
+        Raises:
+            AssertionError: There was no such call.
+        """
         for called, given, answer in reversed(self.tools):
             if called == name and arguments.items() <= given.items():
                 return str(answer)
         raise AssertionError(f"no call {name}({arguments}); there were: {self.tools or 'none'}")
 
     def expect_words(self, words: str) -> None:
-        """The agent has said these words at some time, "2" or "two" alike; by voice one of four may have been
-        misheard. Raises AssertionError.
+        """Assert that the agent has said these words at some time. "2" equals "two"; if spoken, one word
+        of four may be misheard.
+
+        Raises:
+            AssertionError: They were not said.
         """
         language, heard = self._call.session.language, self._voice is not False
         if not any(says(said, words, language, heard) for said in self.words):
@@ -275,7 +325,7 @@ def _given(arguments: str) -> dict[str, Any]:
 
 
 class _Line:
-    """A phone line that transfers to whom it is told."""
+    """A phone line that only records transfers."""
 
     def __init__(self) -> None:
         self.transferred_to = ""

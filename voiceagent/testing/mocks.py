@@ -26,7 +26,11 @@ class Mocks:
         self._mocks: dict[str, _Mock] = {}
 
     def set(self, tool: str, returns: Any, raises: Exception | None) -> None:
-        """Mock a tool, in place of an earlier mock of it. Raises TypeError."""
+        """Mock a tool, replacing an earlier mock of it.
+
+        Raises:
+            TypeError: Both results are given, or `raises` is no exception.
+        """
         if raises is not None and returns is not None:
             raise TypeError(f"mock({tool!r}): returns and raises; allowed: one of them")
         if raises is not None and not isinstance(raises, Exception):

@@ -1,4 +1,4 @@
-"""Models that answer what they are told to: by a test, or by a configuration."""
+"""Models with scripted answers, for tests and for configurations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,19 @@ from voiceagent.session.call import new_id
 from voiceagent.transports.telephony.phone_call import ABOUT
 
 _ELSE = "Okay."
-"""The answer to everything for which nothing else is told."""
+"""The answer when the script has none."""
 
 
 class Calls:
-    """The model calls a tool: its name, and the arguments, each of a kind that JSON has. Raises TypeError."""
+    """A tool call of the model.
+
+    Args:
+        tool: The tool's name.
+        **arguments: Its arguments, of JSON's types.
+
+    Raises:
+        TypeError: An argument is no JSON value.
+    """
 
     def __init__(self, tool: str, /, **arguments: Any) -> None:
         self.tool = tool
@@ -34,48 +42,53 @@ class Calls:
 
 
 Step = str | Calls | Sequence[str | Calls]
-"""The model's answer in one response: words, a tool call, or a list of both: words, if any, then calls that
+"""The model's answer in one response: text, a tool call, or a list of both: text, if any, then calls that
 run concurrently.
 """
 
 
 class ScriptedModel:
-    """Answers as it is told, one response a step. Then "Okay." to everything."""
+    """Model that answers one step per response, then "Okay." to everything."""
 
     def __init__(self) -> None:
         self.steps: deque[Step] = deque()
         self.requests: list[Request] = []
 
     async def start(self) -> None:
-        """Nothing to load."""
+        """Do nothing: there is nothing to load."""
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing: there is nothing to release."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The next step."""
+        """Yield the next step."""
         self.requests.append(request)
         step = self.steps.popleft() if self.steps else _ELSE
         for delta in _response(step):
             yield delta
 
     async def prefill(self, request: Request) -> None:
-        """There is no cache."""
+        """Do nothing: there is no cache."""
 
 
 class RehearsedModel:
-    """Model that answers every call by the same script, to try a served agent and its tools without a model.
+    """Model that answers every call by the same script, to try a served agent and its tools without a
+    model.
 
-    script: for each turn of the caller the answers, step by step: words, or a table that calls a tool,
-    `{ tool = "add", arguments = { pizza = "tuna" } }`. Words before a table are part of the response with the
-    call. Without a step the answer is "Okay.". Raises ValueError.
+    Args:
+        script: For each turn of the caller the answers, step by step: text, or a table that calls a tool,
+            `{ tool = "add", arguments = { pizza = "tuna" } }`. Text before a table is part of the response
+            with the call. Without a step the answer is "Okay.".
+
+    Raises:
+        ValueError: The script is invalid.
     """
 
     def __init__(self, script: Sequence[Sequence[str | Mapping[str, Any]]]) -> None:
         self._script = [responses([_step(step) for step in _listed(turn)]) for turn in _listed(script)]
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The step at which the call is."""
+        """Yield the step that the conversation has reached."""
         turn, done = _place(request.messages)
         steps = self._script[turn][done:] if 0 <= turn < len(self._script) else []
         for delta in _response(steps[0] if steps else _ELSE):
@@ -83,7 +96,7 @@ class RehearsedModel:
 
 
 def check_step(step: object) -> None:
-    """Raises TypeError where it is none."""
+    """Raise TypeError if this is no step."""
     calls: Sequence[object] = ()
     if isinstance(step, list | tuple):
         calls = step[1:] if step and isinstance(step[0], str) else step
@@ -96,7 +109,7 @@ def check_step(step: object) -> None:
 
 
 def responses(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps, one a response: words directly before a call join its response."""
+    """Return the steps, one per response: text directly before a call joins its response."""
     found: list[Step] = []
     for step in steps:
         calls = [step] if isinstance(step, Calls) else step
@@ -118,8 +131,8 @@ def _response(step: Step) -> list[Delta]:
 
 
 def _place(messages: Sequence[Message]) -> tuple[int, int]:
-    """How many of the caller's turns were answered before his newest, -1 where he has said nothing yet, and
-    how many tools ran for that. What a phone line tells of the call is no turn of his.
+    """Return the number of answered turns before the caller's newest (-1 before the first), and of tools
+    that ran for it. Metadata of a telephony provider is no turn.
     """
     said = [one for one in messages if not (one.role == "user" and one.content.startswith(ABOUT))]
     roles = [message.role for message in said if message.role != "system"]

@@ -1,4 +1,4 @@
-"""A caller who speaks with a configuration's synthesizer, and hears the agent with its recognizer."""
+"""A caller who speaks with a configuration's synthesizer, and listens with its recognizer."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall, speak
 
 SILENT_PEAK = 32
-"""A peak of -60 dB in samples of 16 bits: nobody hears what stays below it."""
+"""Peak of inaudible 16-bit samples, -60 dBFS."""
 
 
 class SpokenCaller:
-    """One call that is spoken. Made by `call`."""
+    """One spoken call. Created by `call`."""
 
     def __init__(self, engines: Engines, call: LocalCall, closing: AsyncExitStack) -> None:
         self._engines = engines
         self._call = call
         self._closing = closing
         self.words: list[str] = []
-        """What was heard of the agent: the greeting, then once for each time the caller listened."""
+        """Transcripts of the agent: the greeting, then one for each time the caller listened."""
         self.understood: list[str] = []
-        """What the agent took the caller to say, turn by turn."""
+        """The caller's turns as the agent understood them."""
 
     @classmethod
     async def call(
@@ -46,9 +46,19 @@ class SpokenCaller:
         parameters: Mapping[str, str],
         line: Line | None,
     ) -> SpokenCaller:
-        """Call; a greeting is heard out. parameters, line: what is known of the call, and can be done.
+        """Start a call and listen to a greeting.
 
-        Raises ConfigError, RecognizerError, SynthesizerError.
+        Args:
+            config: The configuration of the engines.
+            llm: The model.
+            agent: The agent.
+            parameters: Metadata of the call.
+            line: Capabilities of the line.
+
+        Raises:
+            ConfigError: The configuration is invalid.
+            RecognizerError: The recognizer cannot start.
+            SynthesizerError: The synthesizer cannot start.
         """
         metrics = Metrics()
         recognizer = build_recognizer(config, metrics)
@@ -68,16 +78,16 @@ class SpokenCaller:
 
     @property
     def session(self) -> Session:
-        """The agent's end."""
+        """The agent's side."""
         return self._call.session
 
     @property
     def hung_up(self) -> bool:
-        """Whether the agent has ended the call."""
+        """True if the agent has ended the call."""
         return self._call.over
 
     async def say(self, text: str) -> None:
-        """Speak this, and listen until nothing more comes. Raises SynthesizerError, CommandFailed."""
+        """Speak this, and listen until the agent is idle. Raises SynthesizerError, CommandFailed."""
         sound = await speak(self._engines.synthesizer, text)
         if not _audible(sound):
             raise AssertionError(f"{text!r} cannot be heard: the synthesizer made no sound of it")
@@ -87,11 +97,11 @@ class SpokenCaller:
             raise AssertionError(f"{text!r} was said, and nothing in its sound was taken for a voice")
 
     async def listen(self, past_questions: bool = False) -> None:
-        """Say nothing until nothing more comes; past_questions: nor when a tool asks for something."""
+        """Say nothing until the agent is idle. past_questions: also while a tool collects input."""
         await self._hear(await self._call.listen(past_questions))
 
     async def stay_silent(self) -> None:
-        """Let the idle timeout pass, without the wait, and listen to what comes of it."""
+        """Let the idle timeout pass without waiting for it, and listen to the reaction."""
         await self._hear(await self._call.stay_silent())
 
     async def close(self) -> None:
@@ -115,7 +125,7 @@ class SpokenCaller:
             self.words.append(await self._words_of(exchange.sound))
 
     async def _words_of(self, sound: Samples) -> str:
-        """What the recognizer makes of sound [n] at 24 kHz. Raises RecognizerError."""
+        """Return the transcript of audio [n] at 24 kHz. Raises RecognizerError."""
 
         async def utterance() -> AsyncIterator[Samples | Flush]:
             yield resample(sound, FORMAT.rate_hz, SAMPLE_RATE_HZ)
@@ -128,5 +138,5 @@ class SpokenCaller:
 
 
 def _audible(sound: Samples) -> bool:
-    """Whether there is anything in sound [n], but for the noise of rounding."""
+    """Return True if audio [n] holds more than rounding noise."""
     return bool(len(sound)) and int(np.abs(sound.astype(np.int32)).max()) > SILENT_PEAK

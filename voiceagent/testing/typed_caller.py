@@ -1,4 +1,4 @@
-"""A caller who types to an agent without sound."""
+"""A caller who types to an agent without audio."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 
 PATIENCE_S = 30.0
-"""How long an answer may take, tools included."""
+"""Maximum time of an answer, tools included."""
 VIRTUAL_PATIENCE_S = 3600.0
-"""The same with a virtual clock, which costs no real time: longer than any tool takes."""
+"""The same on a virtual clock, which costs no real time: longer than any tool takes."""
 
 
 class TypedCaller:
-    """One call that is typed. Made by `call`."""
+    """One typed call. Created by `call`."""
 
     def __init__(self, services: Services, agent: RunningAgent, patience_s: float | None) -> None:
         self._agent = agent
@@ -54,9 +54,16 @@ class TypedCaller:
         clock: Callable[[], float] = time.monotonic,
         patience_s: float | None = None,
     ) -> TypedCaller:
-        """Call, and wait for a greeting to end. parameters, line: data and capabilities of the call.
-        language: ISO 639 code of the typed text. clock: of the event loop. patience_s: maximum time for an
-        answer on that clock; None for `PATIENCE_S`.
+        """Start a call, and wait for a greeting to end.
+
+        Args:
+            llm: The model.
+            agent: The agent.
+            parameters: Metadata of the call.
+            line: Capabilities of the line.
+            language: ISO 639 code of the typed text.
+            clock: Clock of the event loop.
+            patience_s: Maximum time of an answer on that clock; None for `PATIENCE_S`.
         """
         caller = cls(await _services(llm, language, clock), agent, patience_s)
         caller.session.identify(parameters, line)
@@ -66,30 +73,32 @@ class TypedCaller:
 
     @property
     def words(self) -> list[str]:
-        """What the agent has said, response by response."""
+        """The agent's words, one entry per response."""
         return [text for text in self._client.words if text]
 
     @property
     def understood(self) -> list[str]:
-        """What the agent took the caller to say: what he typed."""
+        """The caller's typed turns."""
         items = self.session.items
         return [item.text for item in items if isinstance(item, MessageItem) and item.role == "user"]
 
     @property
     def hung_up(self) -> bool:
-        """Whether the agent has ended the call."""
+        """True if the agent has ended the call."""
         return self._ended.done()
 
     async def say(self, text: str) -> None:
-        """Type this, and read until nothing more comes."""
+        """Type this, and read until the agent is idle."""
         self.session.handle(ev.ItemCreated(MessageItem(new_id("item"), "user", text)))
         if not self._agent.caller.wanted:
             self.session.handle(ev.ResponseRequested())
         await self.listen()
 
     async def listen(self, past_questions: bool = False) -> None:
-        """Do nothing until nothing more comes; past_questions: nor when a tool asks for something. Raises
-        AssertionError where a response failed.
+        """Wait until the agent is idle. past_questions: also while a tool collects input.
+
+        Raises:
+            AssertionError: A response failed, or it takes too long.
         """
         try:
             async with asyncio.timeout(self._patience_s):
@@ -113,7 +122,7 @@ class TypedCaller:
         return [call.name for call in calls if call.call_id not in answered]
 
     async def stay_silent(self) -> None:
-        """Let the idle timeout pass, without the wait, and read what comes of it."""
+        """Let the idle timeout pass without waiting for it, and read the reaction."""
         self.session.post(ev.CallerIdle(0.0))
         await self.listen()
 
@@ -122,7 +131,7 @@ class TypedCaller:
         await self.session.close("the caller hung up")
 
     async def _waits(self, past_questions: bool) -> bool:
-        """Whether nothing more comes before the caller does something."""
+        """Return True if nothing happens before the caller acts."""
         if not past_questions:
             await self._agent.caller.settled()
             if self._agent.caller.wanted and self.session.quiet:
@@ -131,7 +140,7 @@ class TypedCaller:
 
 
 class _TestSession(Session):
-    """A session whose every event is told to the test that waits for one."""
+    """A session that wakes the waiting test at every event."""
 
     def __init__(self, services: Services, client: _Client, agent: RunningAgent) -> None:
         self._happened = client.happened
@@ -143,7 +152,7 @@ class _TestSession(Session):
 
 
 class _Client:
-    """The caller's end: keeps what the agent says."""
+    """The caller's client: records the agent's text."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
@@ -160,13 +169,13 @@ class _Client:
         self.happened.set()
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Nothing is spoken."""
+        """Ignore audio: there is none."""
 
     def clear(self) -> None:
-        """Nothing is spoken."""
+        """Ignore: there is no audio."""
 
     def report(self, turn: TurnReport) -> None:
-        """Times of a test mean nothing."""
+        """Ignore: durations of a test carry no information."""
 
 
 async def _services(llm: Llm, language: str, clock: Callable[[], float]) -> Services:

@@ -11,12 +11,15 @@ from voiceagent.agents.tool_threads import threads_run
 
 
 class VirtualClock:
-    """The time of the running event loop, as a context manager. Raises RuntimeError for other event loops.
+    """The time of the running event loop, as a context manager.
 
-    `asyncio.sleep(30)` and timeouts pass at once, always in the same order. Work outside the event loop takes
-    real time: while a plain tool or `asyncio.to_thread` runs in a thread, or a socket or pipe is open, the
-    clock runs in real time. `time.time()` and `time.monotonic()` stay real. A timeout around the block counts
-    virtual seconds.
+    `asyncio.sleep(30)` and timeouts pass at once, always in the same order. Work outside the event loop
+    takes real time: while a plain tool or `asyncio.to_thread` runs in a thread, or a socket or pipe is
+    open, the clock runs in real time. `time.time()` and `time.monotonic()` stay real. A timeout around the
+    block counts virtual seconds.
+
+    Raises:
+        RuntimeError: The event loop is not asyncio's own.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether expected words are among those that were said, as a listener compares them. Pure."""
+"""Comparison of expected words with what was said, as a listener would compare them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from voiceagent.conversation.words import words_of
 from voiceagent.text_normalization import normalize
 
 CLEAR_WORDS = 4
-"""A recognizer may mishear, leave out or put in one word of so many."""
+"""A recognizer may change, omit or insert one word in this many."""
 
 
 def says(said: str, words: str, language: str, heard: bool) -> bool:
-    """Whether `words` are said anywhere in `said`; case, punctuation, "2" or "two" make no difference.
+    """Return True if `words` are said anywhere in `said`; case, punctuation, "2" or "two" make no
+    difference.
 
-    language: ISO 639 code, by which figures have words. heard: `said` comes from a recognizer, which may be
-    wrong in every fourth word.
+    Args:
+        said: What was said.
+        words: The expected words.
+        language: ISO 639 code for reading figures.
+        heard: `said` comes from a recognizer, which may be wrong in every fourth word.
     """
     wanted, there = _spoken(words, language), _spoken(said, language)
     return _errors(wanted, there) <= (len(wanted) // CLEAR_WORDS if heard else 0)
@@ -26,8 +30,8 @@ def _spoken(text: str, language: str) -> tuple[str, ...]:
 
 
 def _errors(wanted: Sequence[str], there: Sequence[str]) -> int:
-    """The fewest words by which `wanted` differs from a part of `there` (Sellers 1980)."""
-    above = [0] * (len(there) + 1)  # it may begin anywhere
+    """Return the edit distance in words between `wanted` and the closest part of `there` (Sellers 1980)."""
+    above = [0] * (len(there) + 1)  # a match may begin anywhere
     for row, word in enumerate(wanted, start=1):
         left = row
         line = [row]

@@ -1,1 +1,1 @@
-"""How probable it is that a turn is over: the words, the sound and the dialogue as witnesses. Pure."""
+"""The probability that a turn is over, from features of transcript, audio and dialogue."""

@@ -1,10 +1,9 @@
-"""How well one model tells the end of turns, and how its word is to be taken. Pure.
+"""Calibration of a model's end-of-turn score, and its quality.
 
-Scale and offset are those of Platt ("Probabilistic Outputs for Support Vector Machines", 1999), by the
-method of Lin, Lin and Weng ("A Note on Platt's Probabilistic Outputs", 2007), with whole turns and cut ones
-counted half each: what comes out is kept to where an end is as likely as not. The weight is what log loss
-asks for beside the witnesses of the words. All figures are of turns that were left out of the fit (a fifth
-at a time).
+Scale and offset are those of Platt ("Probabilistic Outputs for Support Vector Machines", 1999), by the method
+of Lin, Lin and Weng ("A Note on Platt's Probabilistic Outputs", 2007), with complete and incomplete turns
+weighing half each, so that the result holds where an end is as likely as not. The weight minimises log loss
+next to the features of the transcript. All figures are cross-validated (`FOLDS` folds).
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ FOLDS = 5
 BINS = 10
 STEPS = 100
 LEAST_AUC = 0.7
-"""Below it the model's word is not worth the step that it costs: the witnesses of the words reach 0.8 to
-0.95."""
+"""Minimum AUC for which the model's score is worth its LLM step: the transcript features reach 0.8 to 0.95.
+"""
 WEIGHTS = tuple(tenth / 10 for tenth in range(11))
 
 Floats = NDArray[np.float64]
@@ -31,8 +30,8 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Words after which a caller fell silent. turn: which one they are of. over: whether that was its end.
-    log_probability: of an end, by the LLM. others: what the other witnesses add, in nats.
+    """A transcript after which a caller fell silent. turn: number of its turn. over: the turn ended there.
+    log_probability: of an end, by the LLM. others: sum of the other features, in nats.
     """
 
     turn: int
@@ -43,8 +42,9 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """auc: area under ROC. brier: mean squared error of the probability. ece: expected calibration error, by
-    tenths of it. Whole and cut turns count half each.
+    """Quality of end-of-turn probabilities. auc: area under ROC. brier: mean squared error of the
+    probability. ece: expected calibration error, by tenths of the probability. Complete and incomplete turns
+    weigh half each.
     """
 
     auc: float
@@ -54,8 +54,8 @@ class Quality:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """What was found. told: by the model as it is. fitted: once calibrated. others: by the other witnesses
-    alone; together: with the model's word among them.
+    """Result of a calibration. told: the model's raw score. fitted: calibrated. others: the other features
+    alone; together: with the model's score.
     """
 
     end: LlmEnd
@@ -66,7 +66,7 @@ class Calibrated:
 
     @property
     def why_off(self) -> str:
-        """Why it is better not to ask the model, "" where its word is worth the step that it costs."""
+        """Reason not to ask the model, "" if its score is worth its LLM step."""
         auc = self.told.auc
         if auc < LEAST_AUC or self.end.scale <= 0:
             return f"this model does not tell the end of turns (AUC {auc:.2f}, at least {LEAST_AUC})"
@@ -76,7 +76,7 @@ class Calibrated:
 
 
 def calibrate(heard: Sequence[Heard]) -> Calibrated:
-    """Fit one model's word on these. Raises ValueError where whole or cut turns are too few."""
+    """Fit one model's score. Raises ValueError if there are too few complete or incomplete turns."""
     over = np.array([one.over for one in heard], bool)
     folds = np.array([one.turn for one in heard]) % FOLDS
     if min(over.sum(), (~over).sum()) < FOLDS or len(set(folds)) < FOLDS:
@@ -94,7 +94,7 @@ def calibrate(heard: Sequence[Heard]) -> Calibrated:
 
 
 def quality(logits: Floats, over: Bools) -> Quality:
-    """How good log odds are, [n], of what was over or not, [n]."""
+    """Return the quality of log-odds, [n], for labels, [n]."""
     probabilities, counts = _sigmoid(logits), _halves(over)
     error = probabilities - over
     places = np.minimum((probabilities * BINS).astype(int), BINS - 1)
@@ -112,10 +112,12 @@ def _fit(odds: Floats, others: Floats, over: Bools) -> LlmEnd:
 
 
 def platt(odds: Floats, over: Bools) -> tuple[float, float]:
-    """Scale and offset of log odds, [n], that make what was over, [n], likeliest, by Newton's method."""
+    """Return scale and offset of log-odds, [n], that maximise the likelihood of labels, [n], by Newton's
+    method.
+    """
     counts = _halves(over)
     ends, pauses = int(over.sum()), int((~over).sum())
-    # not 1 and 0: so many have been seen, and no more
+    # smoothed targets instead of 1 and 0, as in Lin, Lin and Weng
     targets = np.where(over, (ends + 1) / (ends + 2), 1 / (pauses + 2))
     seen = np.stack([odds, np.ones_like(odds)])
     found = np.zeros(2)
@@ -136,7 +138,7 @@ def platt(odds: Floats, over: Bools) -> tuple[float, float]:
 
 
 def _descend(loss: Callable[[Floats], float], at: Floats, step: Floats) -> Floats:
-    """A step that lessens the loss, halved until it does; where none does, none."""
+    """Return `at` after a step that reduces the loss, halving it until it does; `at` if none does."""
     before = loss(at)
     for _ in range(30):
         if loss(at - step) < before:
@@ -155,7 +157,7 @@ def _log_loss(logits: Floats, over: Bools) -> float:
 
 
 def _halves(over: Bools) -> Floats:
-    """The weight of each, [n]: all that were over count one half together, all that were not the other."""
+    """Return the weight of each label, [n]: all ends weigh one half together, all pauses the other."""
     return np.where(over, 0.5 / over.sum(), 0.5 / (~over).sum())
 
 

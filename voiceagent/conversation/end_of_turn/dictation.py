@@ -1,4 +1,4 @@
-"""What the caller is to dictate, in groups with pauses in between, and whether it is whole. Pure."""
+"""Dictation in groups with pauses: what the agent asked for, and whether it is complete."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from voiceagent.conversation.words import last_sentence, words_of
 from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digits
 
 DIGITS_IN_A_ROW = 3
-"""This many digits one after the other are a number that is dictated, though nobody asked for one."""
+"""Consecutive digits that count as a dictated number although the agent asked for none."""
 WHOLE_NUMBERS = (7, 10, 11)
-"""How many digits a whole number that nobody asked for may have. A number that was asked for, but whose
-length nobody knows, may have all of these but the fewest.
+"""Possible digits of a complete number that the agent did not ask for. A requested number of unknown length
+may have any of these but the fewest.
 """
 SAID_AT_ONCE = 4
-"""Up to this many digits are a room, a flight, a road or a year, which are said without a pause."""
+"""Maximum digits of a room, flight, road or year, which are said without a pause."""
 IN_GROUPS = 5
-"""From this many digits on, a number is said in groups of at least two."""
+"""Digits from which a number is said in groups of at least two."""
 ASKS_FOR = 3.0
-"""Logarithm of the odds from which on a sentence with so short a number asks for something."""
+"""Minimum log-odds for a sentence with such a short number to be a request."""
 ACCOUNT_DIGITS = range(6, 10)
-"""With this many digits a number that was asked for, but whose length nobody knows, may be whole."""
+"""Digits with which a requested number of unknown length may be complete."""
 OWN_PAUSES, GROUP_PAUSE_S = 2.0, 0.4
-"""Before another group a caller may pause for this many times his longest so far, and so much longer."""
+"""A pause before the next group lasts up to this multiple of the caller's longest so far, plus the
+seconds.
+"""
 LEAST_GROUP_PAUSE_S = 1.0
-"""A caller may pause for at least this long, also one who has not paused yet."""
+"""Minimum pause that is granted before the next group."""
 LETTERS = 2
-"""This many letters at the end of a text, one by one, are a word that is spelled."""
+"""Single letters at the end of a text that count as spelling."""
 
 Wholeness = Literal["whole", "nearly", "grouped", "open"]
 
@@ -40,10 +42,10 @@ _CLOCK = re.compile(r"\b\d{1,2}:\d\d\W*$")
 def dictation(
     agent: str, by_code: tuple[int, ...] | None, language: TurnEndLanguage | None
 ) -> tuple[int, ...] | None:
-    """How many digits there may be in what is dictated, because the agent's code says so or its last sentence
-    asks for it; empty for a name or the like, None where nothing is.
+    """Return the possible digits of what is dictated, because the agent's code or last sentence asks for it;
+    empty for a name or the like, None without dictation.
 
-    agent: its latest words. by_code: what its code says, None for nothing.
+    agent: its latest text. by_code: lengths from the agent's code, None for none.
     """
     if by_code is not None or language is None:
         return by_code
@@ -57,8 +59,8 @@ def dictation(
 
 
 def asks_for_number(agent: str, by_code: tuple[int, ...] | None, language: TurnEndLanguage | None) -> bool:
-    """Whether the caller is to say a number: one that has no letters, or how many there are of something, or
-    the time. agent, by_code: as `dictation` has them.
+    """Return True if the caller is to say a number without letters, a count or a time of day. agent, by_code:
+    see `dictation`.
     """
     if by_code is not None or language is None:
         return bool(by_code)
@@ -70,12 +72,12 @@ def asks_for_number(agent: str, by_code: tuple[int, ...] | None, language: TurnE
 
 
 def _asks(agent: str, open_words: OpenWords) -> bool:
-    """Whether the agent's last words ask for something, or request it."""
+    """Return True if the agent's last sentence is a question or request."""
     return agent.rstrip().endswith("?") or _is_request(last_sentence(agent), open_words)
 
 
 def _is_request(words: tuple[str, ...], open_words: OpenWords) -> bool:
-    """Whether a sentence tells the caller to say something."""
+    """Return True if a sentence requests speech from the caller."""
     places = (at for at, word in enumerate(words) if word in open_words.requests)
     return any(open_words.subjects.isdisjoint(words[:at]) for at in places)
 
@@ -86,13 +88,13 @@ def wholeness(
     pauses: int,
     language: TurnEndLanguage,
 ) -> Wholeness | None:
-    """How complete the number is that the sentences end with; None where they end with none, or with too few
-    digits for one that is dictated.
+    """Return the completeness of the number at the end of the sentences; None if there is none, or too few
+    digits for a dictated one.
 
-    "whole": it has all its digits. "nearly": one too few or too many, as a word was misheard. "grouped":
-    nobody knows its length, and it is long enough for any of its groups to be the last. "open": more of it is
-    to come. lengths: how many digits it may have, as `dictation` has it. pauses: how often the caller paused
-    within it. A recognizer ends a sentence where the caller pauses, so that a number may go through several.
+    "whole": it has all its digits. "nearly": one too few or too many, as a word was misheard. "grouped": its
+    length is unknown, and it is long enough for any of its groups to be the last. "open": more is to come.
+    lengths: possible digits, see `dictation`. pauses: pauses of the caller within it. Recognizers end a
+    sentence at a pause, so a number may span several.
     """
     words = beside_moments(sentences, language)
     closing = _closing(words, language.open_words)
@@ -107,13 +109,15 @@ def wholeness(
     known = lengths or WHOLE_NUMBERS
     if digits in known or digits > max(known):
         return "whole"
-    # who pauses behind every digit may do so before the last one
+    # a caller who pauses after every digit may do so before the last one
     in_groups = pauses * 2 <= digits
     return "nearly" if lengths and in_groups and _ends_no_group(digits, lengths) else "open"
 
 
 def spelled(text: str, agent: str, language: TurnEndLanguage | None) -> bool | None:
-    """Whether a text ends with letters, which the agent has asked for; None where it has not."""
+    """Return True if a text ends with letters that the agent asked for, False if it does not; None if it
+    asked for none.
+    """
     if language is None:
         return None
     open_words = language.open_words
@@ -124,17 +128,18 @@ def spelled(text: str, agent: str, language: TurnEndLanguage | None) -> bool | N
 
 
 def group_pause_s(longest_pause_s: float) -> float:
-    """How long a caller may pause before another group of a number, or of letters. longest_pause_s: of his
-    pauses in it so far, 0 where there were none."""
+    """Return the maximum pause before the next group of a number, or of letters, in seconds. longest_pause_s:
+    the longest so far, 0 for none.
+    """
     return max(LEAST_GROUP_PAUSE_S, OWN_PAUSES * longest_pause_s + GROUP_PAUSE_S)
 
 
 def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
-    """Whether the digits that a text ends with, which nobody wanted dictated, are not a group of a longer
-    number: they are a time of day, or so few that they answer a question, or the number of a room or the like
-    in a question or request that speaks of no number to be written down ("Which gate has flight 815?").
+    """Return True if the undictated digits at the end of a text are not a group of a longer number.
 
-    asked: the agent asked for something before it.
+    They are a time of day, or so few that they answer a question, or the number of a room or the like in a
+    question or request about no number to be written down ("Which gate has flight 815?"). asked: the agent
+    asked for something before.
     """
     if _CLOCK.search(text):
         return True
@@ -143,7 +148,7 @@ def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
         return False
     if not (open_words.dictated | open_words.dialled).isdisjoint(words):
         return False
-    # digits alone are no question, whatever mark the recognizer puts behind them
+    # digits alone are no question, whatever punctuation the recognizer adds
     if asked or (text.rstrip().endswith("?") and _spoken_out(words[:1], open_words) == 0):
         return True
     if language.asks is None:
@@ -152,15 +157,16 @@ def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
 
 
 def _closing(words: Sequence[str], open_words: OpenWords) -> int:
-    """How many words at the end say that nothing follows: "that's it"."""
+    """Return the length in words of a closing phrase at the end ("that's it"), 0 if there is none."""
     ends = (at for at in range(len(words)) if tuple(words[at:]) in open_words.closings)
     return len(words) - next(ends, len(words))
 
 
 def _ends_no_group(digits: int, lengths: tuple[int, ...]) -> bool:
-    """Whether there is one digit more or fewer than the number may have, and no group that people say can end
-    there: pairs do not end there in a number of even length, and nobody goes on for a single digit behind a
-    whole number.
+    """Return True if there is one digit more or fewer than the number may have, and a spoken group cannot end
+    there.
+
+    Pairs do not end there in a number of even length, and callers do not pause before a single last digit.
     """
     fewer = any(digits == length - 1 and length % 2 == 0 for length in lengths)
     more = any(digits == length + 1 for length in lengths)
@@ -168,7 +174,7 @@ def _ends_no_group(digits: int, lengths: tuple[int, ...]) -> bool:
 
 
 def _spoken_out(words: Sequence[str], open_words: OpenWords) -> int:
-    """How many digits the words end with, said one by one or written together."""
+    """Return the number of digits at the end, said one by one or written together."""
     digits = 0
     for word in reversed(words):
         if word.isdigit():
@@ -181,8 +187,10 @@ def _spoken_out(words: Sequence[str], open_words: OpenWords) -> int:
 
 
 def _dictated(words: Sequence[str], language: TurnEndLanguage) -> int:
-    """The same where a number is expected: "forty two" counts as two digits, and so do "double one" and "one
-    for". Other words do not end the number as long as they are the fewer: recognizers mishear digits.
+    """Return the number of digits at the end where a number is expected.
+
+    "forty two" counts as two digits, and so do "double one" and "one for". Other words do not end the number
+    while they are in the minority: recognizers mishear digits.
     """
     heard: list[str] = []
     for word in words:

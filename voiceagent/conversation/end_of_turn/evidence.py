@@ -1,4 +1,4 @@
-"""What is known of a turn in a pause, and what each witness makes of it. Pure."""
+"""Evidence about a turn in a pause, and the features computed from it."""
 
 from __future__ import annotations
 
@@ -22,57 +22,57 @@ from voiceagent.conversation.end_of_turn.language import (
 from voiceagent.conversation.words import last_sentence, sentences_of
 
 BRIEF_WORDS = 2
-"""Up to this many words that neither ask nor answer may be a beginning or an "okay"."""
+"""Maximum words that, if they neither ask nor answer, may be a beginning or an "okay"."""
 ANSWERS = 0.4
-"""What `asks` must reach for words to count as asking or answering."""
+"""Minimum `asks` of a question or answer."""
 SENTENCES = 6
-"""How many of the newest sentences are searched for what the turn asks for."""
+"""Number of the newest sentences that are searched for a request."""
 ANSWERED = 0.67
-"""What `asks` is at least after a question of the agent's, for words with which a sentence can end: 3,871
-answers of the Schema-Guided Dialogue dataset, whole and cut, are over as often as if they asked this much,
-whatever they seem to ask.
+"""Minimum `asks` after a question of the agent, for words with which a sentence can end: 3,871 answers of the
+Schema-Guided Dialogue dataset, complete and cut, are over as often as if `asks` were this high, whatever the
+model says.
 """
 ASKS_PERHAPS = 0.5
-"""What `asks` is in a language whose requests nobody collected."""
+"""`asks` in a language without a model of requests."""
 SURE = 0.7
-"""With this confidence or more, the recognizer's doubt says nothing."""
+"""Confidence of the recognizer from which it is no feature."""
 WAVERS = 0.125
-"""How open a turn is whose comma the recognizer has taken back: 16 % of 82 orders went on then, 3 % of 219
-behind other marks, 56 % of 64 behind a comma that stayed.
+"""Openness of a turn whose comma the recognizer withdrew: 16 % of 82 orders continued then, 3 % of 219 after
+other marks, 56 % of 64 after a comma that stayed.
 """
 LONG_WORDS = (20, 30)
-"""From the first number of words on a caller may be telling something, and with the second he most likely is:
-the longest of 310 orders has 20 words.
+"""Words from which a caller may be telling something, and with which they most likely are: the longest of 310
+orders has 20 words.
 """
 AT_LENGTH = 2.2
-"""How open a turn is with the second number of words: it waits for 0.8 s of silence at the least, as pauses
-in talk go on for 0.5 s in the mean.
+"""Openness of a turn with the second number of words: it waits for at least 0.8 s of silence, as pauses in
+narration go on for 0.5 s in the mean.
 """
 HARDLY_UNDERSTOOD = 0.3
-"""With this much doubt, a confidence of 0.49, a turn of more than a word or two is as open as one at length:
-its words cannot be trusted to ask or to be whole. 16 % of 342 pauses in talk are heard so badly, and 0.3 % of
-323 ends of orders and questions.
+"""Doubt, at a confidence of 0.49, from which a turn of more than a word or two is as open as a long one: its
+transcript cannot be trusted to ask or to be complete. 16 % of 342 pauses in narration have as much, and 0.3 %
+of 323 ends of orders and questions.
 """
 SOUNDS_EVEN = 1.0
-"""The log odds of a sound that tells nothing, between the means of 127 pauses of people that went on, 0.0,
-and of 353 ends, 2.4."""
+"""Log-odds of the audio that carry no information, between the means of 127 pauses of people that went on,
+0.0, and of 353 ends, 2.4.
+"""
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _LEAST_PROBABILITY = 0.02
-"""A sound's word on the end is never surer than this, either way: its log odds stay within 3.9 of even."""
+"""Bound on the audio's probability, either way: its log-odds stay within 3.9 of even."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnEvidence:
-    """What is known of a turn in a pause.
+    """Evidence about a turn in a pause.
 
-    text: its words as recognized. agent: the agent's latest words before it, "" for none. pauses: how often
-    the caller has gone on after a pause in this turn. confidence: of the words, by the recognizer; None where
-    it does not tell. probability: that the turn is complete by its sound, as the turn model or the recognizer
-    has it; None where neither tells. dictation: how many digits a number may have that the agent has asked to
-    be dictated, empty for a name or the like; None where nothing is, as far as the agent's code says. llm:
-    what the LLM's word on these very words adds, in nats (`llm_end.py`); None where it has said none. before:
-    what the recognizer made of the turn before it came to the text. longest_pause_s: of those pauses, 0 where
-    there were none.
+    text: its transcript. agent: the agent's latest text before it, "" for none. pauses: pauses in this turn
+    after which the caller continued. confidence: of the transcript; None if the recognizer does not report
+    it. probability: that the turn is complete by its audio, from the turn model or the recognizer; None from
+    neither. dictation: possible digits of a number that the agent asked for, empty for a name or the like;
+    None without dictation, as far as the agent's code says. llm: contribution of the LLM's score of this
+    text, in nats (`llm_end.py`); None if unknown. before: the recognizer's previous hypothesis.
+    longest_pause_s: of those pauses, 0 for none.
     """
 
     text: str
@@ -87,11 +87,11 @@ class TurnEvidence:
 
 
 Observed = dict[str, float]
-"""What each witness saw, by its name, in units of its own; one that saw nothing is left out."""
+"""Value of each feature, by name, in its own unit; absent ones are left out."""
 
 
 def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observed:
-    """What the witnesses make of the evidence. language: None for one of which nothing is known."""
+    """Return the features of the evidence. language: None if it has no model."""
     observed = _by_punctuation(evidence.text)
     # "p.m." is the word "pm", and ends no sentence
     text = _INITIALS.sub(lambda initials: initials[0].replace(".", ""), evidence.text)
@@ -100,21 +100,21 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
         observed |= _by_words(sentences, evidence, language)
     if sum(map(len, sentences)) <= BRIEF_WORDS and observed.get("asks", 0.0) < ANSWERS:
         observed["brief"] = 1.0
-    # who dictates pauses between groups; a whole number needs no more of them
+    # dictation has pauses between groups; a complete number does not need more of them
     if evidence.pauses and "whole number" not in observed:
         observed["pauses"] = math.log1p(evidence.pauses)
     if evidence.confidence is not None and evidence.confidence < SURE:
         observed["doubt"] = (SURE - evidence.confidence) / SURE
-    # how the digits of a number are said tells nothing
+    # intonation of digits carries no information
     if evidence.probability is not None and observed.keys().isdisjoint(("whole number", "open number")):
         observed["sound"] = _by_sound(evidence.probability, observed)
     return observed
 
 
 def spelling_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -> float | None:
-    """Seconds of silence that end what the agent has asked the caller to spell; None where it has not.
+    """Return the seconds of silence that end requested spelling; None if the agent requested none.
 
-    Behind letters, more of them would come sooner. Behind anything else, such as the name itself, the letters
+    After letters, more of them would come sooner. After anything else, such as the name itself, the letters
     are still to come: that is infinite.
     """
     letters = spelled(evidence.text, evidence.agent, language)
@@ -126,8 +126,8 @@ def spelling_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -
 def least_pause_s(
     evidence: TurnEvidence, lengths: tuple[int, ...], language: TurnEndLanguage | None
 ) -> float:
-    """The least seconds of silence behind a number that may be whole and whose length nobody knows: another
-    group of it would follow sooner; 0 behind anything else. lengths: as `dictation` has them.
+    """Return the minimum seconds of silence after a number of unknown length that may be complete: another
+    group would come sooner. 0 after anything else. lengths: see `dictation`.
     """
     if lengths or language is None:
         return 0.0
@@ -136,8 +136,8 @@ def least_pause_s(
 
 
 def openness(evidence: TurnEvidence, observed: Observed) -> float:
-    """How open a turn is, whatever it asks: 0 where `Silences.certain_s` may end it, 1 where `even_s` is the
-    least silence that may, 2 for as much more again; 0 behind numbers.
+    """Return the openness of a turn: 0 if `Silences.certain_s` may end it, 1 if `even_s` is the minimum
+    silence, 2 for as much more again; 0 after numbers.
     """
     if "tells" not in observed:
         return 0.0
@@ -154,11 +154,11 @@ def _open_mark(evidence: TurnEvidence, observed: Observed) -> float:
 
 
 def _by_sound(probability: float, observed: Observed) -> float:
-    """What it tells that the turn sounds complete with this probability. Where the caller tells something,
-    less: his sentences sound complete too, and he goes on.
+    """Return the feature of this completeness probability of the audio. It is smaller in narration, where
+    sentences sound complete too.
     """
     certain = min(max(probability, _LEAST_PROBABILITY), 1 - _LEAST_PROBABILITY)
-    # by a quarter, as the other witnesses: all see between about -1 and 1
+    # divided by four like the other features, which lie between about -1 and 1
     heard = (math.log(certain / (1 - certain)) - SOUNDS_EVEN) / 4
     return heard * min(observed["asks"] / ANSWERED, 1.0) if heard > 0 and "tells" in observed else heard
 
@@ -169,13 +169,13 @@ def _by_words(
     last, agent = sentences[-1], evidence.agent
     open_words = language.open_words
     asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(last_sentence(agent))
-    # nothing else counts then: "five five five" is no sentence, whole or open
+    # no other feature then: "five five five" is no sentence, complete or not
     lengths = dictation(agent, evidence.dictation, language)
     number = wholeness(sentences, lengths, evidence.pauses, language)
     if number is not None:
         if lengths is not None or not is_said_at_once(evidence.text, asked, language):
             return {f"{number} number": 1.0} if number in ("whole", "open") else {}
-        if asked:  # who typed what the words were learned from answered with names
+        if asked:  # the training texts are typed, where such questions are answered with names
             return {"asks": ANSWERED}
     ends = language.ends.logit(ending_features(last))
     observed = {"ends": _within(ends, -3, 2) / 4, "unfinished": _within(-ends - 3, 0, 2) / 2}
@@ -193,21 +193,21 @@ def _by_words(
 
 
 def _is_open_condition(words: tuple[str, ...], open_words: OpenWords) -> bool:
-    """Whether a sentence begins with a condition, and nothing has followed from it yet."""
+    """Return True if a sentence begins with a condition that has no main clause yet."""
     asks = not open_words.inversions.isdisjoint(words[1:2])
-    # the last word is no main clause yet, and may be the condition's verb: "falls das Zimmer frei ist"
+    # not the last word, which may be the condition's verb: "falls das Zimmer frei ist"
     follows = not open_words.main_clauses.isdisjoint(words[2:-1])
     return words[0] in open_words.conditions and not asks and not follows
 
 
 def _by_punctuation(text: str) -> Observed:
-    """What the last character says where the recognizer punctuates, which capitals give away."""
+    """Return the feature of the last character, if the recognizer punctuates, which capitals show."""
     text = text.rstrip("\"'”’ ")
     if text.endswith("?"):
         return {"question": 1.0}
     if text.endswith((".", "!")) and not text.endswith(".."):
         return {"full stop": 1.0}
-    # a recognizer that writes no capitals writes no full stops: its absence says nothing
+    # without capitals there are no full stops either: their absence says nothing
     if text == text.lower():
         return {}
     return {"no stop": 1.0} if text[-1].isalnum() else {"comma": 1.0}

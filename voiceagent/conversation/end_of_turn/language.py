@@ -1,10 +1,10 @@
-"""What a language tells of the end of a turn: a small model of its sentences, and its open words. Pure.
+"""Language models of the end of a turn: a small model of its sentences, and its word lists.
 
 Two maximum-entropy models (Berger, Della Pietra and Della Pietra, 1996): whether a sentence can end after its
-words, from the n-grams at their end, its first word with its last, and every word with how long ago it was
-said; and whether a sentence asks for something or answers, or only tells. Features are hashed into tables of
-8-bit weights (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009), so that a
-language is a few files, and a judgement costs some 50 us.
+words, from the n-grams at their end, its first word with its last, and every word with its distance from the
+end; and whether a sentence asks or answers, or only tells. Features are hashed into tables of 8-bit weights
+(Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", 2009), so that a language is a few
+files, and a decision costs some 50 us.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import numpy as np
 
 LANGUAGES = Path(__file__).parent / "languages"
 MAX_WORDS = 12
-"""Words from the end that say whether a sentence can end."""
+"""Number of last words from which the end of a sentence is predicted."""
 _DISTANCES = (0, 1, 2, 3, 3, 5, 5, 5, 8, 8, 8, 8)
-"""How far from the end each of them counts as standing: the further away, the less it matters how far."""
+"""Distance class of each word from the end: far away, exact distance matters less."""
 
 
 @dataclass(frozen=True, slots=True)
 class HashedWeights:
-    """A maximum-entropy model of one question about words.
+    """A maximum-entropy model with one binary outcome.
 
-    weights: 8-bit, one a byte, their number a power of two. scale: of a unit, in nats. bias: in nats.
+    weights: 8-bit, one a byte, their number a power of two. scale: nats per unit. bias: in nats.
     """
 
     weights: bytes
@@ -38,7 +38,7 @@ class HashedWeights:
     bias: float
 
     def logit(self, features: Iterable[str]) -> float:
-        """The logarithm of the odds, in nats."""
+        """Return the log-odds, in nats."""
         mask = len(self.weights) - 1
         units = 0
         for feature in features:
@@ -49,16 +49,16 @@ class HashedWeights:
 
 @dataclass(frozen=True, slots=True)
 class OpenWords:
-    """Words that tell what of a turn is still open; `languages/en.toml` says what each is.
+    """Word lists of a language; `languages/en.toml` explains each.
 
     dictated: words of a question, or of a sentence with one of `requests` and none of `subjects` before it,
-    whose answer is dictated, but for a number, one of `numbers`, of something `short`. lengths: by such a
-    word, how many digits the answer may have. lettered: words of a question whose answer has letters.
-    spelled: of one whose answer is letters. counted: of one whose answer is a number that is said at once.
-    misheard_digits: what else digits sound like. dialled: words of a sentence whose digits are a number to be
-    called. closings: phrases that end what is dictated. moments: phrases that ask for a moment, with
-    `courtesies` around them; what begins with one of `meanwhile` behind one says what for. question_marks:
-    marks behind a question whose words could as well tell.
+    whose answer is dictated, except for a number, one of `numbers`, of something `short`. lengths: by such a
+    word, the possible digits of the answer. lettered: words of a question whose answer has letters. spelled:
+    of one whose answer is letters. counted: of one whose answer is a number said at once. misheard_digits:
+    words that recognizers return for digits. dialled: words of a sentence whose digits are a number to call.
+    closings: phrases that end dictation. moments: phrases that ask for a moment, with `courtesies` around
+    them; a phrase after one that begins with one of `meanwhile` says what for. question_marks: marks of a
+    question whose words alone could be a statement.
     """
 
     digits: frozenset[str]
@@ -86,9 +86,8 @@ class OpenWords:
 
 @dataclass(frozen=True, slots=True)
 class TurnEndLanguage:
-    """What is known of one language. code: ISO 639. ends: whether a sentence can end after its words. asks:
-    whether a sentence asks for something or answers, rather than tells; None where nobody collected such
-    sentences.
+    """Models of one language. code: ISO 639. ends: whether a sentence can end after its words. asks: whether
+    a sentence asks or answers, rather than tells; None without training data.
     """
 
     code: str
@@ -98,7 +97,7 @@ class TurnEndLanguage:
 
 
 def ending_features(words: Sequence[str]) -> Iterator[str]:
-    """What tells whether a sentence of these normalised words, at least one, is over."""
+    """Yield the features that predict whether a sentence of these normalised words, at least one, is over."""
     known = [_number_or_word(word) for word in words[-MAX_WORDS:]]
     last = known[-1]
     before = known[-2] if len(known) > 1 else "<s>"
@@ -109,15 +108,15 @@ def ending_features(words: Sequence[str]) -> Iterator[str]:
     yield f"s {last[-3:]}"
     yield f"ss {before[-3:]} {last[-3:]}"
     yield f"ws {before} {last[-3:]}"
-    if len(words) > 2:  # "from" ends what began with "where"
+    if len(words) > 2:  # "from" can end a sentence that began with "where"
         yield f"f {_number_or_word(words[0])} {last}"
     for ago, word in enumerate(reversed(known)):
         yield f"k{_DISTANCES[ago]} {word}"
 
 
 def asking_features(words: Sequence[str], asked: bool) -> Iterator[str]:
-    """What tells whether a sentence of these words, at least one, asks or answers. asked: the agent asked
-    before it.
+    """Yield the features that predict whether a sentence of these words, at least one, asks or answers.
+    asked: the agent asked before it.
     """
     known = [_number_or_word(word) for word in words]
     length = str(min(len(words), 6)) if len(words) < 10 else "long"
@@ -145,7 +144,7 @@ def _number_or_word(word: str) -> str:
 
 @cache
 def language_of(language: str) -> TurnEndLanguage | None:
-    """What is known of a language, by its ISO 639 code; None where that is nothing."""
+    """Return the models of a language by its ISO 639 code, None if there are none."""
     weights, words = LANGUAGES / f"{language}.npz", LANGUAGES / f"{language}.toml"
     if not weights.is_file():
         return None

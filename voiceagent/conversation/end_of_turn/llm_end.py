@@ -1,9 +1,9 @@
-"""What the LLM says of the end of a turn, as a witness beside the others. Pure.
+"""The LLM's end-of-turn score, one of the features.
 
-In its chat template a mark closes each message. A language model that has read callers' messages knows how
-probable that mark is after the words so far, in any language that it speaks. No two models mean the same by
-it, so the log odds are scaled by what one model was right in (Platt, "Probabilistic Outputs for Support
-Vector Machines", 1999): `voiceagent calibrate` finds the numbers.
+In its chat template a token closes each message. A language model trained on callers' messages knows the
+probability of that token after the words so far, in any language that it speaks. Scores of two models are not
+comparable, so the log-odds are scaled by calibration on one model (Platt, "Probabilistic Outputs for Support
+Vector Machines", 1999): `voiceagent calibrate` finds the values.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import math
 from dataclasses import dataclass
 
 MARKS = " \t\n.,;:!?…。，！？、¡¿"
-"""Left out, as a recognizer guesses them and they have witnesses of their own: behind "a table for." a
-message may well end."""
+"""Trailing punctuation that is left out: recognizers guess it, and it has features of its own. After "a table
+for." a message may well end.
+"""
 MOST_NATS = 3.0
-"""What the LLM can add or take at most: it hears nothing, and the words may be misheard."""
+"""Maximum contribution of the LLM, either way: it has no audio, and the transcript may be wrong."""
 _SUREST = -1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class LlmEnd:
-    """How one model's word on an end is taken.
+    """Calibration of one model's end-of-turn score.
 
-    scale, offset: of its log odds, in nats, so that the probabilities hold where nothing else is known.
-    weight: of what comes out, beside the witnesses of the words, which know part of it.
+    scale, offset: for its log-odds, in nats, so that the probabilities hold on their own. weight: of the
+    result next to the transcript features, which overlap with it.
     """
 
     scale: float
@@ -32,17 +33,19 @@ class LlmEnd:
     weight: float
 
     def nats(self, log_probability: float) -> float:
-        """What it adds to the log odds that the turn is over. log_probability: of the mark, by the model."""
+        """Return its contribution to the log-odds that the turn is over. log_probability: of the closing
+        token.
+        """
         calibrated = self.scale * log_odds(log_probability) + self.offset
         return self.weight * min(max(calibrated, -MOST_NATS), MOST_NATS)
 
 
 def bare(text: str) -> str:
-    """The words that the LLM is asked about: those recognized, without the marks at their end."""
+    """Return the transcript without trailing punctuation, as the LLM is asked about it."""
     return text.rstrip(MARKS)
 
 
 def log_odds(log_probability: float) -> float:
-    """The logarithm of the odds, in nats, of what has this logarithm of its probability."""
+    """Return the log-odds, in nats, of a log probability."""
     certain = min(log_probability, _SUREST)
     return certain - math.log(-math.expm1(certain))

@@ -1,4 +1,4 @@
-"""Whether the caller asks the agent to wait for a moment: "Hold on, let me get my card." Pure."""
+"""Detects callers who ask for a moment: "Hold on, let me get my card." """
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLangu
 from voiceagent.conversation.words import phrase_at
 
 SENTENCES = 2
-"""How many of the newest sentences may ask for it together: "Hold on. Let me get my card." """
+"""Number of the newest sentences that may ask for it together: "Hold on. Let me get my card."
+"""
 
 
 def asks_for_moment(sentences: Sequence[tuple[str, ...]], language: TurnEndLanguage | None) -> bool:
-    """Whether the newest sentences of a turn ask for a moment, and for nothing else."""
+    """Return True if the newest sentences of a turn ask for a moment, and for nothing else."""
     if language is None:
         return False
     newest = (sentences[-count:] for count in range(1, min(SENTENCES, len(sentences)) + 1))
@@ -20,8 +21,8 @@ def asks_for_moment(sentences: Sequence[tuple[str, ...]], language: TurnEndLangu
 
 
 def beside_moments(sentences: Sequence[tuple[str, ...]], language: TurnEndLanguage | None) -> list[str]:
-    """All words of the sentences, without the phrases for a moment that they begin with: "One moment. Four
-    two" has two digits, not three.
+    """Return all words of the sentences, without the phrases for a moment at their beginnings: "One moment.
+    Four two" has two digits, not three.
     """
     moments = frozenset() if language is None else language.open_words.moments
     return [word for words in sentences for word in words[phrase_at(words, 0, moments) :]]

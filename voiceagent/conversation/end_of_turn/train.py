@@ -1,9 +1,8 @@
-"""Learns what each witness weighs: `python -m voiceagent.conversation.end_of_turn.train PAUSES...`.
+"""Trains the feature weights: `python -m voiceagent.conversation.end_of_turn.train PAUSES...`.
 
-A file has a pause a line, as JSON: the fields of `TurnEvidence`, `language`, `over`, whether the turn was
-over, and `weight`, how much the line counts. Dictated numbers, spelled names and conditions are added, made
-here. The weights are those of logistic regression with a little L2, none of a sign that its witness cannot
-have: a comma never makes an end likelier.
+A file has a pause per line, as JSON: the fields of `TurnEvidence`, `language`, `over` (the turn ended there)
+and `weight` of the line. Generated numbers, spelled names and conditions are added. The weights are those of
+logistic regression with a little L2, constrained in sign: a comma never makes an end likelier.
 """
 
 from __future__ import annotations
@@ -27,21 +26,21 @@ SIGNS = {
     "no stop": -1, "brief": -1, "pauses": -1, "doubt": -1, "sound": 1, "whole number": 1,
     "open number": -1, "open condition": -1,
 }  # fmt: skip
-"""The only sign that each witness can have."""
+"""The only sign that each feature's weight can have."""
 L2 = 1.0
 STEPS = 4000
 RATE = 0.5
 MADE_WEIGHT = 0.15
-"""The weight of a line that is made here: there are many, and they are alike."""
+"""Weight of a generated line: there are many similar ones."""
 
 Floats = NDArray[np.float64]
 Line = tuple[str, str, bool]
-"""Words of a caller, the agent's before them, and whether the turn is over."""
+"""Text of a caller, the agent's before it, and whether the turn is over."""
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What was observed in a pause, whether the turn was over, and how much that counts."""
+    """Features in a pause, label and weight."""
 
     observed: Observed
     over: bool
@@ -49,7 +48,7 @@ class Example:
 
 
 def read(path: Path) -> Iterator[Example]:
-    """The pauses of a file."""
+    """Yield the pauses of a file."""
     for line in path.read_text("utf-8").splitlines():
         row = json.loads(line)
         language, over, weight = row.pop("language"), row.pop("over"), row.pop("weight")
@@ -57,7 +56,9 @@ def read(path: Path) -> Iterator[Example]:
 
 
 def made(random: Random) -> Iterator[Example]:
-    """Numbers in groups, names, addresses, conditions and whom one calls, as a recognizer writes them."""
+    """Yield generated numbers in groups, names, addresses, conditions and vocatives, as recognizers write
+    them.
+    """
     english = language_of("en")
     for lines in (_numbers(random), _spelled(random), _vocatives(), _names(), _addresses(), _conditions()):
         for text, agent, over in lines:
@@ -132,7 +133,7 @@ def _conditions() -> Iterator[Line]:
 
 
 def fit(examples: list[Example]) -> dict[str, float]:
-    """The weights, by Adam (Kingma and Ba, 2015) with the signs kept."""
+    """Return the weights, by Adam (Kingma and Ba, 2015) with fixed signs."""
     names = ["bias", *SIGNS]
     seen = np.array([[1.0, *(one.observed.get(name, 0.0) for name in SIGNS)] for one in examples])
     over = np.array([one.over for one in examples], float)
@@ -152,7 +153,7 @@ def fit(examples: list[Example]) -> dict[str, float]:
 
 
 def main() -> None:
-    """Learn from the files and write the weights; tell how well the probabilities hold."""
+    """Train on the files, write the weights and print the calibration."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pauses", type=Path, nargs="+")
     arguments = parser.parse_args()

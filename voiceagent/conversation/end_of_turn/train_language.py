@@ -1,19 +1,18 @@
-"""Learns the end of turns in a language: `python -m voiceagent.conversation.end_of_turn.train_language CODE FOLDER`.
+"""Trains the end-of-turn models of a language: `python -m voiceagent.conversation.end_of_turn.train_language CODE FOLDER`.
 
-The folder has text files with a sentence or a turn a line:
+The folder has text files with a sentence or a turn per line:
 
-| file | what it is |
+| file | content |
 | --- | --- |
-| `sentences.txt` | sentences and turns of all kinds: every beginning of one is an example of what goes on, the whole of what is over |
+| `sentences.txt` | sentences and turns of all kinds: every beginning of one is a negative example, the whole a positive one |
 | `asks.txt` | whole turns of callers who ask for something |
 | `answers.txt` | whole turns of callers who answer a question of the agent |
-| `tells.txt` | sentences that ask and answer nothing: stories, articles, what leads up to a question |
+| `tells.txt` | sentences that neither ask nor answer: stories, articles, introductions of a question |
 
-Without the last three the language has no word on what asks; without the first what is stored of its ends stays.
-Beside `sentences.txt` it learns the sentences of `languages/CODE_sentences.txt`, kinds of which texts have too few.
-Fillers are put between the words of `sentences.txt` at random, since written sentences have none: nobody ends
-with them. There are more lines of some files than of others, which says nothing of callers: what asks and what
-tells count the same.
+Without the last three the language has no model of requests; without the first the stored model of ends is kept.
+With `sentences.txt` it also learns the sentences of `languages/CODE_sentences.txt`, kinds that are rare in texts.
+Fillers are inserted into `sentences.txt` at random, since written sentences have none and speakers do not end with
+them. Numbers of lines per file say nothing about callers: requests and statements get equal prior weight.
 """  # noqa: E501  a table
 
 from __future__ import annotations
@@ -35,18 +34,19 @@ from voiceagent.conversation.words import words_of
 
 ENDS_BITS, ASKS_BITS = 20, 17
 FEWEST_ENDS, FEWEST_ASKS = 3, 1
-"""A feature must be seen this often: those seen by chance crowd the table, in which two may share a place."""
+"""Minimum occurrences of a feature: rare ones crowd the table, in which two may share a slot."""
 EXAMPLES_A_TIME = 80_000
-"""Where there are many examples, a feature must be seen at least once for every so many of them: that also
-tells texts better that nothing was learned from."""
+"""With many examples, a feature must occur at least once per this many of them; that also generalises better.
+"""
 CAUTION = 0.2
-"""How many nats less likely a sentence is to be whole than was learned: people who speak add to more of their
-sentences than people who type."""
+"""Nats subtracted from the log-odds of a complete sentence: speakers extend more of their sentences than
+people who type.
+"""
 EPOCHS = 4
 BATCH = 256
 RATE = 0.15
 DECAY = 2e-6
-"""L2, on the weights that a batch touches."""
+"""L2 on the weights that a batch touches."""
 FILLERS = {"en": ("um", "uh", "er", "hmm"), "de": ("äh", "ähm", "hm"), "es": ("eh", "em", "este")}
 FILLED = 0.15
 HELD_OUT = 0.05
@@ -57,7 +57,7 @@ Example = tuple[Ids, bool]
 
 
 def ending_examples(sentences: Iterable[Words], random: Random, fillers: Sequence[str]) -> Iterator[Example]:
-    """Every beginning of these sentences, and whether it is the whole."""
+    """Yield every beginning of these sentences, labelled True if it is the whole."""
     for sentence in sentences:
         words = list(sentence)
         if fillers and len(words) > 1 and random.random() < FILLED:
@@ -67,7 +67,7 @@ def ending_examples(sentences: Iterable[Words], random: Random, fillers: Sequenc
 
 
 def asking_examples(folder: Path) -> list[Example]:
-    """The lines of the files of a folder, and whether they ask or answer."""
+    """Return the lines of a folder's files, labelled True if they ask or answer."""
     return [
         (_hashed(asking_features(words, asked), ASKS_BITS), asks)
         for name, asked, asks in (
@@ -81,12 +81,12 @@ def asking_examples(folder: Path) -> list[Example]:
 
 
 def lines(path: Path) -> list[Words]:
-    """The words of each line of a file that has some."""
+    """Return the words of each line of a file that has any."""
     return [words for line in path.read_text("utf-8").splitlines() if (words := words_of(line))]
 
 
 def made_sentences(path: Path) -> list[Words]:
-    """The sentences that the lines of a file stand for: `2 * a (b|c)` is "a b" and "a c", each twice."""
+    """Return the sentences that a file's lines expand to: `2 * a (b|c)` is "a b" and "a c", each twice."""
     made = []
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         times, many, alternatives = line.rpartition(" * ")
@@ -97,7 +97,7 @@ def made_sentences(path: Path) -> list[Words]:
 
 
 def without_rare(data: list[Example], bits: int, fewest: int) -> list[Example]:
-    """The examples without features that are seen less often."""
+    """Return the examples without features that occur less often than `fewest`."""
     seen = np.zeros(2**bits, np.int64)
     for ids, _ in data:
         np.add.at(seen, ids, 1)
@@ -105,7 +105,7 @@ def without_rare(data: list[Example], bits: int, fewest: int) -> list[Example]:
 
 
 def learn(data: list[Example], bits: int) -> tuple[NDArray[np.float32], float]:
-    """Weights [2 ** bits] and bias, by AdaGrad (Duchi, Hazan and Singer, 2011)."""
+    """Return weights [2 ** bits] and bias, by AdaGrad (Duchi, Hazan and Singer, 2011)."""
     weights: NDArray[np.float32] = np.zeros(2**bits, np.float32)
     squares: NDArray[np.float32] = np.full(2**bits, 1e-2, np.float32)
     bias, bias_squares = 0.0, 1e-2
@@ -131,7 +131,7 @@ def learn(data: list[Example], bits: int) -> tuple[NDArray[np.float32], float]:
 def learned(
     name: str, data: list[Example], held_out: list[Example], bits: int, fewest: int
 ) -> dict[str, NDArray[np.generic]]:
-    """What is stored of one question; prints how well examples that were held out are judged."""
+    """Return the arrays stored for one model; print its quality on held-out examples."""
     weights, bias = learn(without_rare(data, bits, fewest), bits)
     scale = float(np.abs(weights).max()) / 127
     units = np.round(weights / scale).astype(np.int8)
@@ -146,13 +146,13 @@ def learned(
 
 
 def prior_logit(examples: Sequence[Example]) -> float:
-    """The logarithm of the odds that one of these is so, whatever its words."""
+    """Return the log-odds of a positive label, regardless of features."""
     so = sum(is_so for _, is_so in examples)
     return math.log(so / (len(examples) - so))
 
 
 def main() -> None:
-    """Learn from a folder, tell how well what was held out is judged, and write the weights."""
+    """Train on a folder, print the quality on held-out data and write the weights."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("language")
     parser.add_argument("folder", type=Path)
@@ -185,7 +185,7 @@ def _hashed(features: Iterable[str], bits: int) -> Ids:
 
 
 def _area(logits: NDArray[np.float64], wanted: NDArray[np.bool_]) -> float:
-    """How often one that is so is judged likelier than one that is not, by Mann and Whitney's statistic."""
+    """Return the area under the ROC curve, by the Mann-Whitney statistic."""
     ranks = logits.argsort().argsort()
     count = int(wanted.sum())
     return float((ranks[wanted].sum() - count * (count - 1) / 2) / (count * (len(wanted) - count)))

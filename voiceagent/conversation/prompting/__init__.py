@@ -1,1 +1,1 @@
-"""What is asked of the LLM: requests, the history as prompts have it, prefills and summaries."""
+"""LLM requests: prompts, the history in them, prefills and summaries."""

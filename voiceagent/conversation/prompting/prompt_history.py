@@ -1,7 +1,7 @@
-"""How the items of a conversation stand in its prompts: old turns as a summary, long tool outputs cut. Pure.
+"""The history in prompts: old turns as a summary, long tool outputs cut.
 
-What the client sees of the conversation does not change. Whatever is decided here stays as it is from prompt
-to prompt, as prefix caches live from that.
+The client's view of the conversation does not change. Every decision here stays the same from prompt to
+prompt, because prefix caches depend on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from voiceagent.conversation.history import (
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """A text in place of the conversation's first items, "" where nothing of them is worth telling."""
+    """Text in place of the conversation's first items, "" if nothing in them is worth keeping."""
 
     text: str = ""
     items: tuple[Item, ...] = ()
@@ -31,8 +31,8 @@ class _Summary:
 
 @dataclass(frozen=True, slots=True)
 class OldItems:
-    """What a summary is wanted of. prompt: the history up to there as prompts have it. said: the turns
-    themselves. earlier: the summary of those before them. tokens: of all that is to be replaced.
+    """Input of a summary. prompt: the history up to there as in prompts. said: the turns themselves. earlier:
+    the summary of the turns before them. tokens: size of all that is replaced.
     """
 
     prompt: tuple[Message, ...]
@@ -42,10 +42,10 @@ class OldItems:
 
 
 class PromptHistory:
-    """Owns what replaces old items, and decides when more of them have to go.
+    """Owner of the summary in place of old items; decides when more of them must be replaced.
 
-    A summary stands for certain items: where the client changes one of them, prompts have all of them as they
-    are again.
+    A summary stands for certain items: if the client changes one of them, prompts show all of them verbatim
+    again.
     """
 
     def __init__(self, budget: HistoryBudget) -> None:
@@ -59,17 +59,17 @@ class PromptHistory:
         """How often old turns were replaced: the next prompt then does not begin as the one before it."""
 
     def messages(self, items: Sequence[Item]) -> tuple[Message, ...]:
-        """The items as a prompt has them."""
+        """Return the items as messages of a prompt."""
         summary, rest = self._split(items)
         return self._messages(summary, rest)
 
     def observe(self, prompt: Sequence[Message], usage: Usage) -> None:
-        """A prompt of this call had this many tokens."""
+        """Record the token usage of a prompt of this call."""
         self._estimate.observe(prompt, usage)
 
     def overdue(self, items: Sequence[Item]) -> OldItems | None:
-        """The turns that a summary is wanted of now; None while there are none, or one is being made."""
-        # one at a time: a second would be made of turns that the first replaces
+        """Return the turns that need a summary now; None if there are none, or a summary is in progress."""
+        # one at a time: a second one would cover turns that the first replaces
         if self._budget.max_tokens == 0 or self._asked or self._coming is not None:
             return None
         summary, rest = self._split(items)
@@ -88,17 +88,16 @@ class PromptHistory:
         return OldItems(prompt, said, summary.text, self._estimate.tokens(prompt))
 
     def give_up(self) -> None:
-        """The summary that was wanted will not come; it may be asked for again."""
+        """Forget the requested summary; it may be requested again."""
         self._asked = ()
 
     def take(self, text: str) -> None:
-        """Take in the summary that was wanted, for `replace` to put in; one that nobody wants any more is
-        ignored."""
+        """Store the requested summary for `replace`; ignore one that is no longer wanted."""
         if self._asked:
             self._coming, self._asked = _Summary(text, self._asked), ()
 
     def replace(self) -> bool:
-        """Put in the summary that has come, if one has: the prompts after that have another beginning."""
+        """Replace old turns by the finished summary, if any. Return True if prompts begin differently now."""
         if self._coming is None:
             return False
         self._summary, self._coming = self._coming, None
@@ -106,9 +105,9 @@ class PromptHistory:
         return True
 
     def _split(self, items: Sequence[Item]) -> tuple[_Summary, Sequence[Item]]:
-        """The summary, and the items that it does not stand for."""
+        """Return the summary, and the items that it does not cover."""
         count = len(self._summary.items)
-        # the client deleted or truncated something old: a summary that tells of it would bring it back
+        # the client deleted or truncated something old, which the summary would bring back
         if tuple(items[:count]) != self._summary.items:
             self._summary = _Summary()
             self.replacements += 1
@@ -116,8 +115,8 @@ class PromptHistory:
         return self._summary, items[count:]
 
     def _messages(self, summary: _Summary, items: Sequence[Item]) -> tuple[Message, ...]:
-        # In the caller's role: what callers said must not weigh as much as the system prompt, and templates
-        # want a single system message. It joins the first turn that is kept.
+        # In the caller's role: the caller's statements must not weigh as much as the system prompt, and
+        # templates accept a single system message. It is joined with the first turn that is kept.
         first = [MessageItem("", "user", f"[Earlier in this call: {summary.text}]")] if summary.text else []
         return to_messages([*first, *self._with_cut_outputs(items)])
 
@@ -135,14 +134,14 @@ class PromptHistory:
         return shown
 
     def _cut_output(self, item: ToolOutputItem, question: str) -> str:
-        if item not in self._cut:  # decided once: a later estimate of its tokens must not change the prompt
+        if item not in self._cut:  # decided once: a better token estimate must not change the prompt
             max_characters = round(self._budget.tool_output_tokens / self._estimate.per_character)
             self._cut[item] = prune(item.output, question, max_characters)
         return self._cut[item]
 
 
 def _turns(items: Sequence[Item]) -> list[list[Item]]:
-    """The items by turns; what the caller says begins one, unless it goes on with what the caller said."""
+    """Return the items by turns. A user message begins a turn, unless it follows another."""
     turns: list[list[Item]] = []
     before = ""
     for item in items:
@@ -155,7 +154,7 @@ def _turns(items: Sequence[Item]) -> list[list[Item]]:
 
 
 def _without_pending_calls(turns: Sequence[Sequence[Item]]) -> int:
-    """How many of these turns can go: a tool's call and its output must stay together."""
+    """Return the number of turns that can be replaced: a tool call and its output must stay together."""
     pending: set[str] = set()
     count = 0
     for number, turn in enumerate(turns, 1):

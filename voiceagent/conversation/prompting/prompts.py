@@ -1,4 +1,4 @@
-"""What the LLM is asked in one call: requests, prefills while the caller speaks, summaries of old turns."""
+"""The LLM requests of one call: responses, prefills while the caller speaks, summaries of old turns."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from voiceagent.conversation.words import words_of
 
 
 class Prompts:
-    """Makes the prompts of one call from its history."""
+    """Builder of the prompts of one call from its history."""
 
     def __init__(self, history: History, policy: TurnPolicy) -> None:
         self._history = history
         self._policy = policy
         self._old_turns = PromptHistory(policy.history)
-        self._prefilled: tuple[str, str] = ("", "")  # a turn, and its words that the LLM has read
+        self._prefilled: tuple[str, str] = ("", "")  # (turn id, text of it that the LLM has read)
 
     @property
     def replacements(self) -> int:
-        """How often old turns were replaced: the next prompt then does not begin as the one before it."""
+        """Number of replacements of old turns, each of which changed the beginning of prompts."""
         return self._old_turns.replacements
 
     @property
     def edits(self) -> int:
-        """How often a client changed what stood in the history, and so in prompts."""
+        """Number of client edits of items in the history, and so in prompts."""
         return self._history.edits
 
     def for_response(
@@ -44,7 +44,7 @@ class Prompts:
         planned: PlannedWords | None = None,
     ) -> Generation:
         """Return the LLM request for a response. unfinished: the turn that a preemptive response answers.
-        planned: words that count as played.
+        planned: text that counts as played.
         """
         if unfinished is not None:
             items = self._told_to(unfinished, unfinished.text)
@@ -54,22 +54,22 @@ class Prompts:
         return make_generation(wanted, settings, messages, self._policy)
 
     def prefill(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
-        """Let the LLM read the history, and the words that are certain, while the caller speaks."""
+        """Prefill the LLM with the history and the stable transcript while the caller speaks."""
         words = turn.recognized.stable
-        # where the client answers by itself its prompt is not known yet
+        # the prompt is unknown if the client requests the response itself
         if not turn.respond or not self._policy.prefill_while_speaking:
             return []
         self._prefilled = (turn.item_id, words)
         return [self._read(self._told_to(turn, words), settings, words)]
 
     def prefill_more(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
-        """Let the LLM read the words that have become certain, if any have."""
+        """Prefill the LLM with newly stable words, if any."""
         read = self._prefilled[1] if self._prefilled[0] == turn.item_id else ""
         return self.prefill(turn, settings) if turn.recognized.stable != read else []
 
     def ask_end(self, turn: CallerTurn, settings: CallSettings) -> list[AskTurnEnd]:
-        """Ask the LLM whether the turn ends with its words, most of which it has read; not twice about the
-        same.
+        """Ask the LLM whether the turn ends with its transcript, most of which is prefilled. Once per
+        text.
         """
         wanted = self._policy.llm_end is not None and turn.announced and turn.respond
         if not wanted or turn.recognized.ends is not None or not words_of(turn.text):
@@ -79,12 +79,12 @@ class Prompts:
         return [AskTurnEnd(turn.item_id, turn.text, prompt, settings.all_tools)]
 
     def observe(self, start: StartResponse, usage: Usage) -> None:
-        """The prompt of a response had this many tokens."""
+        """Record the token usage of a response's prompt."""
         if not start.own_prompt:
             self._old_turns.observe(start.request.messages, usage)
 
     def summarise(self, settings: CallSettings) -> list[Summarise]:
-        """Have the oldest turns summarised if the history has outgrown its budget."""
+        """Summarise the oldest turns if the history exceeds its budget."""
         old = self._old_turns.overdue(self._history.told())
         if old is None:
             return []
@@ -92,32 +92,32 @@ class Prompts:
         return [Summarise(prompt, settings.all_tools, old.said, old.earlier, old.tokens)]
 
     def take_summary(self, text: str) -> None:
-        """The summary that was wanted; `replace_old_turns` puts it in."""
+        """Store the requested summary for `replace_old_turns`."""
         self._old_turns.take(text)
 
     def give_up_summary(self) -> None:
-        """A summary in the making would only be in a response's way: it is asked for again later."""
+        """Forget the summary in progress, which would delay a response; it is requested again later."""
         self._old_turns.give_up()
 
     def begin_turn(self) -> None:
-        """A turn begins: a summary that has come takes its place."""
+        """Apply a finished summary at the start of a turn."""
         self._old_turns.replace()
 
     def replace_old_turns(self, settings: CallSettings) -> list[Prefill]:
-        """Between two turns: put in the summary that has come, and have it read before it is needed."""
+        """Apply a finished summary between two turns, and prefill the prompt's new beginning."""
         return self.prefill_history(settings) if self._old_turns.replace() else []
 
     def prefill_history(self, settings: CallSettings) -> list[Prefill]:
-        """Let the LLM read the whole history, as the prompt has another beginning from now on."""
+        """Prefill the whole history, because prompts begin differently from now on."""
         return [self._read(self._history.told(), settings)] if self._policy.prefill_while_speaking else []
 
     def _told_to(self, turn: CallerTurn, words: str) -> Sequence[Item]:
-        """What the model is told for the answer to a turn that may not be over, with these words of it."""
+        """Return the prompt items for an answer to a turn that may not be over, with this text of it."""
         return *self._history.told(to_caller=True), MessageItem(turn.item_id, "user", words, spoken=True)
 
     def _read(self, items: Sequence[Item], settings: CallSettings, words: str = "") -> Prefill:
-        """Let the LLM read these items, which end in `words` of an unfinished turn."""
-        # the template's opening of a user turn is read as well, and is there when words come
+        """Return a prefill of these items, which end in `words` of an unfinished turn."""
+        # also prefills the template's opening of a user turn
         unfinished = () if words else (Message("user", ""),)
         messages = self._old_turns.messages(items) + unfinished
         return Prefill(make_prompt(settings.instructions, messages), settings.all_tools)

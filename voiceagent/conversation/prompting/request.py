@@ -1,4 +1,4 @@
-"""One request to the LLM: every choice settled, its prompt laid out."""
+"""Builds the LLM request of a response from its options and the call's settings."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def make_generation(
     history: tuple[Message, ...],
     policy: TurnPolicy,
 ) -> Generation:
-    """Settle every choice of a response: its own where it made one, else the call's.
+    """Return the LLM request of a response: its own options where it has any, else the call's.
 
     history: the conversation's, for a response without messages of its own.
     """
     modality = wanted.modality or settings.output_modality
     messages = history if wanted.messages is None else wanted.messages
-    if wanted.guidance:  # behind what the LLM has read already
+    if wanted.guidance:  # after everything that is in the prefix cache
         messages += (Message("system", wanted.guidance),)
     return Generation(
         make_prompt(settings.instructions if wanted.instructions is None else wanted.instructions, messages),
@@ -37,8 +37,8 @@ def _max_tokens(limit: TokenLimit | None, policy: TurnPolicy) -> int:
 
 
 def _tools(wanted: ResponseRequested, settings: CallSettings) -> tuple[Tool, ...]:
-    """What the model may call. A response that is no part of the conversation could not tell the results of
-    the agent's own tools.
+    """Return the tools that the model may call. A response outside the conversation could not report results
+    of the agent's tools.
     """
     if wanted.tools is not None:
         return (*wanted.tools, *(tool.tool for tool in wanted.mcp_tools))
@@ -46,11 +46,11 @@ def _tools(wanted: ResponseRequested, settings: CallSettings) -> tuple[Tool, ...
 
 
 def has_own_prompt(wanted: ResponseRequested) -> bool:
-    """Whether its prompt is no part of the conversation's."""
+    """Return True if its prompt does not continue the conversation's."""
     own = (wanted.instructions, wanted.messages, wanted.tools, wanted.guidance or None)
     return any(given is not None for given in own)
 
 
 def make_prompt(instructions: str, history: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Laid out for prefix caching: what never changes (the instructions) first, then the history."""
+    """Return a prompt for prefix caching: the constant part (instructions) first, then the history."""
     return ((Message("system", instructions),) if instructions else ()) + history

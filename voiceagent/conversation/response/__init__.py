@@ -1,1 +1,1 @@
-"""The agent's response: its phases, the tools it calls, and what was played of it."""
+"""The agent's response: its phases, its tool calls, and the part that was played."""

@@ -1,4 +1,4 @@
-"""The tools that a response calls: those of the agent and of MCP servers are run, others are the client's."""
+"""Tool calls of a response: tools of the agent and of MCP servers run here, others are the client's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voiceagent.conversation.tool_calls import ToolCalls
 
 
 class CalledTools:
-    """Gives each call to whom it belongs. running: those that are run here."""
+    """Router of a response's tool calls. running: the calls that run here."""
 
     def __init__(self, history: History, new_id: Callable[[str], str], running: ToolCalls) -> None:
         self._history = history
@@ -49,15 +49,15 @@ class CalledTools:
 
 
 def _mcp_tool(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> McpTool | None:
-    """The tool of an MCP server that a response was offered under this name."""
+    """Return the MCP server's tool that a response was offered under this name, if any."""
     tools = settings.mcp_tools if wanted.tools is None else wanted.mcp_tools
     found = (tool for tool in tools if tool.tool.name == name)
     return next(found, None) if wanted.in_conversation else None
 
 
 def _runs_here(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> bool:
-    """Whether a call is the agent's, or of no tool at all; all others are the client's."""
-    by_agent = settings.agent or settings.agent_tools  # one in code, which may have no tools itself
+    """Return True if a call is of the agent's tools or of an unknown one; all others are the client's."""
+    by_agent = settings.agent or settings.agent_tools  # an agent in code may have no tools
     if not by_agent or wanted.tools is not None or not wanted.in_conversation:
         return False
     return all(tool.name != name for tool in settings.tools)

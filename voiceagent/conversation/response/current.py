@@ -29,16 +29,16 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
 
 REMEMBERED_SOUNDS = 16
-"""Responses whose sound positions are kept, for a client that truncates late."""
+"""Number of responses with known playback state, for clients that truncate late."""
 
 
 class CurrentResponse:
-    """Owner of the responses in progress. Its methods return the commands that follow.
+    """Owner of the responses in progress. Methods return the commands that follow.
 
     active: the response that the client knows. preemptive: a response unknown to the client, started in a
-    pause of the caller, or about tool results while the active one is played. rate_hz: of the synthesizer's
-    audio. sounds: playback state of spoken items, by id. tools: calls of the agent. Late output of a
-    cancelled response is ignored.
+    pause of the caller, or about tool results while the active one is played. rate_hz: of the synthesizer.
+    sounds: playback state of spoken items, by id. tools: calls of the agent. Late output of a cancelled
+    response is ignored.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class CurrentResponse:
 
     @property
     def planned_words(self) -> PlannedWords | None:
-        """The words of the active response as the history will hold them if playback is not cut. None if they
-        are not known yet, or if the response is being cut.
+        """The text of the active response as the history will hold it if playback is not cut. None if it is
+        not known yet, or if the response is being cut.
         """
         response = self.active
         text = None if response is None else response.whole_text
@@ -74,25 +74,27 @@ class CurrentResponse:
         return PlannedWords(message, response.first_call_id)
 
     def is_awaited(self, item_id: str, words: tuple[str, ...]) -> bool:
-        """Whether a preemptive response to this turn with these words is being made, and there is nothing to
-        hear of it yet.
+        """Return True if a preemptive response to this turn with these words was started and has no audio
+        yet.
         """
         response = self.preemptive
         return response is not None and response.was_made_for(item_id, words) and not response.is_ready
 
     def is_begun_for(self, item_id: str, words: tuple[str, ...]) -> bool:
-        """Whether there is a preemptive response to this turn with these words."""
+        """Return True if there is a preemptive response to this turn with these words."""
         return self.preemptive is not None and self.preemptive.was_made_for(item_id, words)
 
     def collect(self) -> list[Response]:
-        """The responses that have ended since the last call; whoever asks does what waited for their end."""
+        """Return the responses that ended since the last call."""
         over, self._over = self._over, []
         return over
 
     def start(
         self, start: do.StartResponse, wanted: ev.ResponseRequested, words: tuple[str, ...] = ()
     ) -> list[Command]:
-        """Have a response made; a preemptive one for these words of the caller, held until `release`."""
+        """Start a response. A preemptive one answers these words of the caller and is held until
+        `release`.
+        """
         if start.preemptive:
             self.preemptive = self._new(start, wanted, Preemptive(words))
             return [start]
@@ -100,12 +102,12 @@ class CurrentResponse:
         return [start, _started(self.active)]
 
     def apologise(self, start: do.StartResponse, failure: str) -> list[Command]:
-        """Stands in for a response that cannot even be begun: it fails at once."""
+        """Start a response that fails at once, in place of one that cannot start."""
         self.active = self._new(start, ev.ResponseRequested(), Generating())
         return [_started(self.active), *self._fail(self.active, failure)]
 
     def hurry(self, item_id: str, words: tuple[str, ...]) -> list[Command]:
-        """The turn with these words only waits for something to hear of its answer."""
+        """Raise the priority of the turn's preemptive response, if it has no audio yet."""
         response = self.preemptive
         awaited = response is not None and self.is_awaited(item_id, words)
         return [do.HurryResponse(response.response_id)] if response is not None and awaited else []
@@ -128,7 +130,7 @@ class CurrentResponse:
         return [] if response is None else [do.CancelResponse(response.response_id)]
 
     def take(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
-        """Take in what the response made, or what became of its sound."""
+        """Handle an event of the response or of its playout."""
         found = (one for one in (self.active, self.preemptive) if one is not None)
         response = next((one for one in found if one.response_id == event.response_id), None)
         if response is None:
@@ -137,7 +139,7 @@ class CurrentResponse:
             case Preemptive(held=held):
                 if isinstance(event, MadeEvent):
                     response.phase = replace(response.phase, held=(*held, event))
-                # no apology: the turn is not over, and is answered anew when it is
+                # no apology: the turn is not over, and is answered again when it is
                 return self.cancel_preemptive() if isinstance(event, ev.ResponseFailed) else []
             case Generating():
                 return self._generating(response, event, settings)
@@ -151,8 +153,8 @@ class CurrentResponse:
         return []
 
     def stop(self, reason: str, played_s: float | None = None, false_end: bool = False) -> list[Command]:
-        """Cut the response. played_s: how much of it was played, where the client knows. false_end: it should
-        not have begun, and nothing of it counts as played.
+        """Cut the response. played_s: seconds that were played, if the client knows. false_end: it should not
+        have started, and none of it counts as played.
         """
         response = self.active
         if response is None:
@@ -161,7 +163,7 @@ class CurrentResponse:
             return []
         if false_end:
             response.played.disregard()
-        # a response about results assumed that all words of this one are played
+        # a preemptive response about tool results assumed that this one is played to its end
         cancel = [*self.cancel_preemptive(), do.CancelResponse(response.response_id)]
         stopping = Stopping(response.phase.result, reason, played_s, response.end_notified)
         if not response.spoken:
@@ -170,17 +172,17 @@ class CurrentResponse:
         return [*cancel, do.StopPlayout(response.response_id)]
 
     def truncate(self, played_s: float) -> list[Command]:
-        """Cut the response where the client says that it stopped playing it."""
+        """Cut the response at the position where the client stopped playing it."""
         self._truncated = "" if self.active is None else self.active.response_id
         return self.stop("client_cancelled", played_s)
 
     def was_truncated(self, response_id: str | None) -> bool:
-        """Whether it is this response (None: the last) that the client has just cut so; true once."""
+        """Return True once if the client has just truncated this response (None: the last)."""
         truncated, self._truncated = self._truncated, ""
         return truncated != "" and response_id in (None, truncated)
 
     def abandon(self, gone: ev.CallerGone) -> None:
-        """Nobody listens any more: the history keeps what was played of the response that was not over."""
+        """Record the part of the unfinished response that was played when the call ended."""
         response = self.active
         if response is None:
             return
@@ -203,7 +205,7 @@ class CurrentResponse:
                 refused = stage == "refusal"
                 return [cancel, *self._fail(response, f"{stage}: {reason}", refused)]
             case ev.ResponseLate():
-                # something was said: the caller knows that he is heard
+                # once something was said, the caller needs no filler
                 late = response.spoken and not response.played.text
                 return [do.Fill(response.response_id)] if late else []
             case ev.PlayoutSent() | ev.PlayoutPlayed() | ev.PlayoutStopped():
@@ -215,12 +217,12 @@ class CurrentResponse:
         response_id = response.response_id
         match event:
             case ev.FragmentReady(fragment=fragment) if self._is_blank_start(response, fragment):
-                pass  # models write a line break before a call; it is no message
+                pass  # models write a line break before a call, which is no message
             case ev.FragmentReady(fragment=fragment):
                 previous = self._join_history(response)
                 response.played.begin(fragment)
                 return [notify.NotifyResponseText(response_id, response.item_id, previous, fragment.text)]
-            # after a failure fragments were cut short: sound of theirs that was on its way belongs nowhere
+            # after a failure fragments were cut short: late audio of theirs is dropped
             case ev.SpeechReady(speech=speech) if response.played.awaits_sound:
                 response.played.add(speech)
                 return [do.Play(response_id, speech)]
@@ -235,14 +237,16 @@ class CurrentResponse:
         return []
 
     def _join_history(self, response: Response) -> str | None:
-        """The item before the response's message, which joins the history with its first words."""
+        """Return the id of the item before the response's message, which joins the history with its first
+        text.
+        """
         if not response.wanted.in_conversation:
             return None
         if not response.joined:
-            # not earlier: a response that is cut before its first words leaves no empty message
+            # not earlier: a response that is cut before its first text leaves no empty message
             response.joined = True
             item = MessageItem(response.item_id, "assistant", "", response.spoken, "in_progress")
-            # words and calls of one response are one chat message, words first
+            # text and calls of one response are one chat message, text first
             before_id = "" if self._history.as_logged else response.first_call_id
             self._history.insert_before(item, before_id)
         return self._history.previous_id(response.item_id) if response.item_id in self._history else None
@@ -261,7 +265,7 @@ class CurrentResponse:
         return [do.FinishPlayout(response.response_id)]
 
     def _fail(self, response: Response, failure: str, refused: bool = False) -> list[Command]:
-        # a failure before the end: what was made so far is played, and then the apology
+        # after a failure, the output so far is played, then the apology
         result = Result(failure=failure, refused=refused)
         if not response.spoken:
             return self._end(response, result, response.played.text)
@@ -270,7 +274,7 @@ class CurrentResponse:
         return [*self.cancel_preemptive(), do.Apologise(response.response_id, refused)]
 
     def _stopped(self, response: Response, stopping: Stopping, played_s: float) -> list[Command]:
-        if stopping.reported_played_s is not None:  # clients that count by a clock count pauses in
+        if stopping.reported_played_s is not None:  # clients that measure by a clock include pauses
             played_s = min(played_s, stopping.reported_played_s)
         truncated = [notify.NotifyItemTruncated(response.item_id, played_s)] if response.joined else []
         played = response.played.played(played_s)
@@ -279,9 +283,9 @@ class CurrentResponse:
     def _end(
         self, response: Response, result: Result, played: str, cut: Stopping | None = None
     ) -> list[Command]:
-        """The history keeps what was played of the response, and nothing else of it remains."""
+        """Record the part of the response that was played and end it."""
         notified = isinstance(response.phase, Sent) or (cut is not None and cut.notified)
-        # the caller heard some of it, but the whole turn is answered in its place
+        # the caller heard some of it, but the answer to the whole turn replaces it
         played = "" if response.played.false_end else played.strip()
         whole = cut is None and not result.failure
         self._keep(response, played, whole, result.opaque if whole else "")
@@ -299,7 +303,7 @@ class CurrentResponse:
         if response.spoken:
             self.sounds[response.item_id] = response.played
             while len(self.sounds) > REMEMBERED_SOUNDS:
-                # a call of hours would keep the places of all its words
+                # bounded: a call of hours would keep every word's position
                 self.sounds.popitem(last=False)
 
 

@@ -1,10 +1,10 @@
-"""One response of the agent, and the phases that it goes through.
+"""One response of the agent and its phases.
 
 Preemptive ──▶ Generating ──▶ Playing ──▶ Sent ──▶ Over
     │              └─────────────┴──────────┴──▶ Stopping ──▶ Over
     └▶ dropped
 
-A text is over as soon as it is generated or cut: it has no sound that would have to be sent or stopped.
+A text response is over once it is generated or cut: it has no audio to send or stop.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from voiceagent.conversation.response.played_text import PlayedText
 MadeEvent = (
     FragmentReady | SpeechReady | FragmentSpoken | ToolCallsReady | ResponseWritten | ResponseGenerated
 )
-"""What the making of a response brings."""
+"""Events of a response's generation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """Outcome of the generation. finish_reason: None while it runs. failure: the stage that failed, "" for
-    none. refused: a filter refused the answer. opaque: data of the LLM server to return with its words.
+    none. refused: a filter refused the answer. opaque: data of the LLM server to return with its text.
     """
 
     finish_reason: FinishReason | None = None
@@ -45,9 +45,9 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Preemptive:
-    """The turn that it answers may not be over: nobody knows of it, and what it makes is held.
+    """The answered turn may not be over: the client does not know the response, and its output is held.
 
-    words: those of the caller that it was made for, normalised.
+    words: the caller's words that it answers, normalised.
     """
 
     words: tuple[str, ...]
@@ -56,31 +56,31 @@ class Preemptive:
 
 @dataclass(frozen=True, slots=True)
 class Generating:
-    """It is the response: what is made of it is played at once. After a failure, that is the apology."""
+    """The response is active: its output is played at once. After a failure, that is the apology."""
 
     result: Result = field(default_factory=Result)
 
 
 @dataclass(frozen=True, slots=True)
 class Playing:
-    """All of it is made, and not all of its sound is sent."""
+    """Fully generated; audio remains to be sent."""
 
     result: Result
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """All its sound is sent, for the client it has ended; the caller still listens to it."""
+    """All audio is sent, and the client was notified of the end; the caller still listens."""
 
     result: Result
 
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """It was cut, and its playout is being stopped.
+    """The response was cut, and its playout is stopping.
 
-    reported_played_s: how much was played, as the client has it. notified: for the client it had ended
-    before.
+    reported_played_s: seconds played, as the client reported. notified: the client had been notified of its
+    end before.
     """
 
     result: Result
@@ -91,7 +91,9 @@ class Stopping:
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """Nothing of it remains. played: its words that were; stop_reason: "" where it was not cut."""
+    """The response is over. played: the part of its text that was played. stop_reason: "" unless it was
+    cut.
+    """
 
     played: str
     stop_reason: str
@@ -107,7 +109,7 @@ class Response:
 
     `CurrentResponse` changes it. start: the command that started it. wanted: the request for it. joined: it
     is an item of the history. called_tools: it called tools. first_call_id: the item of its first call, which
-    its words precede; "" for none. refused_calls: it made calls although it must make none, and they were
+    its text precedes; "" for none. refused_calls: it made calls although it must make none, and they were
     dropped. written: its full text once the LLM has finished it, None before.
     """
 
@@ -124,17 +126,17 @@ class Response:
 
     @property
     def response_id(self) -> str:
-        """The id that everything it produces carries."""
+        """The id that all its events carry."""
         return self.start.response_id
 
     @property
     def spoken(self) -> bool:
-        """Whether it is listened to rather than read."""
+        """True if it is audio, not text."""
         return self.start.modality == "audio"
 
     @property
     def end_notified(self) -> bool:
-        """Whether it has ended for the client, though the caller may still listen."""
+        """True if the client was notified of its end, though the caller may still listen."""
         return isinstance(self.phase, Sent) or (isinstance(self.phase, Stopping) and self.phase.notified)
 
     @property
@@ -149,14 +151,14 @@ class Response:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is something to hear of it, or it does something, or has come to its end."""
+        """True if it has audio (or text), called tools, or ended."""
         if not isinstance(self.phase, Preemptive):
             return True
         first = (SpeechReady if self.spoken else FragmentReady, ToolCallsReady, ResponseGenerated)
         return any(isinstance(event, first) for event in self.phase.held)
 
     def was_made_for(self, item_id: str, words: tuple[str, ...]) -> bool:
-        """Whether it is a preemptive response to this turn with these words."""
+        """Return True if it is a preemptive response to this turn with these words."""
         return (
             isinstance(self.phase, Preemptive) and self.start.turn_id == item_id and self.phase.words == words
         )

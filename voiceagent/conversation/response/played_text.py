@@ -1,4 +1,4 @@
-"""What was played of a response: positions in its sound mapped to its text, cut at a word. Pure."""
+"""Maps playback positions to text, cut at a word."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from audio.synthesizers import Speech, WordTiming
 from voiceagent.conversation.fragments import Fragment
 
 CHARACTER_S = 0.08
-"""Sound of a spoken character, where nothing better is known: slow, so that rather too little is kept."""
+"""Assumed duration of a spoken character without better data: slow, so that too little rather than too much
+text counts as played.
+"""
 _TRAILING = re.compile(r"[\W_]+$")
 
 
 @dataclass(slots=True)
 class _Part:
-    """One fragment and what is known of its sound. character_samples: `CHARACTER_S` in samples."""
+    """One fragment and the state of its audio. character_samples: `CHARACTER_S` in samples."""
 
     fragment: Fragment
     character_samples: float
@@ -27,13 +29,15 @@ class _Part:
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """The beginnings of the words; a text that says nothing of them is one word."""
+        """The beginnings of the words; a text without alignment is one word."""
         return self.fragment.alignment or (((0, 0),) if self.fragment.spoken else ())
 
     def words_played(self, samples: int) -> int:
-        """How many words the first `samples` samples hold; a word counts from the middle of its sound."""
+        """Return the number of words in the first `samples` samples; a word counts from the middle of its
+        audio.
+        """
         starts = [spoken for spoken, _ in self.pairs]
-        if not starts:  # nothing of it is spoken
+        if not starts:  # no spoken text
             return 0
         ends = [
             self._letters_end(start, end)
@@ -41,27 +45,29 @@ class _Part:
         ]
         characters, positions = zip(*self._anchors(), strict=True)
         begins, stops = (np.interp(places, characters, positions) for places in (starts, ends))
-        # the middle: who is interrupted in a long word has said it as far as the listener can tell
+        # the middle: a long word that was interrupted counts as said
         played = sum(bool(middle <= samples) for middle in (begins + stops) / 2) if samples > 0 else 0
-        if self.timings and not self.complete:  # a word without a time has not sounded
+        if self.timings and not self.complete:  # a word without a timing was not synthesised yet
             played = min(played, sum(start <= self.timings[-1].character for start in starts))
         return played
 
     def text_of_words(self, words: int) -> str:
-        """The text up to the end of that many words."""
+        """Return the text up to the end of that many words."""
         if words == len(self.pairs):
             return self.fragment.text
         return self.fragment.text[: self.pairs[words][1]] if words else ""
 
     def cut(self, words: int) -> None:
-        """Forget all but the first words; the sound stays, and is complete."""
+        """Drop all but the first words; the audio stays, and is complete."""
         end = self.pairs[words][0] if words < len(self.pairs) else len(self.fragment.spoken)
         self.fragment = Fragment(self.text_of_words(words), self.fragment.spoken[:end], self.pairs[:words])
         self.timings = [timing for timing in self.timings if timing.character < end]
         self.complete = True
 
     def _anchors(self) -> list[tuple[float, float]]:
-        """Pairs (index in `spoken`, sample), ascending; between them sound and characters run in step."""
+        """Return pairs (index in `spoken`, sample), ascending. Between them positions are interpolated
+        linearly.
+        """
         length = len(self.fragment.spoken)
         if not self.timings:
             slowest = length * self.character_samples
@@ -78,18 +84,18 @@ class _Part:
         return [*anchors, (length, end.at_samples)]
 
     def _letters_end(self, start: int, end: int) -> float:
-        """Where in `spoken` the pause begins that follows the words in `spoken[start:end]`.
+        """Return where in `spoken` the pause begins that follows the words in `spoken[start:end]`.
 
-        Half a character early, so that it never falls together with the beginning of the next word.
+        Half a character early, so that it never coincides with the beginning of the next word.
         """
         return start + max(1, len(_TRAILING.sub("", self.fragment.spoken[start:end]))) - 0.5
 
 
 class PlayedText:
-    """The text of one response against its sound.
+    """The text of one response against its audio.
 
-    Where the engine gives no word timings, every character lasts as long as every other.
-    rate_hz: rate of the sound that is added.
+    Without word timings of the engine, all characters last equally long. rate_hz: sample rate of the added
+    audio.
     """
 
     def __init__(self, rate_hz: int) -> None:
@@ -99,52 +105,54 @@ class PlayedText:
 
     @property
     def text(self) -> str:
-        """All text so far, trailing white space left out."""
+        """All text so far, without trailing white space."""
         return "".join(part.fragment.text for part in self._parts).rstrip()
 
     @property
     def sound_s(self) -> float:
-        """Seconds of sound so far."""
+        """Seconds of audio so far."""
         return sum(part.samples for part in self._parts) / self._rate_hz
 
     @property
     def awaits_sound(self) -> bool:
-        """Whether there is a fragment whose sound is not complete."""
+        """True if the audio of a fragment is incomplete."""
         return any(not part.complete for part in self._parts)
 
     def begin(self, fragment: Fragment) -> None:
-        """The next fragment of the response; its sound follows."""
+        """Append the next fragment of the response; its audio follows."""
         self._parts.append(_Part(fragment, CHARACTER_S * self._rate_hz))
 
     def add(self, speech: Speech) -> None:
-        """More sound of the oldest incomplete fragment. Raises ValueError where there is none."""
+        """Append audio of the oldest incomplete fragment. Raises ValueError if there is none."""
         part = self._incomplete()
         part.samples += len(speech.samples)
         part.timings += speech.words
 
     def complete_fragment(self) -> None:
-        """The sound of the oldest incomplete fragment is complete. Raises ValueError where there is none."""
+        """Complete the audio of the oldest incomplete fragment. Raises ValueError if there is none."""
         self._incomplete().complete = True
 
     def drop_unspoken(self) -> None:
-        """Nothing more will be spoken: forget text without sound, end a fragment cut short at its sound."""
+        """Drop text without audio, and end a fragment that was cut short at its audio."""
         for part in self._parts:
             if not part.complete:
                 part.cut(part.words_played(part.samples))
         self._parts = [part for part in self._parts if part.fragment.text or part.samples]
 
     def disregard(self) -> None:
-        """It should not have begun: nothing of it counts as played, whatever has sounded."""
+        """Count nothing as played: the response answered a false end of turn."""
         self.false_end = True
 
     def played(self, played_s: float) -> str:
-        """The text up to the last word of which half or more was in the first `played_s` seconds of sound."""
+        """Return the text up to the last word of which half or more is in the first `played_s` seconds of
+        audio.
+        """
         if self.false_end:
             return ""
         left = round(played_s * self._rate_hz)
         text = unsounded = ""
         for part in self._parts:
-            if not part.fragment.spoken:  # played with what sounds before it
+            if not part.fragment.spoken:  # played with the next spoken part
                 unsounded += part.fragment.text
             else:
                 words = part.words_played(left)

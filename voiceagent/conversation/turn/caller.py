@@ -1,4 +1,4 @@
-"""The caller's side: the turn that is spoken, and turns that are over and wait for their words."""
+"""The caller's turns: the one in progress, and those that are over and wait for their transcript."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from voiceagent.conversation.turn.nearness import Levels, Nearness
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 ANSWER_S = 0.4
-"""How much longer, at most, a turn goes on while its answer is being made: there would be silence after its
-end all the same, and this way the caller may go on in it.
+"""Maximum extension of a turn while its answer has no audio yet: there would be silence anyway, and this way
+the caller may continue the turn.
 """
 PAUSE_S = 0.25
-"""A silence of at least this was a pause, and not the closure of a consonant."""
+"""Minimum silence that counts as a pause, longer than the closure of a consonant."""
 
 
 class Caller:
-    """Owns the caller's turns until they are concluded. What it does returns the commands that follow.
+    """Owner of the caller's turns until they are concluded. Methods return the commands that follow.
 
-    open: the turn that the caller is speaking, pauses included. awaiting: turns that are over and not
-    settled. last: the newest that ended by voice, and not by the client's hand. dictation: what the agent's
-    code has asked to be dictated, as `CallerTurn` has it, until that has been done. levels: how loud the
-    voices of the call are. language: ISO 639 code of the agent's.
+    open: the turn in progress, pauses included. awaiting: turns that are over and not settled. last: the
+    newest that ended by voice, not by the client's commit. dictation: the dictation that the agent's code
+    expects, see `CallerTurn`, until it is done. levels: levels of the call's voices. language: ISO 639 code
+    of the agent's.
     """
 
     def __init__(self, history: History, language: str, new_id: Callable[[str], str]) -> None:
@@ -46,16 +46,16 @@ class Caller:
         self.last: CallerTurn | None = None
         self.dictation: tuple[int, ...] | None = None
         self.levels = Levels()
-        self._committed_to_s = 0.0  # end of the newest item's sound
+        self._committed_to_s = 0.0  # end of the newest item's audio
 
     @property
     def silent(self) -> bool:
-        """No turn is spoken or waits for its words."""
+        """True if no turn is in progress or waits for its transcript."""
         return self.open is None and not self.awaiting
 
     def turn_of(self, item_id: str) -> CallerTurn | None:
-        """The turn with this item, if it is not forgotten."""
-        # words of turns that are over come while the next is spoken
+        """Return the turn with this item, None if it was concluded."""
+        # transcripts of turns that are over arrive during the next turn
         turns = [*self.awaiting, self.open] if self.open else self.awaiting
         return next((turn for turn in turns if turn.item_id == item_id), None)
 
@@ -63,9 +63,9 @@ class Caller:
         self, at_s: float, padding_s: float, respond: bool, resumes: CallerTurn | None
     ) -> tuple[CallerTurn, Command]:
         """Start a turn and its recognition, even if it may turn out to be none. padding_s: length of the
-        sound before the turn that is recognized too.
+        audio before the turn that is recognized too.
         """
-        # the half of a number that came first has used it up
+        # a resumed turn continues its own dictation
         dictation = self.dictation if resumes is None else resumes.dictation
         # items must not share samples: a word would be recognized twice, or in part
         taken_to_s = max([self._committed_to_s, *(ended.sound_end_s for ended in self.awaiting)])
@@ -75,19 +75,19 @@ class Caller:
         return turn, do.StartRecognition(turn.item_id, at_s, turn.not_before_s)
 
     def announce(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
-        """Let the client know of the turn; one that it takes by hand it knows already."""
+        """Notify the client of the turn, unless the client itself committed it."""
         turn.standing = Standing.ANNOUNCED
         if not by_voice:
             return []
         return [notify.NotifySpeechStarted(turn.item_id, turn.started_at_s, turn.not_before_s)]
 
     def pause(self, turn: CallerTurn, at_s: float, judge: bool) -> list[Command]:
-        """The caller is silent for the moment: settle the words so far, and ask the turn model."""
+        """Handle a pause: request a settled transcript, and ask the turn model."""
         turn.phase = Paused(at_s)
         return self._flush(turn) + ([do.JudgeTurn(turn.item_id)] if judge else [])
 
     def resume(self, turn: CallerTurn, at_s: float) -> None:
-        """The caller goes on: what was settled is so no longer."""
+        """Handle the end of a pause. The transcript is no longer settled."""
         pause_s = at_s - turn.phase.at_s if isinstance(turn.phase, Paused) else 0.0
         if pause_s >= PAUSE_S:
             turn.own_pauses_s += (pause_s,)
@@ -104,7 +104,7 @@ class Caller:
         sound_end_s: see `Ended`.
         """
         turn.level_db = level_db
-        # the pause before the end has asked for the words already
+        # the pause before the end has flushed already
         flushed = not turn.speaking
         turn.phase = Ended(at_s, sound_end_s)
         self.open = None
@@ -112,16 +112,18 @@ class Caller:
         return [] if flushed else self._flush(turn)
 
     def end_by_hand(self, turn: CallerTurn, buffered_s: float) -> list[Command]:
-        """The client ends the turn, `buffered_s` after its beginning, and asks for a response itself."""
+        """End the turn on the client's request, `buffered_s` after its beginning. The client requests the
+        response itself.
+        """
         turn.respond = False
         turn.standing = Standing.ANNOUNCED
         return self.end(turn, turn.started_at_s + buffered_s)
 
     def commit(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
-        """The turn becomes an item of the conversation, with the words known so far."""
+        """Add the turn to the conversation, with the transcript so far."""
         turn.standing = Standing.COMMITTED
         self.dictation = None
-        # who ends turns by hand does not go on with them by voice
+        # turns that the client commits are not resumed by voice
         self.last = turn if by_voice else None
         item = MessageItem(turn.item_id, "user", turn.text, spoken=True)
         previous = self._history.last_id()
@@ -135,14 +137,14 @@ class Caller:
         ]
 
     def await_words(self, item: MessageItem, seconds: float) -> None:
-        """Create a turn for an item of the client, with this much sound, that waits for its transcript."""
+        """Create a turn for an item of the client, with this much audio, that waits for its transcript."""
         ended = CallerTurn(item.item_id, 0.0, respond=False, phase=Ended(seconds))
         ended.typed = item.text
         ended.standing, ended.recognized = Standing.COMMITTED, Recognized(flushes=1)
         self.awaiting.append(ended)
 
     def forget(self, turn: CallerTurn) -> list[Command]:
-        """Nothing more is wanted of the turn."""
+        """Drop the turn and close its recognition."""
         if turn is self.open:
             self.open = None
         else:
@@ -150,8 +152,8 @@ class Caller:
         return [do.StopRecognition(turn.item_id)]
 
     def conclude(self, turn: CallerTurn, transcribe: bool) -> list[Command]:
-        """The words of a committed turn are settled, or cannot be had: its item, if it is still there, and
-        the client get them.
+        """Write the final transcript of a committed turn into its item, if it still exists, and notify the
+        client of it or of its failure.
         """
         if turn.text and turn.level_db is not None and turn.nearness is Nearness.NEAR:
             self.levels.said(turn.level_db)
@@ -167,7 +169,7 @@ class Caller:
         return [final] if transcribe else []
 
     def notify_stable(self, turn: CallerTurn) -> list[Command]:
-        """Let the client know the words that will not be taken back."""
+        """Notify the client of newly stable words."""
         stable = turn.recognized.stable
         if not stable.startswith(turn.notified) or len(stable) == len(turn.notified):
             return []
@@ -176,8 +178,8 @@ class Caller:
         return [notify.NotifyTranscript(turn.item_id, added, final=False)]
 
     def understand(self, turn: CallerTurn, event: ev.TranscriptChanged) -> None:
-        """Take in the recognizer's newest hypothesis of the turn."""
-        # counted, as a pause that was none may leave an older flush on its way
+        """Store the recognizer's newest hypothesis of the turn."""
+        # counted: after a false pause an older flush may still be unanswered
         answered = 1 if event.settled and turn.recognized.flushes else 0
         turn.recognized = replace(
             turn.recognized,
@@ -187,24 +189,24 @@ class Caller:
             confidence=event.confidence,
             complete=event.complete,
             flushes=turn.recognized.flushes - answered,
-            # of other words it says nothing
+            # the score applies to this exact text only
             ends=turn.recognized.ends if event.text == turn.text else None,
         )
 
     def judge(self, turn: CallerTurn, event: ev.TurnJudged) -> None:
-        """Take in the turn model's word on the pause in progress; one that comes too late is not about the
-        next.
+        """Store the turn model's probability for the pause in progress. A late one must not apply to the next
+        pause.
         """
         if isinstance(turn.phase, Paused):
             turn.phase = replace(turn.phase, probability=event.probability)
 
     def take_end(self, turn: CallerTurn, event: ev.TurnEndTold) -> None:
-        """Take in what the LLM says of the end, if it is of the words that are known now."""
+        """Store the LLM's end-of-turn score, if it is of the current text."""
         if event.words == turn.text:
             turn.recognized = replace(turn.recognized, ends=event.log_probability)
 
     def fail(self, turn: CallerTurn, reason: str) -> None:
-        """The recognizer broke in this turn: no more of its words will come."""
+        """Record that the recognizer failed in this turn."""
         turn.recognized = replace(turn.recognized, failure=reason)
 
     def _flush(self, turn: CallerTurn) -> list[Command]:
@@ -222,9 +224,9 @@ def _stopped(turn: CallerTurn) -> list[Command]:
 
 
 def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy) -> EndOfTurn:
-    """What the witnesses say of the turn's end after its words as they are known.
+    """Return the end-of-turn decision for the turn's transcript so far.
 
-    agent: its latest words before the turn, "" for none.
+    agent: its latest text before the turn, "" for none.
     """
     ends, llm_end = turn.recognized.ends, policy.llm_end
     told = turn.phase.probability if isinstance(turn.phase, Paused) else None
@@ -245,10 +247,9 @@ def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolic
 def limit_pause(
     turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer_awaited: bool
 ) -> list[Command]:
-    """Let the witnesses say how long the pause in progress may be.
+    """Set the endpointing delay of the pause in progress.
 
-    agent: as `judged` has it. answer_awaited: its answer is being made, and there is nothing to hear of it
-    yet.
+    agent: see `judged`. answer_awaited: the answer was started and has no audio yet.
     """
     if not isinstance(turn.phase, Paused):
         return []
