@@ -15,6 +15,7 @@ from opentelemetry.sdk.resources import Resource
 
 from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.replaying.replay import LoggedIds, new_conversation, whole_records
+from voiceagent.conversation import call_events
 from voiceagent.conversation import notifications as notify
 from voiceagent.telemetry.otlp.exporter import readable
 from voiceagent.telemetry.otlp.trace.attributes import EngineNames
@@ -39,11 +40,11 @@ def traced(log: CallLog) -> tuple[list[Span], float]:
     began_s = time.process_time()
     for record, commands in steps:
         now_s = record.clock_s
-        call.took(record.event, record.received_s, (), commands)
+        call.on_event(call_events.EventHandled(record.event, record.received_s, (), commands))
         for command in commands:
             if isinstance(command, notify.NotifyResponseEnded) and command.response_id in reports:
-                call.answered(reports[command.response_id])
-    call.ended("over", ())
+                call.on_event(call_events.ResponseDone(reports[command.response_id]))
+    call.on_event(call_events.CallEnded("over", ()))
     return spans, time.process_time() - began_s
 
 

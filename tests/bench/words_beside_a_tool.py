@@ -89,7 +89,7 @@ async def silence_ms(ahead: bool) -> float:
         policy = replace(services.answering.policy, preemptive_attempts=0)
         services = replace(services, answering=replace(services.answering, policy=policy))
     listener, agent = Listener(), RunningAgent("measured", Waiter)
-    session = Session("measured", services, services.settings, listener, None, agent)
+    session = Session("measured", services, services.settings, listener, agent=agent)
     session.begin()
     session.handle(ev.ItemCreated(MessageItem(new_id("item"), "user", "Is there a table?")))
     session.handle(ev.ResponseRequested())

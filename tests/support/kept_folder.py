@@ -16,6 +16,7 @@ from voiceagent.calls.kept_call import KeptCall
 from voiceagent.calls.kept_calls import KeptCalls
 from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.store import CallStore, sqlite_url
+from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
 
 PATIENCE_S = 20.0
@@ -42,14 +43,15 @@ def begin(kept: KeptCalls, call_id: str = "call_1") -> KeptCall:
     """A call that goes on."""
     call = kept.keep(call_id, call_settings(), POLICY, RATE_HZ)
     for step in conversation().steps:
-        call.took(step.event, 1.0, step.ids, step.commands)
+        call.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))
     return call
 
 
 def keep_one(folder: Path, call_id: str = "call_1", **settings: object) -> None:
     """A whole call, and everything that is done about it."""
     kept = keep_calls(folder, **settings)
-    begin(kept, call_id).ended("the caller hung up", conversation().conversation.history.items)
+    history = conversation().conversation.history.items
+    begin(kept, call_id).on_event(call_events.CallEnded("the caller hung up", history))
     kept.close()
 
 

@@ -7,6 +7,7 @@ from call_world import RATE_HZ, CallWorld
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.call_events import CallEnded, EventHandled, ResponseDone
 from voiceagent.conversation.latency import LatencyBudget, TurnReport
 from voiceagent.session.services import Measuring
 from voiceagent.session.turn_stamps import TurnStamps
@@ -36,13 +37,15 @@ class TracedWorld:
         for step in world.steps:
             self._now_s += STEP_S
             self._stamps.event(step.event)
-            self._trace.took(step.event, self._now_s - 100.0, step.commands, self._now_s)
+            self._trace.on_event(
+                EventHandled(step.event, self._now_s - 100.0, (), step.commands), self._now_s
+            )
             for command in step.commands:
                 self._carry_out(command)
             if isinstance(step.event, ev.CallerGone):
                 self._answered(self._stamps.hung_up())
         self._now_s += STEP_S
-        self._trace.ended("the caller hung up", self._now_s)
+        self._trace.on_event(CallEnded("the caller hung up", ()), self._now_s)
         self.spans: list[Span] = self.spans_made.drain()
 
     def _carry_out(self, command: do.Command) -> None:
@@ -62,7 +65,7 @@ class TracedWorld:
     def _answered(self, reports: list[TurnReport]) -> None:
         for report in reports:
             self.reports.append(report)
-            self._trace.answered(report)
+            self._trace.on_event(ResponseDone(report), self._now_s)
 
     def of(self, name: str) -> list[Span]:
         """The spans whose name is this, or begins with it as a word, in the order of their beginning."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
@@ -31,15 +31,21 @@ from voiceagent.calls.log.entries import (
 )
 from voiceagent.calls.log.event_log import LogWriter
 from voiceagent.calls.log.placement import Frame, Placement
-from voiceagent.conversation.commands import Command
-from voiceagent.conversation.events import Event, SettingsChanged
-from voiceagent.conversation.history import Item, MessageItem
-from voiceagent.conversation.latency import TurnReport
+from voiceagent.conversation import call_events
+from voiceagent.conversation.call_events import (
+    CallEvent,
+    EventHandled,
+    MessagePlayed,
+    ResponseDone,
+    ResponseStopped,
+)
+from voiceagent.conversation.events import SettingsChanged
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.keeping import KeepsNothing
 
 MAX_WAITING = 1_000
 """Maximum queued audio frames and events of one call, five seconds; more are dropped."""
+MAX_STOPS = 100
+"""Further cuts of playout that are queued, as a recording without them has audio that was not played."""
 MAX_FACTS, MAX_FACT = 32, 256
 """Maximum parameters of a phone call that are kept, and characters of each: anybody may send them."""
 RECENT_S = 3.0
@@ -71,18 +77,13 @@ class Losses:
         return self.last if time.monotonic() - self.last_at_s < RECENT_S else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Stopped:
-    response_id: str
-    played_s: float
+_Queued = Frame | ResponseStopped | Entry
 
 
-_Queued = Frame | _Stopped | Entry
+class KeptCall:
+    """Recorder of one call: buffers its events and audio for the writer. clock: monotonic seconds.
 
-
-class KeptCall(KeepsNothing):
-    """Buffers a session's notifications for the writer, except those that only traces need. clock: monotonic
-    seconds. waiting: the buffer.
+    waiting: the buffer, of at most `MAX_WAITING` entries, `MAX_STOPS` more cuts of playout, and the end.
     """
 
     def __init__(self, clock: Callable[[], float], losses: Losses) -> None:
@@ -92,53 +93,52 @@ class KeptCall(KeepsNothing):
         self._number = 0
         self._dropped: dict[str, int] = {}  # samples dropped for lack of room, by response
 
-    def identified(self, line_call: str, parameters: Mapping[str, str]) -> None:
-        """Record the call's metadata, limited to `MAX_FACTS` of `MAX_FACT` characters each."""
-        known = islice(parameters.items(), MAX_FACTS)
-        facts = tuple(Fact(name[:MAX_FACT], value[:MAX_FACT]) for name, value in known)
-        self._queue(CallIdentified(line_call[:MAX_FACT], facts))
+    def on_event(self, event: CallEvent) -> None:
+        """See `CallSubscriber`."""
+        if isinstance(event, EventHandled):  # nearly all; `match` would cost more than the rest
+            self._record(event)
+            return
+        match event:
+            case ResponseDone(report):
+                self._queue(report)
+            case MessagePlayed(message):
+                self._queue(HeardText(message.item_id, message.text))
+            case ResponseStopped():
+                self._queue(event, MAX_WAITING + MAX_STOPS)
+            case call_events.CallIdentified(line_call, parameters):
+                known = islice(parameters.items(), MAX_FACTS)
+                facts = tuple(Fact(name[:MAX_FACT], value[:MAX_FACT]) for name, value in known)
+                self._queue(CallIdentified(line_call[:MAX_FACT], facts))
+            case call_events.CallEnded(reason, history):
+                self.waiting.append(CallEnded(reason, self._clock(), heard_texts(history)))
+            case call_events.CallBegan() | call_events.AudioStarted():
+                pass  # the log has them as events
 
-    def took(
-        self,
-        event: Event,
-        received_s: float,
-        ids: Sequence[str],
-        commands: Sequence[Command],
-        fault: Exception | None = None,
-    ) -> None:
-        """Record an event. Every event has a number, so that the log shows gaps."""
-        self._number += 1
-        named = "" if fault is None else fault_name(fault)
-        self._queue(Record(self._number, self._clock(), received_s, event, ids, commands, named))
-
-    def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
-        """Record the caller's audio. Dropped audio is recorded as silence, so that the timing is kept."""
+    def on_input_audio(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
+        """See `AudioRecorder`. Dropped audio is recorded as silence, so that the timing is kept."""
         if self._dropped or len(self.waiting) >= MAX_WAITING:
             self._queue_audio_after_loss("", samples, rate_hz)
         else:
             self.waiting.append((self._clock() - begins_ago_s, "", samples, rate_hz))
 
-    def sent(self, response_id: str, frame: Samples, rate_hz: int) -> None:
+    def on_output_audio(self, response_id: str, frame: Samples, rate_hz: int) -> None:
+        """See `AudioRecorder`."""
         if self._dropped or len(self.waiting) >= MAX_WAITING:
             self._queue_audio_after_loss(response_id, frame, rate_hz)
         else:
             self.waiting.append((self._clock(), response_id, frame, rate_hz))
 
-    def stopped(self, response_id: str, played_s: float) -> None:
-        self.waiting.append(_Stopped(response_id, played_s))
-
-    def answered(self, report: TurnReport) -> None:
-        self._queue(report)
-
-    def played(self, message: MessageItem) -> None:
-        self._queue(HeardText(message.item_id, message.text))
-
     def stalled(self, clock_s: float, lag_s: float) -> None:
         """Record that the event loop woke `lag_s` too late."""
         self._queue(LoopStalled(clock_s, lag_s))
 
-    def ended(self, reason: str, history: Sequence[Item]) -> None:
-        self.waiting.append(CallEnded(reason, self._clock(), heard_texts(history)))
+    def _record(self, handled: EventHandled) -> None:
+        """Queue an event. Every event has a number, so that the log shows gaps."""
+        self._number += 1
+        fault = "" if handled.fault is None else fault_name(handled.fault)
+        event, received_s = handled.event, handled.received_s
+        record = Record(self._number, self._clock(), received_s, event, handled.ids, handled.commands, fault)
+        self._queue(record)
 
     def _queue_audio_after_loss(self, response_id: str, samples: Samples, rate_hz: int) -> None:
         if len(self.waiting) >= MAX_WAITING:
@@ -150,8 +150,8 @@ class KeptCall(KeepsNothing):
             self.waiting.append((clock_s, response_id, np.zeros(dropped, np.int16), rate_hz))
         self.waiting.append((clock_s, response_id, samples, rate_hz))
 
-    def _queue(self, entry: Entry) -> None:
-        if len(self.waiting) < MAX_WAITING:
+    def _queue(self, entry: ResponseStopped | Entry, limit: int | None = None) -> None:
+        if len(self.waiting) < (MAX_WAITING if limit is None else limit):
             self.waiting.append(entry)
         else:
             self._losses.records += 1
@@ -227,9 +227,9 @@ class CallFiles:
             self._append(RecordingBegan(highest_hz))
         self._sound.place(frames)
 
-    def _write_entry(self, queued: _Stopped | Entry) -> None:
+    def _write_entry(self, queued: ResponseStopped | Entry) -> None:
         match queued:
-            case _Stopped(response_id, played_s):
+            case ResponseStopped(response_id, played_s):
                 if self._sound is not None:
                     self._sound.stopped(response_id, played_s)
             case CallEnded():

@@ -62,6 +62,11 @@ class FrameSocket:
         self._socket.close()
         self._unsent.clear()
 
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that the socket has not accepted yet."""
+        return len(self._unsent)
+
     def write(self, frame: bytes, soon: bool = True) -> None:
         """Queue a frame. Frames queued in one iteration of the event loop are sent together, with earlier
         delayed ones.

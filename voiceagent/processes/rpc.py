@@ -69,6 +69,11 @@ class RpcConnection:
         """Number of open streams."""
         return len(self._streams)
 
+    @property
+    def unsent_bytes(self) -> int:
+        """Bytes that the other end has not accepted yet."""
+        return self._socket.unsent_bytes
+
     def attach(self) -> None:
         """Read in the running event loop. Streams of a previous event loop are abandoned."""
         if self._socket.attach():

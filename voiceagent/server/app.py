@@ -23,9 +23,9 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.server.call_progress import CallReporting
 from voiceagent.server.descriptors import raise_limit
 from voiceagent.server.ending import STOPPING, ignore_stop_signals, run_until_all_end, stop_on_signals
-from voiceagent.server.followed_call import CallReporting
 from voiceagent.server.health_monitor import HealthMonitor
 from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import recording_calls
@@ -64,8 +64,8 @@ class Server:
         self._slots = LocalSlots(config.server.max_calls)
         self._load = ProcessLoad(self._loop, self._slots, config.server.max_loop_lag_s, self._transcribing)
         self._exporter = new_exporter(config, self._metrics)
-        following = CallReporting() if self._exporter is None else CallReporting(self._exporter.send)
-        self._routes = Routes(config, self._slots, self._metrics, self, following)
+        reporting = CallReporting() if self._exporter is None else CallReporting(self._exporter.send)
+        self._routes = Routes(config, self._slots, self._metrics, self, reporting)
         self._calls = self._routes.calls
         self._gateway = Gateway(config, self._load_now, self._routes.shared, self._metrics)
 

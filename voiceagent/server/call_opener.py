@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from voiceagent.agents.load import Agents
 from voiceagent.agents.running import running_agent
 from voiceagent.config.tables import Config
+from voiceagent.conversation.call_events import CallSubscriber
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.server.followed_call import CallReporting, FollowedCall
+from voiceagent.server.call_progress import CallReporting, ProgressReporter
 from voiceagent.server.traces import tracer
 from voiceagent.session.call import Call, CallRefused, Client
-from voiceagent.session.keeping import CallObserver, Keeping, kept_and_traced
+from voiceagent.session.publishing import Subscriptions
 from voiceagent.session.services import Services
 from voiceagent.session.session import Session
 from voiceagent.upstream.call import UpstreamCall
@@ -33,30 +34,28 @@ class CallOpener:
     upstream: Upstream | None
     kept: KeptCalls | None
     webhooks: WebhookSender | None
-    following: CallReporting
+    reporting: CallReporting
 
     def opener(self, services: Services) -> Callable[..., Call]:
         """Return a function that opens a call. Its arguments: call id, client, requested model, and
         `transcribes` for a call that only transcribes.
         """
-        follow = self._follower(services)
+        subscriptions = self._subscriptions(services)
 
         def open_call(call_id: str, client: Client, model: str, transcribes: bool) -> Call:
             settings = replace(services.settings, model=model) if model else services.settings
             if transcribes:
                 self._check_transcribes()
-                keeping = follow(call_id, settings := settings.as_transcription())
-                return Session(call_id, services, settings, client, keeping, None, self._observer(call_id))
+                settings = settings.as_transcription()
+                return Session(call_id, services, settings, client, subscriptions(call_id, settings))
             if self.upstream is not None:
                 settings = replace(settings, voice=self.upstream.config.voice)
             make = self.agents.of_model(model)
             agent = None if make is None else running_agent(call_id, make, self.agents.of_call)
-            observer, keeping = self._observer(call_id), follow(call_id, settings)
+            receivers = subscriptions(call_id, settings)
             if self.upstream is not None:
-                return UpstreamCall(
-                    call_id, services, settings, client, self.upstream, keeping, agent, observer
-                )
-            return Session(call_id, services, settings, client, keeping, agent, observer)
+                return UpstreamCall(call_id, services, settings, client, self.upstream, receivers, agent)
+            return Session(call_id, services, settings, client, receivers, agent)
 
         return open_call
 
@@ -64,20 +63,21 @@ class CallOpener:
         if self.upstream is not None:
             raise CallRefused("calls go to an upstream here; there are no transcription sessions", 400)
 
-    def _observer(self, call_id: str) -> CallObserver | None:
-        return None if self.webhooks is None else self.webhooks.call(call_id)
-
-    def _follower(self, services: Services) -> Callable[[str, CallSettings], Keeping | None]:
-        """Return a function that starts recording and tracing a call, as far as these are enabled."""
-        kept = self.kept
+    def _subscriptions(self, services: Services) -> Callable[[str, CallSettings], Subscriptions]:
+        """Return a function that subscribes trace, supervisor, recorder and webhooks, as far as these are
+        enabled, to a call, in this order.
+        """
+        kept, webhooks, report = self.kept, self.webhooks, self.reporting.report
         policy, rate_hz = services.answering.policy, services.speaking.synthesizer.rate_hz
-        spans, tell = self.following.spans, self.following.tell
+        spans = self.reporting.spans
         trace = None if spans is None else tracer(self.config, spans, services)
 
-        def follow(call_id: str, settings: CallSettings) -> Keeping | None:
-            keeping = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
+        def subscribe(call_id: str, settings: CallSettings) -> Subscriptions:
             traced = None if trace is None else trace(call_id)
-            followed = None if tell is None else FollowedCall(call_id, tell, traced)
-            return kept_and_traced(keeping, kept_and_traced(followed, traced))
+            reporter = None if report is None else ProgressReporter(call_id, report, traced)
+            recorder = None if kept is None else kept.keep(call_id, settings, policy, rate_hz)
+            posted = None if webhooks is None else webhooks.call(call_id)
+            given: tuple[CallSubscriber | None, ...] = (traced, reporter, recorder, posted)
+            return Subscriptions(tuple(one for one in given if one is not None), recorder, traced)
 
-        return follow
+        return subscribe

@@ -28,9 +28,9 @@ from voiceagent.processes.messages import Failed, Ready, RpcError
 from voiceagent.processes.parent import Parent
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
+from voiceagent.server.call_progress import CallReporting
 from voiceagent.server.descriptors import DescriptorShortage, nearly_out
 from voiceagent.server.ending import STOPPING, run_until_all_end
-from voiceagent.server.followed_call import CallReporting
 from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import recording_calls
 from voiceagent.server.load import ProcessLoad
@@ -81,8 +81,8 @@ class CallWorker:
         self._supervisor = SupervisorClient(supervisor, self._metrics, self._load)
         client = self._supervisor
         send_spans = client.send_spans if config.otlp.endpoint else None
-        following = CallReporting(send_spans, client.report_progress, client.hand_over)
-        self._routes = Routes(config, slots, self._metrics, client, following)
+        reporting = CallReporting(send_spans, client.report_progress, client.hand_over)
+        self._routes = Routes(config, slots, self._metrics, client, reporting)
         self._calls = self._routes.calls
         self._engines = engines_of_worker(task, supervisor.connection, self._metrics)
         app = self._routes.app()

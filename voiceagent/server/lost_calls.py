@@ -16,7 +16,7 @@ from typing import Any
 import structlog
 
 from voiceagent.conversation.history import Item
-from voiceagent.server.followed_call import CallOver, CallProgress
+from voiceagent.server.call_progress import CallOver, CallProgress
 from voiceagent.telemetry.otlp.trace.spans import CALL, Span
 from voiceagent.webhooks.message import BEGAN, WebhookEvent
 from voiceagent.webhooks.sender import WebhookSender

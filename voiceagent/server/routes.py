@@ -26,7 +26,7 @@ from voiceagent.agents.load import load_agents
 from voiceagent.cluster.places import CallControl
 from voiceagent.config.tables import Config
 from voiceagent.server.call_opener import CallOpener
-from voiceagent.server.followed_call import CallReporting
+from voiceagent.server.call_progress import CallReporting
 from voiceagent.server.kept_calls import calls_routes, kept_calls
 from voiceagent.server.page import Page
 from voiceagent.server.sharing import Gateway, shared_state
@@ -106,7 +106,7 @@ class Routes:
         slots: Slots,
         metrics: Metrics,
         server: WholeServer,
-        following: CallReporting = CallReporting(),  # noqa: B008  it is immutable
+        reporting: CallReporting = CallReporting(),  # noqa: B008  it is immutable
     ) -> None:
         self._server = server
         self._settings = config.call_settings()
@@ -115,8 +115,8 @@ class Routes:
         self.calls = Calls(slots, self._calls_changed, server.refusal)
         self._metrics = metrics
         self.kept = kept_calls(config, metrics)
-        self.webhooks = webhook_sender(config, metrics, following.hand_over)
-        self._following = following
+        self.webhooks = webhook_sender(config, metrics, reporting.hand_over)
+        self._reporting = reporting
         self._config = config
         self._upstream: Upstream | None = None
         if config.upstream.url is not None:
@@ -195,7 +195,7 @@ class Routes:
     def ready(self, services: Services) -> None:
         """Start accepting calls."""
         calls = CallOpener(
-            self._config, self._agents, self._upstream, self.kept, self.webhooks, self._following
+            self._config, self._agents, self._upstream, self.kept, self.webhooks, self._reporting
         )
         open_call = calls.opener(services)
         self.calls.ready(partial(open_call, transcribes=False), partial(open_call, transcribes=True))

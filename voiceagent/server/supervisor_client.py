@@ -7,13 +7,15 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
+from prometheus_client import Counter
+
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.access.access_control import CallAsked
 from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.processes.messages import Notification, RpcError
 from voiceagent.processes.parent import Parent
-from voiceagent.server.followed_call import CallOver, CallProgress
+from voiceagent.server.call_progress import CallOver, CallProgress
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.status import TriageResult
 from voiceagent.telemetry.metrics import Metrics
@@ -23,6 +25,8 @@ from voiceagent.webhooks.message import WebhookEvent
 
 ANSWER_S = 2.0
 """Timeout after which the supervisor counts as hung in the health."""
+MAX_UNSENT_BYTES = 4 << 20
+"""Maximum bytes buffered for a supervisor that does not read; some seconds of 500 traced calls."""
 
 
 class LlmStatus(NamedTuple):
@@ -42,6 +46,11 @@ class SupervisorClient:
         self._metrics = metrics
         self._refusal: Refusal | None = None
         self.shedder = LoadShedder()
+        self._dropped = Counter(
+            "voiceagent_supervisor_notifications_dropped",
+            "Reports of calls for the supervisor that were dropped, as it did not read earlier ones.",
+            registry=metrics.registry,
+        )
 
     async def monitor(self) -> None:
         """Update the LLM's state while the supervisor is connected."""
@@ -84,23 +93,32 @@ class SupervisorClient:
         judged: TriageResult = await self._connection.ask("triage")
         return judged
 
-    def report_progress(self, told: CallProgress | CallOver) -> None:
-        """Report the progress of a call, which the supervisor logs if this process is lost."""
-        self._connection.notify(Notification(told))
+    def report_progress(self, report: CallProgress | CallOver) -> None:
+        """Report the progress of a call, which the supervisor logs if this process is lost.
+
+        The end of a call is always sent: the supervisor would take the call for a lost one.
+        """
+        self._notify(report, always=isinstance(report, CallOver))
 
     def send_spans(self, spans: Sequence[Span]) -> None:
-        """Pass ended spans to the supervisor for sending; spans that end while it hangs are dropped."""
-        if not self._parent.trouble:
-            self._connection.notify(Notification(spans))
+        """Pass ended spans to the supervisor for sending."""
+        self._notify(spans)
 
     def hand_over(self, event: WebhookEvent) -> bool:
         """Pass an event to the supervisor for posting, as it outlives this process. Return False if it is
-        gone.
+        gone, or does not accept the event in time.
         """
-        there = not self._connection.gone.is_set()
-        if there:
-            self._connection.notify(Notification(event))
-        return there
+        return not self._connection.gone.is_set() and self._notify(event)
+
+    def _notify(self, value: object, always: bool = False) -> bool:
+        """Queue a notification in the connection's buffer. Drop and count it, and return False, if the
+        supervisor has not read `MAX_UNSENT_BYTES` of earlier ones.
+        """
+        if self._connection.unsent_bytes > MAX_UNSENT_BYTES and not always:
+            self._dropped.inc()
+            return False
+        self._connection.notify(Notification(value))
+        return True
 
     async def share_secret(self, secret: ClientSecret) -> None:
         """See `WholeServer`."""

@@ -13,14 +13,15 @@ import numpy as np
 import structlog
 
 from audio.pcm import Samples
+from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode, Line, OfferedTool, Pressed
 from voiceagent.session.call_monitor import CallMonitor
-from voiceagent.session.keeping import CallObserver, Keeping, NotKept
 from voiceagent.session.mcp import configured_tools
+from voiceagent.session.publishing import CallPublisher, Subscriptions
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.silence_filling import SilenceFilling
@@ -48,15 +49,14 @@ class BaseCall(ABC):
         self,
         call_id: str,
         services: Services,
-        keeping: Keeping | None,
+        subscriptions: Subscriptions,
         agent: AgentCode | None,
-        observer: CallObserver | None,
     ) -> None:
         self.call_id = call_id
         self.language = services.speaking.language
         self._greeting = services.speaking.greeting
-        self._agent, self._observer = agent, observer
-        self._keeping = keeping or NotKept()
+        self._agent = agent
+        self._publisher = CallPublisher(call_id, subscriptions, services.measuring.metrics.call_faults)
         self._log = log.bind(call=call_id)
         self._line: Line | None = None
         self._parameters: Mapping[str, str] = {}
@@ -173,14 +173,14 @@ class BaseCall(ABC):
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
         """Set the call's metadata, its line's capabilities and the provider's call id."""
         self._line, self._parameters = line, parameters
-        self._keeping.identified(line_call, parameters)
+        self._publisher.publish(call_events.CallIdentified(line_call, parameters))
         if self._agent is not None:
             self._agent.identify(parameters)
 
     def join_trace(self, traceparent: str) -> None:
         """Make the call part of its caller's trace. Call before `begin`."""
         if traceparent:
-            self._keeping.joined_trace(traceparent)
+            self._publisher.join_trace(traceparent)
 
     def begin(self, greet: bool = True) -> None:
         """Start the call: notify the client of the settings, and greet the caller if there is a greeting."""
@@ -189,8 +189,8 @@ class BaseCall(ABC):
         self._log.info("call_began", **named)
         greeting = self._greeting if self._agent is None else self._agent.greeting
         self.post(ev.CallStarted(greeting if greet else ""))
-        if self._observer is not None:
-            self._observer.began(self.settings.agent, self.settings.model, self._parameters)
+        settings = self.settings
+        self._publisher.publish(call_events.CallBegan(settings.agent, settings.model, self._parameters))
         if self._agent is not None:
             self._agent.begin()
 
@@ -230,9 +230,7 @@ class BaseCall(ABC):
             await self._stop()
             if self._agent is not None:
                 self._agent.end()
-            self._keeping.ended(reason, self.items)
-            if self._observer is not None:
-                self._observer.ended(reason, self.items)
+            self._publisher.publish(call_events.CallEnded(reason, self.items))
         finally:  # a server that shuts down must not wait for a broken call
             self._stopped.set()
 
@@ -249,11 +247,11 @@ class BaseCall(ABC):
         """Record the part of the last response that was played, and end the recording."""
         response_id, played_s = self._playing
         if response_id:
-            self._keeping.stopped(response_id, played_s)
+            self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
         try:
             for report in self._take_gone(ev.CallerGone(response_id, played_s)):
                 if report.kept:
-                    self._keeping.answered(report)
+                    self._publisher.publish(call_events.ResponseDone(report))
         except Exception as fault:  # a fault of the server must not keep a call from ending
             self._monitor.fault("the end of the call", fault)
 

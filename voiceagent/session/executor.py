@@ -10,6 +10,7 @@ import structlog
 from audio.pcm import Samples
 from llmcore.engine import Usage
 from llmcore.policies.load_shedding import SheddingLevel
+from voiceagent.conversation import call_events
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -18,10 +19,10 @@ from voiceagent.session.agent import AgentCode
 from voiceagent.session.call import Client
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.deadlines import Awaited
-from voiceagent.session.keeping import Keeping
 from voiceagent.session.listening import Listener
 from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.mcp import McpInCall
+from voiceagent.session.publishing import CallPublisher
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services, SetPhrase
 from voiceagent.session.speaking import PlayFrame, Speaker
@@ -34,8 +35,8 @@ FILLER_AT_ONCE_S = 0.2
 
 
 class CommandExecutor:
-    """The components of one call. post: handles their events. end: ends the call. keeping: subscriber of
-    audio and turns. agent: its code, None without.
+    """The components of one call. post: handles their events. end: ends the call. publisher: receives its
+    output audio and events. agent: its code, None without.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class CommandExecutor:
         client: Client,
         post: Callable[[ev.Event], None],
         end: Callable[[str], None],
-        keeping: Keeping,
+        publisher: CallPublisher,
         agent: AgentCode | None,
     ) -> None:
         self._log = structlog.get_logger().bind(call=call_id)
@@ -55,23 +56,23 @@ class CommandExecutor:
         self._client = client
         self._post = post
         self._end = end
-        self._keeping = keeping
+        self._publisher = publisher
         clock = services.measuring.clock
         self.monitor = CallMonitor(
             call_id, services.measuring, services.deadlines, weak_callback(self._give_up), end
         )
         self.listener = Listener(services.hearing, clock, settings, post, self.monitor)
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, call_id)
-        play = _play_to(self.listener, client, keeping)
+        play = _play_to(self.listener, client, publisher)
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         self._speaker.configure(settings)
         room, find_context = self._speaker.room, None if agent is None else agent.find_context
         self._llm_work = LlmWork(
-            call_id, services, post, self.stamps, room, self.monitor, keeping.traceparent, find_context
+            call_id, services, post, self.stamps, room, self.monitor, publisher.traceparent, find_context
         )
         self._agent = agent
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
-        told, began = weak_callback(self._tool_ended), keeping.tool_began
+        told, began = weak_callback(self._tool_ended), publisher.enter_tool
         self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, told, began)
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
@@ -99,7 +100,7 @@ class CommandExecutor:
                 self._speaker.finish(response_id)
             case do.StopPlayout(response_id):
                 played_s = self._speaker.stop(response_id)
-                self._keeping.stopped(response_id, played_s)
+                self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
                 self._post(ev.PlayoutStopped(response_id, played_s))
                 # dropped audio has no echo
                 self.listener.agent_stops()
@@ -239,7 +240,7 @@ class CommandExecutor:
                 self._speaker.let_go()
             report = self.stamps.report(notification)
             if report is not None:
-                self._keeping.answered(report)
+                self._publisher.publish(call_events.ResponseDone(report))
                 if self._reports:
                     self._client.report(report)
 
@@ -250,7 +251,7 @@ class CommandExecutor:
         self._post(ev.FragmentSpoken(response_id))
 
 
-def _play_to(listener: Listener, client: Client, keeping: Keeping) -> PlayFrame:
+def _play_to(listener: Listener, client: Client, publisher: CallPublisher) -> PlayFrame:
     """Return the speaker's frame callback. It holds no reference to the speaker, so that a call leaves no
     reference cycle behind.
     """
@@ -258,6 +259,6 @@ def _play_to(listener: Listener, client: Client, keeping: Keeping) -> PlayFrame:
     def play(response_id: str, frame: Samples, rate_hz: int) -> None:
         listener.agent_plays(frame)
         client.play(response_id, frame)
-        keeping.sent(response_id, frame, rate_hz)
+        publisher.on_output_audio(response_id, frame, rate_hz)
 
     return play

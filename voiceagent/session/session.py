@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from audio.pcm import Samples
 from llmcore.policies.load_shedding import SheddingLevel
+from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import Item, MessageItem
@@ -18,7 +19,7 @@ from voiceagent.session.agent import AgentCode
 from voiceagent.session.base_call import BaseCall
 from voiceagent.session.call import Client, Ids
 from voiceagent.session.executor import CommandExecutor
-from voiceagent.session.keeping import CallObserver, Keeping
+from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.timers import EventTimer
@@ -37,11 +38,10 @@ class Session(BaseCall):
         services: Services,
         settings: CallSettings,
         client: Client,
-        keeping: Keeping | None = None,
+        subscriptions: Subscriptions = NO_SUBSCRIPTIONS,
         agent: AgentCode | None = None,
-        observer: CallObserver | None = None,
     ) -> None:
-        super().__init__(call_id, services, keeping, agent, observer)
+        super().__init__(call_id, services, subscriptions, agent)
         self._shedder = services.shedder
         self._resume_s = services.answering.policy.resume_s
         self._resumable_until_s = 0.0  # position until which a voice resumes the previous turn
@@ -51,7 +51,7 @@ class Session(BaseCall):
         )
         post = weak_callback(self.post)
         self._executor = CommandExecutor(
-            call_id, services, settings, client, post, weak_callback(self._end), self._keeping, agent
+            call_id, services, settings, client, post, weak_callback(self._end), self._publisher, agent
         )
         self._monitor = self._executor.monitor
         self._listener, self._stamps = self._executor.listener, self._executor.stamps
@@ -85,7 +85,7 @@ class Session(BaseCall):
 
     def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
         self._listener.hear(samples, made)
-        self._keeping.heard(samples, rate_hz, begins_ago_s)
+        self._publisher.on_input_audio(samples, rate_hz, begins_ago_s)
 
     @property
     def _awaits_silence(self) -> bool:
@@ -145,11 +145,11 @@ class Session(BaseCall):
             commands = self._conversation.handle(event)
         except Exception as fault:
             # recorded because this is the event that matters in the log
-            self._keeping.took(event, self._listener.received_s, self._ids.made, (), fault)
+            self._publish(event, (), fault)
             raise
-        self._keeping.took(event, self._listener.received_s, self._ids.made, commands)
+        self._publish(event, commands)
         if isinstance(event, ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated):
-            self._tell_played(event)
+            self._publish_played(event)
         return commands
 
     @property
@@ -160,11 +160,17 @@ class Session(BaseCall):
         self._decide(gone)
         return self._stamps.hung_up()
 
-    def _tell_played(self, event: ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated) -> None:
+    def _publish(self, event: ev.Event, commands: Sequence[Command], fault: Exception | None = None) -> None:
+        if self._publisher.has_subscribers:
+            received_s = self._listener.received_s
+            handled = call_events.EventHandled(event, received_s, self._ids.made, commands, fault)
+            self._publisher.publish(handled)
+
+    def _publish_played(self, event: ev.PlayoutPlayed | ev.PlayoutStopped | ev.ItemTruncated) -> None:
         wanted = event.item_id if isinstance(event, ev.ItemTruncated) else None
         for item in reversed(self.items):
             if isinstance(item, MessageItem) and item.role == "assistant" and wanted in (None, item.item_id):
-                self._keeping.played(item)
+                self._publisher.publish(call_events.MessagePlayed(item))
                 return
 
     def _monitor_idleness(self) -> None:

@@ -144,7 +144,7 @@ class _TestSession(Session):
 
     def __init__(self, services: Services, client: _Client, agent: RunningAgent) -> None:
         self._happened = client.happened
-        super().__init__("test", services, services.settings, client, None, agent)
+        super().__init__("test", services, services.settings, client, agent=agent)
 
     def post(self, event: ev.Event) -> None:
         super().post(event)

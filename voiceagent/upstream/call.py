@@ -11,6 +11,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.resample import Resampler, resample
+from voiceagent.conversation import call_events
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -23,7 +24,7 @@ from voiceagent.session.agent import AgentCode
 from voiceagent.session.base_call import BaseCall
 from voiceagent.session.call import Client, Ids, InputOverflow
 from voiceagent.session.call_monitor import CallMonitor
-from voiceagent.session.keeping import CallObserver, Keeping, NotKept
+from voiceagent.session.publishing import NO_SUBSCRIPTIONS, CallPublisher, Subscriptions
 from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.speaking import Speaker
@@ -52,11 +53,10 @@ class UpstreamCall(BaseCall):
         settings: CallSettings,
         client: Client,
         upstream: Upstream,
-        keeping: Keeping | None = None,
+        subscriptions: Subscriptions = NO_SUBSCRIPTIONS,
         agent: AgentCode | None = None,
-        observer: CallObserver | None = None,
     ) -> None:
-        super().__init__(call_id, services, keeping, agent, observer)
+        super().__init__(call_id, services, subscriptions, agent)
         self._services, self._client = services, client
         self._ids = Ids()
         self._conversation = UpstreamConversation(
@@ -69,13 +69,13 @@ class UpstreamCall(BaseCall):
         self._monitor = CallMonitor(
             call_id, services.measuring, services.deadlines, lambda awaited, reason: None, end
         )
-        play = partial(_play, client, self._keeping)
+        play = partial(_play, client, self._publisher)
         speaking = replace(services.speaking, synthesizer=SilentSynthesizer())  # at the backend's rate
         self._times = UpstreamTimes(services.measuring.clock, self._connection.spoken_at_s)
         self._speaker = Speaker(play, client.clear, speaking, post, self._times.first_frame)
         self._speaker.configure(settings)
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
-        told, began = weak_callback(self._tool_ended), self._keeping.tool_began
+        told, began = weak_callback(self._tool_ended), self._publisher.enter_tool
         self._tools = ToolRunner(call_id, measuring, post, self._monitor, filler_after_s, told, began)
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = self._silent_from_s = 0.0
@@ -115,7 +115,7 @@ class UpstreamCall(BaseCall):
             raise InputOverflow(self._connection.waiting_s, limit_s)
         self._connection.hear(self._resampler.push(samples))
         self._heard_s += len(samples) / rate_hz
-        self._keeping.heard(samples, rate_hz, begins_ago_s)
+        self._publisher.on_input_audio(samples, rate_hz, begins_ago_s)
         if not made:
             self._silent_from_s = self._heard_s
 
@@ -182,19 +182,21 @@ class UpstreamCall(BaseCall):
         event, decide = step
         self._ids.made = []
         wanted = decide()
-        self._keep(event, wanted)
+        self._publish(event, wanted)
         for command in wanted:
             self._execute(command)
 
-    def _keep(self, event: Callable[[], ev.Event], wanted: list[Wanted]) -> None:
-        """Record an event. Tool calls are recorded as the same event in all logs."""
-        if isinstance(self._keeping, NotKept):
+    def _publish(self, event: Callable[[], ev.Event], wanted: list[Wanted]) -> None:
+        """Publish an event. Tool calls are published as the same event as in other calls."""
+        if not self._publisher.has_subscribers:
             return
         calls = tuple(one.call for one in wanted if isinstance(one, do.RunTool | notify.NotifyToolCall))
         if calls:
-            self._keeping.took(ev.ToolCallsReady("", calls), self._heard_s, (), ())
+            ready = call_events.EventHandled(ev.ToolCallsReady("", calls), self._heard_s, (), ())
+            self._publisher.publish(ready)
         commands = messages.without_traffic(wanted)
-        self._keeping.took(event(), self._heard_s, tuple(self._ids.made), commands)
+        handled = call_events.EventHandled(event(), self._heard_s, tuple(self._ids.made), commands)
+        self._publisher.publish(handled)
 
     def _execute(self, command: Wanted) -> None:
         self._times.command(command)
@@ -203,12 +205,12 @@ class UpstreamCall(BaseCall):
                 self._connection.send(event)
             case do.Play(response_id, speech):
                 self._speaker.play(response_id, speech.samples)
-                self._keeping.speaks()
+                self._publisher.publish(call_events.AudioStarted(response_id))
             case do.FinishPlayout(response_id):
                 self._speaker.finish(response_id)
             case do.StopPlayout(response_id):
                 played_s = self._speaker.stop(response_id)
-                self._keeping.stopped(response_id, played_s)
+                self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
                 self.post(ev.PlayoutStopped(response_id, played_s))
             case do.ConfigureSpeaking(settings):
                 self._speaker.configure(settings)
@@ -226,7 +228,7 @@ class UpstreamCall(BaseCall):
         if self._agent is not None:
             self._agent.told(command)
         if isinstance(command, do.ResponseConcluded):
-            self._keeping.played(self._conversation.heard.popleft())
+            self._publisher.publish(call_events.MessagePlayed(self._conversation.heard.popleft()))
 
     def _notify(self, notification: do.Command) -> None:
         match notification:
@@ -241,7 +243,7 @@ class UpstreamCall(BaseCall):
             report = self._times.report(notification)
             if report is not None:
                 self._services.measuring.metrics.observe(report, self.call_id)
-                self._keeping.answered(report)
+                self._publisher.publish(call_events.ResponseDone(report))
                 if self.settings.latency_events:
                     self._client.report(report)
 
@@ -262,9 +264,9 @@ class UpstreamCall(BaseCall):
     def _take_gone(self, gone: ev.CallerGone) -> list[TurnReport]:
         self._ids.made = []
         reports = self._times.hung_up(self._conversation.usages)
-        self._keep(lambda: gone, self._conversation.handle(gone))
+        self._publish(lambda: gone, self._conversation.handle(gone))
         for said in self._conversation.heard:  # not reported by commands
-            self._keeping.played(said)
+            self._publisher.publish(call_events.MessagePlayed(said))
         for report in reports:
             self._services.measuring.metrics.observe(report, self.call_id)
         return reports
@@ -278,6 +280,6 @@ class UpstreamCall(BaseCall):
         await self._tools.close()
 
 
-def _play(client: Client, keeping: Keeping, response_id: str, frame: Samples, rate_hz: int) -> None:
+def _play(client: Client, publisher: CallPublisher, response_id: str, frame: Samples, rate_hz: int) -> None:
     client.play(response_id, frame)
-    keeping.sent(response_id, frame, rate_hz)
+    publisher.on_output_audio(response_id, frame, rate_hz)

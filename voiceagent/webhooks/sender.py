@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import httpx2
@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from audio.hosted.server import reason_of
 from llmcore.policies.circuit_breaker import Backoff
+from voiceagent.conversation.call_events import CallBegan, CallEnded, CallEvent
 from voiceagent.conversation.history import Item
 from voiceagent.session.call import new_id
 from voiceagent.webhooks.config import WebhooksConfig
@@ -57,9 +58,9 @@ class WebhookSender:
             registry=registry,
         )
 
-    def call(self, call_id: str) -> CallEvents:
-        """Return the webhook subscriber of one call."""
-        return CallEvents(call_id, self.send, self._clock, time.monotonic)
+    def call(self, call_id: str) -> WebhookSubscriber:
+        """Return the subscriber of one call."""
+        return WebhookSubscriber(call_id, self.send, self._clock, time.monotonic)
 
     def send(self, event: WebhookEvent) -> None:
         """Queue an event for posting; drop and count it if `max_waiting` events are queued."""
@@ -129,8 +130,8 @@ class WebhookSender:
         return False
 
 
-class CallEvents:
-    """Posts that a call began and ended: a `CallObserver`. send: accepts the events."""
+class WebhookSubscriber:
+    """Posts that a call began and ended: a `CallSubscriber`. send: queues an event."""
 
     def __init__(
         self,
@@ -146,18 +147,19 @@ class CallEvents:
         self._began_s: float | None = None
         self._parameters: dict[str, str] = {}
 
-    def began(self, agent: str, model: str, parameters: Mapping[str, str]) -> None:
-        """Post that the client connected."""
-        self._began_s, self._parameters = self._monotonic(), dict(parameters)
-        self._tell(BEGAN, agent=agent, model=model, parameters=self._parameters)
+    def on_event(self, event: CallEvent) -> None:
+        """See `CallSubscriber`. The end of a call that never began is not posted."""
+        match event:
+            case CallBegan(agent, model, parameters):
+                self._began_s, self._parameters = self._monotonic(), dict(parameters)
+                self._post(BEGAN, agent=agent, model=model, parameters=self._parameters)
+            case CallEnded(reason, history) if self._began_s is not None:
+                seconds = round(self._monotonic() - self._began_s, 1)
+                parameters, transcript = self._parameters, as_transcript(history)
+                self._post(
+                    ENDED, reason=reason, seconds=seconds, parameters=parameters, transcript=transcript
+                )
 
-    def ended(self, reason: str, items: Sequence[Item]) -> None:
-        """Post that the call ended, if it began."""
-        if self._began_s is not None:
-            seconds = round(self._monotonic() - self._began_s, 1)
-            known, said = self._parameters, as_transcript(items)
-            self._tell(ENDED, reason=reason, seconds=seconds, parameters=known, transcript=said)
-
-    def _tell(self, kind: str, **data: Any) -> None:
+    def _post(self, kind: str, **data: Any) -> None:
         event = WebhookEvent(new_id("evt"), kind, int(self._clock()), {"call_id": self._call_id, **data})
         self._send(event)

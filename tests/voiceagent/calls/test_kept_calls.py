@@ -24,6 +24,7 @@ from voiceagent.calls.log.event_log import read_log
 from voiceagent.calls.places import read_log_at
 from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.store import CallStore, StoreError, sqlite_url
+from voiceagent.conversation import call_events
 
 
 def test_a_call_that_is_over_is_on_record(tmp_path: Path):
@@ -44,6 +45,7 @@ def test_a_call_that_goes_on_is_on_record_as_running(tmp_path: Path):
 
 CALLING = """
 import sys, time
+from voiceagent.conversation import call_events
 from pathlib import Path
 from kept_folder import begin, keep_calls
 kept = keep_calls(Path(sys.argv[1]))
@@ -97,7 +99,7 @@ def test_a_database_that_comes_back_learns_of_the_calls(tmp_path: Path):
         kept = keep_calls(tmp_path, database=server.url)
         until(kept.trouble)
         assert "refused" in kept.trouble()
-        begin(kept).ended("done", ())
+        begin(kept).on_event(call_events.CallEnded("done", ()))
         server.start()
         store = CallStore(server.url)
         until(lambda: not kept.trouble())
@@ -116,7 +118,7 @@ def test_a_database_that_does_not_answer_is_told(tmp_path: Path, monkeypatch: py
     assert kept.trouble() == "database or storage has not answered for 0 s; 1 wait"
     answers.set()
     until(lambda: not kept.trouble())
-    call.ended("the caller hung up", ())
+    call.on_event(call_events.CallEnded("the caller hung up", ()))
     kept.close()
 
 
@@ -149,7 +151,7 @@ def test_where_files_went_is_told_to_a_database_that_comes_back(
 
     monkeypatch.setattr(CallStore, "ended", ended)
     kept = keep_calls(tmp_path, storage="memory://back")
-    begin(kept).ended("done", ())
+    begin(kept).on_event(call_events.CallEnded("done", ()))
     until(lambda: not failures)
     until(lambda: [call.place for call in store_of(tmp_path).newest() if call.state == "ended"])
     kept.close()
@@ -160,7 +162,7 @@ def test_files_wait_in_the_folder_while_the_storage_fails(tmp_path: Path):
     storage = tmp_path / "storage"
     storage.write_text("in the way")
     kept = keep_calls(tmp_path / "kept", storage=f"file://{storage}")
-    begin(kept).ended("done", ())
+    begin(kept).on_event(call_events.CallEnded("done", ()))
     until(kept.trouble)
     assert list((tmp_path / "kept").rglob("log.jsonl.zst"))
     storage.unlink()
@@ -204,11 +206,11 @@ def test_no_call_is_deleted_as_soon_as_the_clock_is_set_forward(
 
 def test_calls_are_on_record_again_where_the_folder_was_removed_meanwhile(tmp_path: Path):
     kept = keep_calls(tmp_path / "kept")
-    begin(kept, "call_1").ended("done", ())
+    begin(kept, "call_1").on_event(call_events.CallEnded("done", ()))
     until(lambda: list((tmp_path / "kept").rglob("log.jsonl.zst")))
     until(lambda: [call.state for call in store_of(tmp_path / "kept").newest()] == ["ended"])
     shutil.rmtree(tmp_path / "kept")
-    begin(kept, "call_2").ended("done", ())
+    begin(kept, "call_2").on_event(call_events.CallEnded("done", ()))
     until((tmp_path / "kept" / "calls.db").exists)
     kept.close()
     assert [(call.call_id, call.state) for call in store_of(tmp_path / "kept").newest()] == [

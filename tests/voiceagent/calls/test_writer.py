@@ -24,6 +24,7 @@ from voiceagent.calls.log.event_log import CallLog, read_log
 from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.replaying.replay import replay
 from voiceagent.calls.writer import MAX_OVER, CallWriter
+from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
 
 FRAME = np.arange(1, 481, dtype=np.int16)
@@ -65,7 +66,7 @@ def conversed(kept: KeptCall) -> None:
     world.say("is there a pool")
     world.make("Yes, there is.")
     for step in world.steps:
-        kept.took(step.event, 1.0, step.ids, step.commands)
+        kept.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))
 
 
 def log_in(folder: Path) -> CallLog:
@@ -75,7 +76,7 @@ def log_in(folder: Path) -> CallLog:
 def test_a_call_that_is_over_has_a_log_that_replays(written: Written):
     kept = written.keep()
     conversed(kept)
-    kept.ended("the caller hung up", ())
+    kept.on_event(call_events.CallEnded("the caller hung up", ()))
     folder = written.wait()
     assert folder.name == "call_1"
     assert [path.name for path in folder.iterdir()] == ["log.jsonl.zst"]
@@ -89,11 +90,11 @@ def test_a_call_that_is_over_has_a_log_that_replays(written: Written):
 def test_both_sides_of_a_call_are_in_its_wav(written: Written):
     kept = written.keep()
     for index in range(50):
-        kept.heard(FRAME, 24_000)
+        kept.on_input_audio(FRAME, 24_000)
         if index == 9:
             for _ in range(3):
-                kept.sent("resp_1", -FRAME, 24_000)
-    kept.ended("done", ())
+                kept.on_output_audio("resp_1", -FRAME, 24_000)
+    kept.on_event(call_events.CallEnded("done", ()))
     with wave.open(str(written.wait() / "sound.wav")) as recording:
         assert (recording.getnchannels(), recording.getframerate()) == (2, 24_000)
         both = np.frombuffer(recording.readframes(recording.getnframes()), "<i2").reshape(-1, 2)
@@ -108,8 +109,8 @@ def test_an_opus_recording_keeps_the_places(tmp_path: Path):
     kept = written.keep()
     tone = (8_000 * np.sin(2 * np.pi * 440 * np.arange(480) / 24_000)).astype(np.int16)
     for index in range(150):
-        kept.heard(tone if 50 <= index < 100 else np.zeros(480, np.int16), 24_000)
-    kept.ended("done", ())
+        kept.on_input_audio(tone if 50 <= index < 100 else np.zeros(480, np.int16), 24_000)
+    kept.on_event(call_events.CallEnded("done", ()))
     folder = written.wait()
     written.writer.close()
     with av.open(str(folder / "sound.ogg")) as container:
@@ -132,7 +133,7 @@ def test_what_a_failing_disk_did_not_take_is_written_later(tmp_path: Path):
         pass
     assert str(in_the_way) in written.writer.losses.last
     in_the_way.unlink()
-    kept.ended("done", ())
+    kept.on_event(call_events.CallEnded("done", ()))
     assert replay(log_in(written.wait())) is None
     written.writer.close()
 
@@ -143,7 +144,7 @@ def test_a_call_that_ends_while_its_disk_fails_is_written_later(tmp_path: Path):
     written = Written(in_the_way)
     kept = written.keep()
     conversed(kept)
-    kept.ended("done", ())
+    kept.on_event(call_events.CallEnded("done", ()))
     failures = written.writer.losses.failures
     while written.writer.losses.failures < failures + 4:  # rounds after its end
         pass
@@ -159,7 +160,7 @@ def test_of_many_calls_that_wait_for_a_disk_the_oldest_are_lost(tmp_path: Path):
     in_the_way.write_text("not a folder")
     written = Written(in_the_way, "none")
     for number in range(MAX_OVER + 1):
-        written.keep(f"call_{number}").ended("done", ())
+        written.keep(f"call_{number}").on_event(call_events.CallEnded("done", ()))
     assert written.wait().name == "call_0"
     assert written.writer.losses.records == 2  # its header, and its end
     written.writer.close()
@@ -170,9 +171,9 @@ def test_events_for_which_there_is_no_room_are_counted_and_missing(tmp_path: Pat
     writer = CallWriter(tmp_path, "wav", "keep", Losses())  # not started yet: as if its disk hung
     kept = writer.keep("call_1", call_settings(), POLICY, RATE_HZ)
     for _ in range(MAX_WAITING + 10):
-        kept.took(ev.CallerIdle(1.0), 1.0, (), ())
-    kept.heard(FRAME, 24_000)
-    kept.ended("done", ())
+        kept.on_event(call_events.EventHandled(ev.CallerIdle(1.0), 1.0, (), ()))
+    kept.on_input_audio(FRAME, 24_000)
+    kept.on_event(call_events.CallEnded("done", ()))
     assert (writer.losses.records, writer.losses.sound_s) == (10, 0.02)
     writer.start()
     writer.close()
@@ -182,8 +183,10 @@ def test_events_for_which_there_is_no_room_are_counted_and_missing(tmp_path: Pat
 
 def test_of_what_a_line_tells_only_so_much_is_kept(written: Written):
     kept = written.keep()
-    kept.identified("CA12", {f"{number}" * 1_000: "x" * 1_000 for number in range(10, 90)})
-    kept.ended("done", ())
+    kept.on_event(
+        call_events.CallIdentified("CA12", {f"{number}" * 1_000: "x" * 1_000 for number in range(10, 90)})
+    )
+    kept.on_event(call_events.CallEnded("done", ()))
     facts = summarise(zstandard.decompress((written.wait() / "log.jsonl.zst").read_bytes())).facts
     assert facts[0] == Fact("line_call", "CA12")
     assert facts[1:] == tuple(
@@ -201,16 +204,17 @@ from voiceagent.calls.kept_call import Losses
 from voiceagent.calls.writer import CallWriter
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.machine import Conversation
+from voiceagent.conversation import call_events
 writer = CallWriter(Path(sys.argv[1]), "wav", "keep", Losses())
 writer.start()
 kept = writer.keep("call_1", call_settings(), POLICY, RATE_HZ)
 ids = []
 conversation = Conversation(call_settings(), POLICY, RATE_HZ, lambda prefix: prefix + "_1")
 for number in range(10**6):
-    kept.heard(np.full(480, 1000, np.int16), 24_000)
+    kept.on_input_audio(np.full(480, 1000, np.int16), 24_000)
     if number % 10 == 0:
         event = ev.VoiceNoticed(number / 50)
-        kept.took(event, number / 50, [], conversation.handle(event))
+        kept.on_event(call_events.EventHandled(event, number / 50, [], conversation.handle(event)))
         print(number, flush=True)
     time.sleep(0.02)
 """

@@ -15,6 +15,7 @@ from logged_call import log_of
 
 from llmcore.engine import Tool, ToolCall, Usage
 from voiceagent.cli.main import main
+from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.latency import TurnCounts, TurnReport
@@ -52,8 +53,8 @@ def test_a_call_is_found_by_what_its_phone_line_told_and_shown_with_it(config: P
     kept = keep_calls(config.parent / "kept")
     for name, caller in (("call_1", "+15550100"), ("call_2", "+15550123")):
         call = begin(kept, name)
-        call.identified("CA" + name, {"from": caller})
-        call.ended("the caller hung up", ())
+        call.on_event(call_events.CallIdentified("CA" + name, {"from": caller}))
+        call.on_event(call_events.CallEnded("the caller hung up", ()))
     kept.close()
     for told in ("+15550123", "CAcall_2"):
         assert run(config, "calls", "list", "--json", "--told", told) == 0
@@ -113,8 +114,8 @@ def test_what_was_typed_what_tools_did_and_what_failed_is_shown(config: Path, ca
     kept = keep_calls(config.parent / "kept")
     writing = kept.keep("call_1", world.settings, POLICY, 16_000)
     for step in world.steps:
-        writing.took(step.event, 1.0, step.ids, step.commands)
-    writing.ended("the caller hung up", [])
+        writing.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))
+    writing.on_event(call_events.CallEnded("the caller hung up", []))
     kept.close()
     monkeypatch.setenv("COLUMNS", "200")
     assert run(config, "calls", "list") == 0
@@ -143,9 +144,9 @@ def test_a_response_that_only_calls_a_tool_is_shown_with_its_name(config: Path, 
     kept = keep_calls(config.parent / "kept")
     writing = kept.keep("call_1", world.settings, POLICY, 16_000)
     for step in world.steps:
-        writing.took(step.event, 1.0, step.ids, step.commands)
-    writing.answered(TurnReport("resp_1", "completed", (), (), TurnCounts()))
-    writing.ended("the caller hung up", [])
+        writing.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))
+    writing.on_event(call_events.ResponseDone(TurnReport("resp_1", "completed", (), (), TurnCounts())))
+    writing.on_event(call_events.CallEnded("the caller hung up", []))
     kept.close()
     monkeypatch.setenv("COLUMNS", "200")
     assert run(config, "calls", "show", "call_1") == 0
@@ -159,8 +160,8 @@ def test_a_call_tells_why_a_turn_of_the_caller_ended_when_it_did(config: Path, c
     kept = keep_calls(config.parent / "kept")
     writing = kept.keep("call_1", world.settings, POLICY, 16_000)
     for step in world.steps:
-        writing.took(step.event, 1.0, step.ids, step.commands)
-    writing.ended("the caller hung up", [])
+        writing.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))
+    writing.on_event(call_events.CallEnded("the caller hung up", []))
     kept.close()
     assert run(config, "calls", "show", "call_1") == 0
     shown = " ".join(capsys.readouterr().out.split())
@@ -171,7 +172,7 @@ def test_a_call_tells_why_a_turn_of_the_caller_ended_when_it_did(config: Path, c
 
 def test_words_that_look_like_markup_or_move_the_cursor_are_shown_as_they_are(config: Path, capsys):
     kept = keep_calls(config.parent / "kept")
-    kept.keep("call_1", call_settings(), POLICY, 16_000).ended("[/b]\x1b[2J", [])
+    kept.keep("call_1", call_settings(), POLICY, 16_000).on_event(call_events.CallEnded("[/b]\x1b[2J", []))
     kept.close()
     assert run(config, "calls", "show", "call_1") == 0
     assert "[/b]\\x1b[2J" in capsys.readouterr().out

@@ -20,6 +20,7 @@ from voiceagent.access.auth import ApiKeys, access_rules
 from voiceagent.access.config import AccessConfig
 from voiceagent.calls.kept_calls import KeptCalls
 from voiceagent.calls.replaying.replay import CannotReplay
+from voiceagent.conversation import call_events
 from voiceagent.inspector.endpoint import COOKIE, Inspector
 from voiceagent.inspector.reading import replayed
 
@@ -46,9 +47,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     kept = keep_calls(folder)
     call = begin(kept, "heard")
     for _ in range(100):
-        call.heard(np.full(RATE_HZ // 50, 1_000, np.int16), RATE_HZ)
+        call.on_input_audio(np.full(RATE_HZ // 50, 1_000, np.int16), RATE_HZ)
     call.stalled(0.0, 0.2)
-    call.ended("the caller hung up", conversation().conversation.history.items)
+    call.on_event(call_events.CallEnded("the caller hung up", conversation().conversation.history.items))
     kept.close()
     return folder
 
@@ -145,7 +146,7 @@ async def test_a_call_that_goes_on_is_told_as_it_goes_on_until_it_is_over(runnin
     kept, folder = running
     call = begin(kept)
     until(lambda: list(folder.rglob("log.jsonl")) and store_of(folder).get("call_1"))
-    call.ended("the caller hung up", conversation().conversation.history.items)
+    call.on_event(call_events.CallEnded("the caller hung up", conversation().conversation.history.items))
     async with reading(folder) as client:
         told = events((await client.get("/call_1/events")).text)
     assert [name for name, _ in told][-1] == "over"

@@ -12,6 +12,7 @@ from call_world import POLICY, RATE_HZ
 from kept_folder import conversation, keep_calls
 from prometheus_client import CollectorRegistry
 
+from voiceagent.conversation import call_events
 from voiceagent.server.lost_calls import LostCalls
 from voiceagent.webhooks.config import WebhooksConfig
 from voiceagent.webhooks.message import WebhookEvent
@@ -87,7 +88,7 @@ def killed_in_an_answer(folder: Path, words: str) -> None:
     kept = keep_calls(folder / "of the process", words=words)  # which holds its log as long as it lives
     call = kept.keep("call_1", call_settings(), POLICY, RATE_HZ)
     for step in world.steps:
-        call.took(step.event, 1.0, step.ids, step.commands)
+        call.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))
     kept.close()
     (day,) = (folder / "of the process").glob("*-*-*")
     shutil.copytree(day, folder / day.name)

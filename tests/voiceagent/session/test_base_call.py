@@ -14,6 +14,7 @@ from voiceagent.conversation.config import AgentConfig
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
 from voiceagent.session.base_call import BaseCall
+from voiceagent.session.publishing import NO_SUBSCRIPTIONS
 
 
 class BrokenCall(BaseCall):
@@ -34,7 +35,7 @@ class BrokenCall(BaseCall):
 
 async def test_a_server_does_not_wait_for_a_call_that_a_fault_broke() -> None:
     services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
-    call = BrokenCall("call_1", services, None, None, None)
+    call = BrokenCall("call_1", services, NO_SUBSCRIPTIONS, None)
     stopped = asyncio.create_task(call.stopped())
     with pytest.raises(RuntimeError, match="does not stop"):
         await call.close("the caller hung up")
@@ -46,6 +47,6 @@ async def test_a_server_does_not_wait_for_a_call_that_a_fault_broke() -> None:
 async def test_a_call_is_greeted_if_it_goes_on_with_no_earlier_one(greet: bool, said: str) -> None:
     agent = AgentConfig(greeting="Good evening.")
     services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer(), agent=agent)
-    call = BrokenCall("call_1", services, None, None, None)
+    call = BrokenCall("call_1", services, NO_SUBSCRIPTIONS, None)
     call.begin(greet)
     assert call.posted == ev.CallStarted(said)

@@ -20,9 +20,9 @@ from voiceagent.bench.people.virtual_time import run_virtually
 from voiceagent.bench.voiced import voice_end_s
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.commands import Command
+from voiceagent.conversation.call_events import CallEvent, EventHandled
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.keeping import KeepsNothing
+from voiceagent.session.publishing import Subscriptions
 from voiceagent.session.session import Session
 
 HZ = SAMPLE_RATE_HZ
@@ -34,24 +34,21 @@ Sound = tuple[float, Samples]
 
 
 @dataclass
-class Kept(KeepsNothing):
+class Kept:
     """Recorder of a call's events with the clock, and of the caller's sound."""
 
     events: list[tuple[float, ev.Event]] = field(default_factory=list)
     sound: list[Sound] = field(default_factory=list)
 
-    def took(
-        self,
-        event: ev.Event,
-        received_s: float,
-        ids: object,
-        commands: Sequence[Command],
-        fault: object = None,
-    ) -> None:
-        self.events.append((asyncio.get_running_loop().time(), event))
+    def on_event(self, event: CallEvent) -> None:
+        if isinstance(event, EventHandled):
+            self.events.append((asyncio.get_running_loop().time(), event.event))
 
-    def heard(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
+    def on_input_audio(self, samples: Samples, rate_hz: int, begins_ago_s: float = 0.0) -> None:
         self.sound.append((asyncio.get_running_loop().time() - begins_ago_s, samples))
+
+    def on_output_audio(self, response_id: str, frame: Samples, rate_hz: int) -> None:
+        pass
 
     def of(self, *kinds: type) -> list[tuple[float, ev.Event]]:
         return [(at_s, event) for at_s, event in self.events if isinstance(event, kinds)]
@@ -69,7 +66,7 @@ def call(
     async def run() -> tuple[Kept, FakeClient]:
         loop, kept, client = asyncio.get_running_loop(), Kept(), FakeClient()
         services = await call_services(Ears(), Brain(), Mouth(), clock=loop.time)
-        session = Session("call_1", services, settings, client, kept)
+        session = Session("call_1", services, settings, client, Subscriptions((kept,), kept))
         for at_s, samples in sound:
             await asyncio.sleep(max(0.0, at_s - loop.time()))
             session.hear(samples)

@@ -58,7 +58,7 @@ class Call:
         silent.may_speak = self.voice.may_speak
         settings = call_settings(turn_detection=None, latency_events=True)
         agent = RunningAgent("call_1", Clerk)
-        self.session = Session("call_1", services, settings, self.client, None, agent)
+        self.session = Session("call_1", services, settings, self.client, agent=agent)
         self.session.begin()
         self.session.handle(ev.ItemCreated(MessageItem("asked", "user", "is there tea")))
         self.session.handle(ev.ResponseRequested())

@@ -36,9 +36,9 @@ from voiceagent.conversation.events import CallerGone
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
-from voiceagent.server.followed_call import CallOver, CallProgress, FollowedCall
+from voiceagent.server.call_progress import CallOver, CallProgress, ProgressReporter
 from voiceagent.session.call import InputOverflow
-from voiceagent.session.keeping import Keeping
+from voiceagent.session.publishing import NO_SUBSCRIPTIONS, Subscriptions
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.config import UpstreamConfig
@@ -77,7 +77,7 @@ async def calling(
     made: MadeUpstream,
     monkeypatch: pytest.MonkeyPatch,
     agent: type[Agent] | None = None,
-    keeping: Keeping | None = None,
+    subscriptions: Subscriptions = NO_SUBSCRIPTIONS,
     **options: Any,
 ) -> AsyncIterator[tuple[UpstreamCall, FakeClient, CollectorRegistry]]:
     """A call to the upstream; options: of its table."""
@@ -90,7 +90,7 @@ async def calling(
         client = FakeClient()
         running = None if agent is None else RunningAgent("call_1", agent)
         settings = replace(services.settings, voice=table.voice)
-        call = UpstreamCall("call_1", services, settings, client, upstream, keeping, running)
+        call = UpstreamCall("call_1", services, settings, client, upstream, subscriptions, running)
         call.begin()
         try:
             yield call, client, registry
@@ -197,7 +197,7 @@ async def test_what_was_heard_of_an_item_that_is_deleted_while_it_plays_is_kept(
     monkeypatch: pytest.MonkeyPatch, hangs_up: bool
 ) -> None:
     made, kept = MadeUpstream(), KeptCall(time.monotonic, Losses())
-    async with calling(made, monkeypatch, keeping=kept) as (call, client, _):
+    async with calling(made, monkeypatch, subscriptions=Subscriptions((kept,), kept)) as (call, client, _):
         await made.until("session.update")
         first = made.say("One tuna.")
         await client.until(lambda: client.of(notify.NotifyResponseEnded))
@@ -218,7 +218,11 @@ async def test_the_answer_that_the_caller_hangs_up_in_is_kept_with_its_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made, kept = MadeUpstream(), KeptCall(time.monotonic, Losses())
-    async with calling(made, monkeypatch, Shop, keeping=kept) as (call, client, _):
+    async with calling(made, monkeypatch, Shop, subscriptions=Subscriptions((kept,), kept)) as (
+        call,
+        client,
+        _,
+    ):
         await made.until("session.update")
         made.hears("A tuna, please.")
         made.say("one two three four five six seven eight nine ten", pieces=50)
@@ -237,8 +241,8 @@ async def test_where_a_call_stands_is_told_though_nobody_keeps_or_traces_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made, told = MadeUpstream(), list[CallProgress | CallOver]()
-    followed = FollowedCall("call_1", told.append, None)
-    async with calling(made, monkeypatch, Shop, keeping=followed) as (_, client, _):
+    reporter = ProgressReporter("call_1", told.append, None)
+    async with calling(made, monkeypatch, Shop, subscriptions=Subscriptions((reporter,))) as (_, client, _):
         await made.until("session.update")
         made.hears("A tuna, please.")
         made.say("One tuna.")
@@ -252,7 +256,11 @@ async def test_an_answer_that_made_no_sound_before_the_caller_hung_up_is_counted
 ) -> None:
     made, kept = MadeUpstream(), KeptCall(time.monotonic, Losses())
     with capture_logs() as entries:
-        async with calling(made, monkeypatch, Shop, keeping=kept) as (call, client, _):
+        async with calling(made, monkeypatch, Shop, subscriptions=Subscriptions((kept,), kept)) as (
+            call,
+            client,
+            _,
+        ):
             await made.until("session.update")
             made.send("response.created", response={"id": "resp_silent"})
             await client.until(lambda: client.of(notify.NotifyResponseStarted))

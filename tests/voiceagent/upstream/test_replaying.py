@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from call_services import call_services
@@ -23,9 +21,11 @@ from voiceagent.calls.replaying.forked import Change
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.call_events import CallEvent, EventHandled
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.history import MessageItem
 from voiceagent.engines.silent import SilentLlm, SilentRecognizer, SilentSynthesizer
+from voiceagent.session.publishing import Subscriptions
 from voiceagent.session.services import Services
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.config import UpstreamConfig
@@ -43,19 +43,16 @@ class Shop(Agent):
 
 
 class Kept:
-    """Writes down what a call's conversation took; all else it passes over."""
+    """Subscriber that records the handled events of a call."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
 
-    def took(
-        self, event: ev.Event, received_s: float, ids: Sequence[str], commands: Sequence[Any], *_: object
-    ) -> None:
-        number = len(self.records) + 1
-        self.records.append(Record(number, number / 2, received_s, event, tuple(ids), tuple(commands)))
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *told: None
+    def on_event(self, event: CallEvent) -> None:
+        if isinstance(event, EventHandled):
+            number, ids = len(self.records) + 1, tuple(event.ids)
+            record = Record(number, number / 2, event.received_s, event.event, ids, tuple(event.commands))
+            self.records.append(record)
 
 
 async def logged_call() -> CallLog:
@@ -72,7 +69,7 @@ async def logged_lines() -> bytes:
         upstream = Upstream(UpstreamConfig(url=made.url), {}, Path("my.toml"), CollectorRegistry())
         services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
         settings, running = services.settings, RunningAgent("call_1", Shop)
-        call = UpstreamCall("call_1", services, settings, client, upstream, kept, running)  # type: ignore[arg-type]
+        call = UpstreamCall("call_1", services, settings, client, upstream, Subscriptions((kept,)), running)
         call.begin()
         await made.until("session.update")
         made.hears("A tuna, please.")
@@ -106,7 +103,9 @@ async def test_a_caller_who_is_gone_before_the_upstream_comes_has_a_log_that_com
     upstream = Upstream(UpstreamConfig(url="ws://127.0.0.1:9/v1"), {}, Path("my.toml"), CollectorRegistry())
     services = await call_services(SilentRecognizer(), SilentLlm(), SilentSynthesizer())
     running = RunningAgent("call_1", Shop)
-    call = UpstreamCall("call_1", services, services.settings, FakeClient(), upstream, kept, running)  # type: ignore[arg-type]
+    call = UpstreamCall(
+        "call_1", services, services.settings, FakeClient(), upstream, Subscriptions((kept,)), running
+    )
     call.begin()
     await call.close("the caller hung up")
     assert replay(read_log(lines_of(kept, services)), begin=begin_again) is None

@@ -13,11 +13,12 @@ from structlog.testing import capture_logs
 from webhook_receiver import receiving
 
 from llmcore.policies.circuit_breaker import Backoff
+from voiceagent.conversation import call_events
 from voiceagent.conversation.history import MessageItem
 from voiceagent.validation.errors import ConfigError
 from voiceagent.webhooks.config import WebhooksConfig
 from voiceagent.webhooks.message import WebhookEvent
-from voiceagent.webhooks.sender import CallEvents, WebhookSender
+from voiceagent.webhooks.sender import WebhookSender, WebhookSubscriber
 
 SECRET = bytes(32)
 
@@ -45,9 +46,9 @@ def event(event_id: str = "evt_1") -> WebhookEvent:
 
 def test_a_clock_that_is_set_back_makes_no_call_shorter() -> None:
     wall, monotonic, told = iter((4600.0, 1000.0)), iter((7.0, 72.0)), []
-    call = CallEvents("call_1", told.append, lambda: next(wall), lambda: next(monotonic))
-    call.began("Orders", "gpt", {})
-    call.ended("the caller left", ())
+    call = WebhookSubscriber("call_1", told.append, lambda: next(wall), lambda: next(monotonic))
+    call.on_event(call_events.CallBegan("Orders", "gpt", {}))
+    call.on_event(call_events.CallEnded("the caller left", ()))
     assert [(event.kind, event.created_at) for event in told] == [("call.began", 4600), ("call.ended", 1000)]
     assert told[1].data["seconds"] == 65.0
 
@@ -57,8 +58,8 @@ async def test_a_call_is_told_of_when_it_begins_and_ends() -> None:
         webhooks = sender(receiver.url)
         async with running(webhooks):
             call = webhooks.call("call_1")
-            call.began("Orders", "gpt", {"from": "+4930"})
-            call.ended("the caller left", (MessageItem("1", "user", "hello"),))
+            call.on_event(call_events.CallBegan("Orders", "gpt", {"from": "+4930"}))
+            call.on_event(call_events.CallEnded("the caller left", (MessageItem("1", "user", "hello"),)))
             await receiver.until(2)
     began, ended = sorted(receiver.events, key=lambda told: str(told["type"]))
     assert began["data"] == {
@@ -74,7 +75,7 @@ async def test_of_a_call_that_never_began_nothing_is_told() -> None:
     sent: list[WebhookEvent] = []
     webhooks = sender("http://127.0.0.1:9")
     webhooks.send = sent.append  # type: ignore[method-assign]
-    webhooks.call("call_1").ended("refused", ())
+    webhooks.call("call_1").on_event(call_events.CallEnded("refused", ()))
     assert not sent
 
 

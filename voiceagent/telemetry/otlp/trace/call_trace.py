@@ -13,12 +13,13 @@ belongs to the turn in which the tool was called. The times are the stamps of th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.call_events import CallEnded, CallEvent, EventHandled, ResponseDone
 from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.otlp.trace.attributes import CONTENT, EngineNames, turn_attributes
@@ -48,16 +49,25 @@ class CallTrace:
         self._tools = ToolSpans(spans, content)
         self._ended_turns = 0
 
-    def took(self, event: ev.Event, received_s: float, commands: Sequence[do.Command], now_s: float) -> None:
-        """Add an event and the conversation's commands for it. received_s: position in the caller's audio."""
-        self._now_us, self._received_s = _microseconds(now_s), received_s
-        if (take := _TAKEN.get(type(event))) is not None:
-            take(self, event)
-        for command in commands:
-            if (take := _TAKEN.get(type(command))) is not None:
-                take(self, command)
+    def on_event(self, event: CallEvent, now_s: float) -> None:
+        """Add an event of the call; the others have no place in a trace."""
+        if isinstance(event, EventHandled):
+            self._handled(event, now_s)
+        elif isinstance(event, ResponseDone):
+            self._response_done(event.report)
+        elif isinstance(event, CallEnded):
+            self._ended(event.reason, now_s)
 
-    def answered(self, report: TurnReport) -> None:
+    def _handled(self, handled: EventHandled, now_s: float) -> None:
+        """Add a handled event and its commands."""
+        self._now_us, self._received_s = _microseconds(now_s), handled.received_s
+        if (handler := _HANDLERS.get(type(handled.event))) is not None:
+            handler(self, handled.event)
+        for command in handled.commands:
+            if (handler := _HANDLERS.get(type(command))) is not None:
+                handler(self, command)
+
+    def _response_done(self, report: TurnReport) -> None:
         """End a response that is over for its client. report: its stages."""
         response = self._responses.get(report.response_id)
         if response is None:
@@ -70,7 +80,7 @@ class CallTrace:
         turn.told["voiceagent.turn.outcome"] = report.outcome
         self._end_response(report.response_id, moments)
 
-    def ended(self, reason: str, now_s: float) -> None:
+    def _ended(self, reason: str, now_s: float) -> None:
         """End the call and all open spans."""
         self._now_us = _microseconds(now_s)
         for response_id in list(self._responses):
@@ -276,7 +286,7 @@ class CallTrace:
             self._answered.called_tools = False  # the next response no longer continues the tools' answer
 
 
-_TAKEN: dict[type[Any], Callable[[CallTrace, Any], None]] = {
+_HANDLERS: dict[type[Any], Callable[[CallTrace, Any], None]] = {
     do.StartRecognition: CallTrace._recognition_begins,
     notify.NotifySpeechStarted: CallTrace._speech_begins,
     ev.TranscriptChanged: CallTrace._transcribed,

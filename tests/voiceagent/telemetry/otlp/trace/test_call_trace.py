@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from traced_world import MADE_WITH, TracedWorld
 
 from llmcore.engine import Tool, ToolCall, Usage
+from voiceagent.conversation import call_events
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -53,8 +54,9 @@ def test_a_turn_that_an_upstream_hears_begins_with_the_callers_voice():
         notify.NotifyTranscript("item_1", "is there a pool", True),
     ]
     for after_s, command in enumerate(told, 1):
-        trace.took(ev.UpstreamTold("told"), 9.0 + after_s, [command], 100.0 + after_s)
-    trace.ended("the caller hung up", 110.0)
+        event = call_events.EventHandled(ev.UpstreamTold("told"), 9.0 + after_s, (), [command])
+        trace.on_event(event, 100.0 + after_s)
+    trace.on_event(call_events.CallEnded("the caller hung up", ()), 110.0)
     made = {span.name: span for span in spans.drain()}
     assert made["turn"].attributes["voiceagent.turn.id"] == "item_1"
     assert made["turn"].start_ns == made["speech_to_text"].start_ns == 101 * 10**9

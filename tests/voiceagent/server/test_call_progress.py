@@ -5,18 +5,19 @@ from __future__ import annotations
 import pytest
 from call_world import CallWorld
 
+from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
-from voiceagent.server.followed_call import CallOver, CallProgress, FollowedCall
+from voiceagent.server.call_progress import CallOver, CallProgress, ProgressReporter
 
 
 def told_of(world: CallWorld) -> list[CallProgress | CallOver]:
     """What the supervisor is told of a call."""
     told: list[CallProgress | CallOver] = []
-    call = FollowedCall("call_1", told.append, None)
+    call = ProgressReporter("call_1", told.append, None)
     for step in world.steps:
-        call.took(step.event, 1.0, step.ids, step.commands)
-    call.ended("the caller hung up", ())
+        call.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))
+    call.on_event(call_events.CallEnded("the caller hung up", ()))
     return told
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.call_events import AudioStarted, CallEnded, CallEvent, EventHandled
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
-from voiceagent.conversation.history import Item, MessageItem
-from voiceagent.session.keeping import KeepsNothing
+from voiceagent.conversation.history import MessageItem
 from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.webhooks.message import WebhookEvent
 
@@ -36,12 +36,12 @@ class CallProgress(NamedTuple):
 
 class CallReporting(NamedTuple):
     """Receivers of a process's reports about its calls: `spans` receives ended spans, None if calls are not
-    traced; `tell` passes progress to a supervisor, None if there is none; `hand_over` passes the events for
+    traced; `report` passes progress to a supervisor, None if there is none; `hand_over` passes the events for
     `[webhooks]` to a supervisor, see `WebhookSender`.
     """
 
     spans: Callable[[Sequence[Span]], None] | None = None
-    tell: Callable[[CallProgress | CallOver], None] | None = None
+    report: Callable[[CallProgress | CallOver], None] | None = None
     hand_over: Callable[[WebhookEvent], bool] = lambda event: False
 
 
@@ -51,7 +51,7 @@ class CallOver(NamedTuple):
     call_id: str
 
 
-def progressed(before: CallProgress, event: Event, commands: Sequence[Command]) -> CallProgress:
+def progress_after(before: CallProgress, event: Event, commands: Sequence[Command]) -> CallProgress:
     """Return the progress after an event and the commands it produced."""
     now = before
     match event:
@@ -84,37 +84,33 @@ def _decided(now: CallProgress, command: Command) -> CallProgress:
             return now
 
 
-class FollowedCall(KeepsNothing):
-    """A `Keeping` that reports each change of a call to the supervisor. tell: must not block. traced: its
-    trace, which must handle each event first.
+class ProgressReporter:
+    """Reports each change of a call to the supervisor: a `CallSubscriber`.
+
+    report: queues a report without blocking. traced: the call's trace, which must be subscribed before this.
     """
 
     def __init__(
-        self, call_id: str, tell: Callable[[CallProgress | CallOver], None], traced: TracedCall | None
+        self, call_id: str, report: Callable[[CallProgress | CallOver], None], traced: TracedCall | None
     ) -> None:
         self._progress = CallProgress(call_id)
-        self._tell = tell
+        self._report = report
         self._traced = traced
-        self._placed = False
-        tell(self._progress)
+        self._in_trace = False
+        report(self._progress)
 
-    def took(
-        self,
-        event: Event,
-        received_s: float,
-        ids: Sequence[str],
-        commands: Sequence[Command],
-        fault: Exception | None = None,
-    ) -> None:
-        self._stands(progressed(self._progress, event, commands))
+    def on_event(self, event: CallEvent) -> None:
+        """See `CallSubscriber`."""
+        if isinstance(event, EventHandled):
+            self._update(progress_after(self._progress, event.event, event.commands))
+        elif isinstance(event, AudioStarted):
+            self._update(self._progress._replace(doing=SPEAKS))
+        elif isinstance(event, CallEnded):
+            self._report(CallOver(self._progress.call_id))
 
-    def speaks(self) -> None:
-        self._stands(self._progress._replace(doing=SPEAKS))
-
-    def ended(self, reason: str, history: Sequence[Item]) -> None:
-        self._tell(CallOver(self._progress.call_id))
-
-    def _stands(self, now: CallProgress) -> None:
-        if not self._placed or now != self._progress:  # the call joins its trace only after the first report
-            self._progress, self._placed = now, True
-            self._tell(now._replace(spans=() if self._traced is None else self._traced.unfinished()))
+    def _update(self, now: CallProgress) -> None:
+        if (
+            not self._in_trace or now != self._progress
+        ):  # the call joins its trace only after the first report
+            self._progress, self._in_trace = now, True
+            self._report(now._replace(spans=() if self._traced is None else self._traced.unfinished()))
