@@ -93,7 +93,7 @@ def _pauses(turns: Iterator[SpokenTurn]) -> Iterator[_Pause]:
 def _others(pause: _Pause, language: str) -> float:
     """What the other witnesses make of the words alone: the recognizer's marks and pauses are not known."""
     evidence = TurnEvidence(bare(pause.text).lower(), pause.agent)
-    return sum(nats for _, nats in probability.weighed(observe(evidence, language_of(language))))
+    return sum(nats for _, nats in probability.contributions(observe(evidence, language_of(language))))
 
 
 async def _ask(config: Config, pauses: Sequence[_Pause]) -> list[float]:

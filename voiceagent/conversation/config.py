@@ -24,7 +24,7 @@ from voiceagent.validation.section import Duration, Seconds, Section
 Milliseconds = Annotated[float, Field(gt=0)]
 
 
-def _said(phrase: Callable[[SetPhrases], Any]) -> Callable[[Mapping[str, Any]], Any]:
+def _phrase_default(phrase: Callable[[SetPhrases], Any]) -> Callable[[Mapping[str, Any]], Any]:
     """Return a pydantic default factory for a phrase, which depends on the configured language."""
     return lambda given: phrase(SET_PHRASES.get(given.get("language", ""), ENGLISH))
 
@@ -57,19 +57,19 @@ class AgentConfig(Section):
     language: str = Field(default="en", pattern=r"^[a-z]{2,3}$")
     """ISO 639 code of the spoken language, for sentence splitting, number reading, fixed phrases and engines.
     """
-    apology: str = Field(default_factory=_said(attrgetter("apology")))
+    apology: str = Field(default_factory=_phrase_default(attrgetter("apology")))
     """Phrase after a failed stage within a turn. This and the other fixed phrases default to the language's,
     if there is one (`SET_PHRASES`).
     """
-    refusal: str = Field(default_factory=_said(attrgetter("refusal")))
+    refusal: str = Field(default_factory=_phrase_default(attrgetter("refusal")))
     """Phrase after a filter or moderation of the LLM server refused the answer."""
-    filler: str = Field(default_factory=_said(attrgetter("filler")))
+    filler: str = Field(default_factory=_phrase_default(attrgetter("filler")))
     """Phrase while the answer takes long."""
     filler_after_s: float = Field(default=1.5, gt=0)
     """Delay of the filler after the end of the turn; `filler = ""` disables it."""
-    idle_prompts: tuple[str, ...] = Field(default_factory=_said(attrgetter("idle_prompts")))
+    idle_prompts: tuple[str, ...] = Field(default_factory=_phrase_default(attrgetter("idle_prompts")))
     """Phrases for a silent caller, in order, one at each `turn.idle_timeout_s`."""
-    goodbye: str = Field(default_factory=_said(attrgetter("goodbye")))
+    goodbye: str = Field(default_factory=_phrase_default(attrgetter("goodbye")))
     """Phrase for a caller who stays silent, before the agent hangs up."""
     max_output_tokens: int = Field(default=200, ge=1)
     """Maximum tokens of one response, unless the client sets its own."""

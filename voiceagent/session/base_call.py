@@ -252,7 +252,7 @@ class BaseCall(ABC):
             self._keeping.stopped(response_id, played_s)
         try:
             for report in self._take_gone(ev.CallerGone(response_id, played_s)):
-                if report.kept:
+                if report.recorded:
                     self._keeping.answered(report)
         except Exception as fault:  # a fault of the server must not keep a call from ending
             self._monitor.fault("the end of the call", fault)

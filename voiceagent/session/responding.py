@@ -118,7 +118,7 @@ class ResponseWork:
             async for delta in deltas:
                 self._monitor.end(self._id, "llm")
                 await self._take(delta)
-                if repeated := self._repetition.repeats(delta.text):
+                if repeated := self._repetition.push(delta.text):
                     self._monitor.repeats(self._id)
                     break  # closing the iterator ends the LLM's work
                 # only now: while the fragment queue is full it is the server that stalls the LLM

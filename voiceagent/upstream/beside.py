@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.beside import MAX_BESIDE
+from voiceagent.conversation.out_of_band import MAX_OUT_OF_BAND
 from voiceagent.conversation.history import ToolCallItem
 from voiceagent.upstream import messages
 from voiceagent.upstream.messages import Event, Send, Wanted
@@ -26,7 +26,7 @@ class BesideResponses:
 
     def ask(self, wanted: Event, connected: bool) -> list[Wanted]:
         """The client wants one: asked for now, or as soon as there is an upstream."""
-        if len(self._asked) >= MAX_BESIDE:  # it begins them in order: one that answers none is asked on
+        if len(self._asked) >= MAX_OUT_OF_BAND:  # it begins them in order: one that answers none is asked on
             del self._asked[next(iter(self._asked))]
         event_id = f"beside_{next(self._numbers)}"
         event = self._asked[event_id] = {**wanted, "event_id": event_id}

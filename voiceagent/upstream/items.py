@@ -14,7 +14,7 @@ from voiceagent.conversation.history import (
     HistoryLimits,
     Item,
     MessageItem,
-    TooMuch,
+    LimitExceeded,
     UnknownItem,
 )
 from voiceagent.conversation.item_requests import ItemRequest, verb_of
@@ -46,7 +46,7 @@ def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, con
         return _carried_out(request, history, limits, connected)
     except UnknownItem as error:
         return [notify.item_not_found(error.args[0], verb_of(request), request.client_event_id)]
-    except TooMuch as error:
+    except LimitExceeded as error:
         return [notify.NotifyError("limit_exceeded", str(error), "item")]
 
 
