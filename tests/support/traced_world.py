@@ -35,7 +35,7 @@ class TracedWorld:
         self.reports: list[TurnReport] = []
         for step in world.steps:
             self._now_s += STEP_S
-            self._stamps.event(step.event)
+            self._stamps.on_event(step.event)
             self._trace.took(step.event, self._now_s - 100.0, step.commands, self._now_s)
             for command in step.commands:
                 self._carry_out(command)
@@ -46,7 +46,7 @@ class TracedWorld:
         self.spans: list[Span] = self.spans_made.take()
 
     def _carry_out(self, command: do.Command) -> None:
-        self._stamps.command(command)
+        self._stamps.on_command(command)
         if isinstance(command, do.StartResponse) and not command.say:
             self._stamps.milestone(command.response_id, "llm_request")
         if isinstance(command, do.Play):

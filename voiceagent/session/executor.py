@@ -91,7 +91,7 @@ class CommandExecutor:
 
     def execute(self, command: do.Command) -> None:
         """Execute a command, or start it, without waiting."""
-        self.stamps.command(command)
+        self.stamps.on_command(command)
         match command:
             case do.Play(response_id, speech):
                 self._speaker.play(response_id, speech.samples)
@@ -102,7 +102,7 @@ class CommandExecutor:
                 self._keeping.stopped(response_id, played_s)
                 self._post(ev.PlayoutStopped(response_id, played_s))
                 # dropped audio has no echo
-                self.listener.agent_stops()
+                self.listener.on_output_dropped()
             case do.DuckPlayout():
                 self._speaker.duck()
             case do.HoldPlayout():
@@ -181,7 +181,7 @@ class CommandExecutor:
 
     def _give_up(self, awaited: Awaited, reason: str) -> None:
         if awaited.stage == "recognizer":
-            self.listener.give_up(awaited.owner, reason)
+            self.listener.fail_recognition(awaited.owner, reason)
         else:
             self._llm_work.give_up(awaited.owner, cast("ev.Stage", awaited.stage), reason)
 
@@ -236,7 +236,7 @@ class CommandExecutor:
         elif isinstance(notification, notify.NotifyResponseEnded):
             if not notification.beside:
                 self._late_timer.disarm()
-                self._speaker.let_go()
+                self._speaker.reset_hold()
             report = self.stamps.report(notification)
             if report is not None:
                 self._keeping.answered(report)
@@ -256,7 +256,7 @@ def _play_to(listener: Listener, client: Client, keeping: Keeping) -> PlayFrame:
     """
 
     def play(response_id: str, frame: Samples, rate_hz: int) -> None:
-        listener.agent_plays(frame)
+        listener.on_output_frame(frame)
         client.play(response_id, frame)
         keeping.sent(response_id, frame, rate_hz)
 

@@ -118,7 +118,7 @@ class NotKept(KeepsNothing):
     """Marks a call without subscribers, for which data of logs only is not made."""
 
 
-class KeptAndTraced:
+class RecorderAndTracer:
     """Notifies a tracer and a recorder, in this order. Audio, which arrives a hundred times a second, goes
     to the recorder only.
     """
@@ -155,7 +155,7 @@ class KeptAndTraced:
 
 def kept_and_traced(kept: Keeping | None, traced: Keeping | None) -> Keeping | None:
     """Return both subscribers as one, the only one, or None."""
-    return kept or traced if kept is None or traced is None else KeptAndTraced(kept, traced)
+    return kept or traced if kept is None or traced is None else RecorderAndTracer(kept, traced)
 
 
 class CallObserver(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import count
 
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.out_of_band import MAX_OUT_OF_BAND
 from voiceagent.conversation.history import ToolCallItem
+from voiceagent.conversation.out_of_band import MAX_OUT_OF_BAND
 from voiceagent.upstream import messages
 from voiceagent.upstream.messages import Event, Send, Wanted
 

@@ -14,9 +14,9 @@ from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.out_of_band import runs_out_of_band
 from voiceagent.conversation.history import History, HistoryLimits, MessageItem, ToolOutputItem
 from voiceagent.conversation.item_requests import ItemRequest
+from voiceagent.conversation.out_of_band import runs_out_of_band
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.upstream import items, messages
 from voiceagent.upstream.asking import Asking

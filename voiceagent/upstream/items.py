@@ -13,8 +13,8 @@ from voiceagent.conversation.history import (
     History,
     HistoryLimits,
     Item,
-    MessageItem,
     LimitExceeded,
+    MessageItem,
     UnknownItem,
 )
 from voiceagent.conversation.item_requests import ItemRequest, verb_of
