@@ -36,7 +36,7 @@ class TracedWorld:
         self.reports: list[TurnReport] = []
         for step in world.steps:
             self._now_s += STEP_S
-            self._stamps.event(step.event)
+            self._stamps.on_event(step.event)
             self._trace.on_event(
                 EventHandled(step.event, self._now_s - 100.0, (), step.commands), self._now_s
             )
@@ -49,7 +49,7 @@ class TracedWorld:
         self.spans: list[Span] = self.spans_made.drain()
 
     def _carry_out(self, command: do.Command) -> None:
-        self._stamps.command(command)
+        self._stamps.on_command(command)
         if isinstance(command, do.StartResponse) and not command.say:
             self._stamps.milestone(command.response_id, "llm_request")
         if isinstance(command, do.Play):

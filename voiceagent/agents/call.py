@@ -28,7 +28,7 @@ class Said:
     text: str
 
 
-spoken_for: ContextVar[list[str]] = ContextVar("spoken_for")
+actions_done: ContextVar[list[str]] = ContextVar("spoken_for")
 """Actions of the running tool after which the model need not report its result."""
 
 
@@ -101,12 +101,12 @@ class AgentCall:
         agent = agent if not isinstance(agent, type) else agent()
         agent._call = self  # its greeting may use it
         if agent.greeting:
-            _spoken_for("hand_over")
+            _record_action("hand_over")
         self._do(self._hand_over, agent)
 
     def hang_up(self, reason: str = "the agent hung up") -> None:
         """End the call after pending speech has been played."""
-        _spoken_for("hang_up")
+        _record_action("hang_up")
         self._do(self._post, HangUpRequested(reason))
 
     async def transfer(self, destination: str = "", *, number: str = "") -> None:
@@ -124,7 +124,7 @@ class AgentCall:
         does = self._does()
         if does is None or does.line is None:
             raise ToolFailed("this call cannot be transferred: it comes over no phone line")
-        _spoken_for("transfer")
+        _record_action("transfer")
         await does.line.transfer(destination, number)
 
     async def collect_digits(
@@ -183,7 +183,7 @@ def _check_text(what: str, text: object) -> None:
         raise TypeError(f"{what}({text!r:.60}): allowed: a text")
 
 
-def _spoken_for(what: str) -> None:
-    done = spoken_for.get(None)
+def _record_action(what: str) -> None:
+    done = actions_done.get(None)
     if done is not None:
         done.append(what)

@@ -46,40 +46,40 @@ class CallerInput:
     """
 
     def __init__(self) -> None:
-        self._asking: asyncio.Queue[Key | Words | AgentSpoke | CallOver] | None = None
+        self._queue: asyncio.Queue[Key | Words | AgentSpoke | CallOver] | None = None
         self._over = False
         # (finish key, loop time until which it is ignored) after an entry of known length
-        self._behind = ("", 0.0)
+        self._ignored_terminator = ("", 0.0)
 
     @property
     def wanted(self) -> bool:
         """True while a tool collects input."""
-        return self._asking is not None
+        return self._queue is not None
 
     async def settled(self) -> None:
         """Wait until all input so far has been processed."""
-        if self._asking is not None:
-            await self._asking.join()
+        if self._queue is not None:
+            await self._queue.join()
 
     def end(self) -> None:
         """End the collection with the call."""
         self._over = True
-        self.take(CallOver())
+        self.push(CallOver())
 
-    def take(self, happened: Key | Words | AgentSpoke | CallOver) -> bool:
+    def push(self, happened: Key | Words | AgentSpoke | CallOver) -> bool:
         """Pass input to the tool that collects it. Return False if there is none."""
-        if self._asking is not None:
-            self._asking.put_nowait(happened)
-        return self._asking is not None
+        if self._queue is not None:
+            self._queue.put_nowait(happened)
+        return self._queue is not None
 
     def press(self, digit: str) -> Pressed:
         """Handle a key. Callers end even entries of known length with `#`, so one is ignored for a while
         after such an entry, and does not end the next one.
         """
-        (finish, until_s), self._behind = self._behind, ("", 0.0)
+        (finish, until_s), self._ignored_terminator = self._ignored_terminator, ("", 0.0)
         if digit == finish and asyncio.get_running_loop().time() < until_s:
-            return Pressed.BEHIND
-        return Pressed.TAKEN if self.take(Key(digit)) else Pressed.UNASKED
+            return Pressed.IGNORED_TERMINATOR
+        return Pressed.TAKEN if self.push(Key(digit)) else Pressed.UNASKED
 
     async def digits(self, does: AgentDoes, prompt: str, entry: DigitEntry, timeout_s: float) -> str:
         """Ask for digits and return them. timeout_s: maximum time without input.
@@ -107,7 +107,10 @@ class CallerInput:
                     case Key(digit):
                         entry.press(digit)
                         if entry.complete and digit != entry.finish:
-                            self._behind = entry.finish, asyncio.get_running_loop().time() + PAUSE_S
+                            self._ignored_terminator = (
+                                entry.finish,
+                                asyncio.get_running_loop().time() + PAUSE_S,
+                            )
                     case Words(text):
                         entry.say(text)
                         dictates = True
@@ -119,16 +122,18 @@ class CallerInput:
     def _claim(self, does: AgentDoes) -> Iterator[asyncio.Queue[Key | Words | AgentSpoke | CallOver]]:
         if self._over:
             raise ToolFailed(_OVER)
-        if self._asking is not None:
+        if self._queue is not None:
             raise ToolFailed("not done: something else is asked of the caller at the moment")
-        asking = self._asking = asyncio.Queue()
+        asking = self._queue = asyncio.Queue()
         does.post(TurnsClaimed(True))
         try:
             yield asking
         finally:
-            self._asking = None
+            self._queue = None
             while not asking.empty():
-                if asking.get_nowait() == Key(self._behind[0]):  # pressed before the entry was complete
-                    self._behind = "", 0.0
+                if asking.get_nowait() == Key(
+                    self._ignored_terminator[0]
+                ):  # pressed before the entry was complete
+                    self._ignored_terminator = "", 0.0
                 asking.task_done()
             does.post(TurnsClaimed(False))

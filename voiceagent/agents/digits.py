@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from voiceagent.conversation.end_of_turn.language import language_of
-from voiceagent.conversation.end_of_turn.moment import asks_for_moment, beside_moments
+from voiceagent.conversation.end_of_turn.moment import asks_for_moment, without_moments
 from voiceagent.conversation.words import sentences_of
 from voiceagent.session.agent import ToolFailed
 from voiceagent.text_normalization.spoken_digits import digits_of
@@ -50,7 +50,7 @@ class DigitEntry:
             ToolFailed: It has no digits, or there are too many now.
         """
         sentences, language = sentences_of(text), language_of(self.language)
-        said = digits_of(" ".join(beside_moments(sentences, language)), self.language)
+        said = digits_of(" ".join(without_moments(sentences, language)), self.language)
         if not said and asks_for_moment(sentences, language):
             return
         if not said:

@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from llmcore.text.whole_characters import join_surrogates
 from voiceagent.agents.agent import Agent, greeting_of
-from voiceagent.agents.call import AgentCall, Said, no_call, spoken_for
+from voiceagent.agents.call import AgentCall, Said, actions_done, no_call
 from voiceagent.agents.caller_input import AgentSpoke, CallerInput, Words
 from voiceagent.agents.load import BY_NAME
 from voiceagent.agents.tool_threads import in_a_thread
@@ -63,7 +63,7 @@ class RunningAgent:
         self._log = structlog.get_logger().bind(call=call_id)
         self._call_id = call_id
         self._agent = make()
-        self._had: list[Agent] = []  # agents that have had the call, each once, in order
+        self._past_agents: list[Agent] = []  # agents that have had the call, each once, in order
         self._over = False
         self._agent._call = no_call()
         self._prompt = self._agent.prompt()
@@ -86,7 +86,7 @@ class RunningAgent:
     @property
     def agents(self) -> Sequence[Agent]:
         """All agents that have had the call, in the order in which they first had it."""
-        return self._had
+        return self._past_agents
 
     @property
     def caller(self) -> CallerInput:
@@ -117,7 +117,7 @@ class RunningAgent:
 
     def begin(self) -> None:
         """Handle the start of the call: the client is connected."""
-        self._had.append(self._agent)
+        self._past_agents.append(self._agent)
         self._run("on_call_began", self._agent.on_call_began)
 
     def pressed(self, digit: str) -> Pressed:
@@ -132,24 +132,24 @@ class RunningAgent:
         """Handle a turn of the caller, or the end of a response."""
         match command:
             case TurnConcluded(text):
-                self._caller.take(Words(text))
+                self._caller.push(Words(text))
                 self._run("on_turn", self._agent.on_turn, text)
             case ResponseConcluded(text, interrupted):
-                self._caller.take(AgentSpoke())
+                self._caller.push(AgentSpoke())
                 self._run("on_response", self._agent.on_response, text, interrupted)
 
     def tool_ended(self, name: str, failure: str) -> None:
         """Handle the end of a tool, after which the instructions may have changed."""
         if failure:
             self._run("on_tool_failed", self._agent.on_tool_failed, name, failure)
-        self._renew()
+        self._refresh_prompt()
 
     def end(self) -> None:
         """Notify each agent that had the call of its end, in the order in which they first had it."""
         self._caller.end()
         self._over = True
         if self._context is not None:
-            hooks = [agent.on_call_ended for agent in self._had]
+            hooks = [agent.on_call_ended for agent in self._past_agents]
             self._begin_task("on_call_ended", self._end_each(hooks, self._context.transcript))
 
     async def hooks_over(self) -> None:
@@ -172,8 +172,8 @@ class RunningAgent:
     def _hand_over(self, agent: Agent) -> None:
         if self._over:  # a tool that outlived the call may hand it over
             return
-        if self._had and all(had is not agent for had in self._had):
-            self._had.append(agent)
+        if self._past_agents and all(had is not agent for had in self._past_agents):
+            self._past_agents.append(agent)
         self._log.info("handed_over", agent=type(agent).__name__)
         self._take_over(agent, self._instructions_of(agent))
         if self._context is not None and (opening := self._opening(agent)):
@@ -187,7 +187,7 @@ class RunningAgent:
             self._failed("greeting", error)
             return ""
 
-    def _renew(self) -> None:
+    def _refresh_prompt(self) -> None:
         """Apply the current instructions."""
         try:
             prompt = self._agent.prompt()
@@ -218,11 +218,11 @@ class RunningAgent:
                 await hook(*arguments)
         except TimeoutError:
             self._log.warning("agent_slow", where=name, stopped_after_s=HOOK_S)
-            self._tell_failed(name, "", f"stopped after {HOOK_S:g} s")
+            self._post_failure(name, "", f"stopped after {HOOK_S:g} s")
         except (Exception, SystemExit) as error:  # user code, which must not end the server
             self._failed(name, error, hook)
         if name != "on_call_ended":
-            self._renew()
+            self._refresh_prompt()
 
     def _failed(self, name: str, error: BaseException, hook: object = None) -> None:
         """Log an exception of a hook, or of the instructions, and its place. hook: a hook of any agent."""
@@ -232,9 +232,9 @@ class RunningAgent:
         frames = traceback.extract_tb(error.__traceback__)
         frame = next((frame for frame in reversed(frames) if frame.filename == own), frames[-1])
         place = f"{Path(frame.filename).name}:{frame.lineno}, in {frame.name}"
-        self._tell_failed(name, place, f"{type(error).__name__}: {error}"[:REASON_CHARACTERS])
+        self._post_failure(name, place, f"{type(error).__name__}: {error}"[:REASON_CHARACTERS])
 
-    def _tell_failed(self, name: str, place: str, reason: str) -> None:
+    def _post_failure(self, name: str, place: str, reason: str) -> None:
         if (call := self._call()) is not None:
             call.post(HookFailed(name, place, reason))
 
@@ -268,17 +268,17 @@ def _runner(
         except WrongArguments as error:
             raise ToolFailed(str(error)) from error
         done: list[str] = []
-        spoken_for.set(done)  # a tool has its own task, and so its own context
+        actions_done.set(done)  # a tool has its own task, and so its own context
         try:
             result = await run_method(agent, tool, given)
         except SystemExit as error:  # raised by a tool, it would end the server
             raise RuntimeError(f"{tool.spec.name} would have ended the program") from error
-        return ToolResult(cut(_told(result), RESULT_CHARACTERS), reply=not done)
+        return ToolResult(cut(_result_text(result), RESULT_CHARACTERS), reply=not done)
 
     return run
 
 
-def _told(result: Any) -> str:
+def _result_text(result: Any) -> str:
     """Return a tool's result as text for the model."""
     if result is None:
         return "done"

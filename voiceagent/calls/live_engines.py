@@ -24,7 +24,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.deadlines import Awaited
 from voiceagent.session.llm_work import LlmWork
-from voiceagent.session.prefilling import EndAsking
+from voiceagent.session.prefilling import TurnEndScoring
 from voiceagent.session.recognition import TurnRecognition
 from voiceagent.session.services import Services
 from voiceagent.session.turn_stamps import TurnStamps
@@ -97,7 +97,7 @@ class RunningEngines:
 
         async def ask(services: Services) -> DelayedEvents:
             made = _EventCollector()
-            asking = EndAsking(self._call_id, services.answering.llm, made.post)
+            asking = TurnEndScoring(self._call_id, services.answering.llm, made.post)
             await asking.ask(asked, asked.messages)
             return made.events
 

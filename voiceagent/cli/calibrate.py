@@ -94,7 +94,7 @@ def _pauses(turns: Iterator[SpokenTurn]) -> Iterator[_Pause]:
 def _others(pause: _Pause, language: str) -> float:
     """Return the log-odds of the other text features; a recognizer's punctuation and pauses are not known."""
     evidence = TurnEvidence(bare(pause.text).lower(), pause.agent)
-    return sum(nats for _, nats in probability.weighed(observe(evidence, language_of(language))))
+    return sum(nats for _, nats in probability.contributions(observe(evidence, language_of(language))))
 
 
 async def _ask(config: Config, pauses: Sequence[_Pause]) -> list[float]:

@@ -11,7 +11,7 @@ hold, confirm, backchannel, later, resume, take back;
                 `voice_over_agent` applies it to a voice
 answering       decides which response starts, and when: preemptive, pending, requested;
                 `silent_caller` handles callers who say nothing
-beside          out-of-band responses: texts that a client requests outside the conversation response/
+out_of_band     out-of-band responses: texts that a client requests outside the conversation response/
 the response that the client knows, and a preemptive one: phases, calls, played text prompting/      requests
 to the LLM: responses, prefills, the history in prompts, its summaries history         the items of the
 conversation tool_calls, tool_records, tool_names
@@ -23,7 +23,7 @@ turn_policy, config, words, set_phrases
 fragments, latency
                 used by the session: speakable fragments of a response, and the stages of a turn
 
-State has one owner: `Caller` the caller's turns, `CurrentResponse` the response (`BesideResponses` those out
-of band), `Answering` the pending requests for the agent, `Prompts` the inputs of prompts, `Conversation`
-settings and history. The modules return commands.
+State has one owner: `Caller` the caller's turns, `CurrentResponse` the response (`OutOfBandResponses` those
+out of band), `Answering` the pending requests for the agent, `Prompts` the inputs of prompts,
+`Conversation` settings and history. The modules return commands.
 """

@@ -29,22 +29,22 @@ from voiceagent.conversation.words import sentences_of, words_of
 
 
 @dataclass(slots=True)
-class Outstanding:
+class ResponseQueue:
     """Pending requests for the agent that have not started. Changed by `Answering`.
 
-    requested: a response that the client requested. owed: the last turn needs an answer. turn: the turn that
-    ended with the event being handled; only a response that starts with the same event answers it. sayings:
-    requests of the agent's code in order, each with its fixed text, "" for text from the model. leaving: the
-    reason with which the agent's code hangs up after them; None if it does not. results: the pending answer
-    is about tool results.
+    client_request: a response that the client requested. answer_due: the last turn needs an answer.
+    ended_turn: the turn that ended with the event being handled; only a response that starts with the same
+    event answers it. speech: requests of the agent's code in order, each with its fixed text, "" for text
+    from the model. hang_up_reason: the reason with which the agent's code hangs up after them; None if it
+    does not. about_results: the pending answer is about tool results.
     """
 
-    requested: ev.ResponseRequested | None = None
-    owed: bool = False
-    turn: CallerTurn | None = None
-    sayings: deque[tuple[ev.ResponseRequested, str]] = field(default_factory=deque)
-    leaving: str | None = None
-    results: bool = False
+    client_request: ev.ResponseRequested | None = None
+    answer_due: bool = False
+    ended_turn: CallerTurn | None = None
+    speech: deque[tuple[ev.ResponseRequested, str]] = field(default_factory=deque)
+    hang_up_reason: str | None = None
+    about_results: bool = False
 
 
 class Answering:
@@ -67,16 +67,19 @@ class Answering:
         self._tools = tools
         self._lists = lists
         self._new_id = new_id
-        self._outstanding = Outstanding()
-        self._attempts: tuple[str, int] = ("", 0)  # (turn id, number of preemptive responses started for it)
+        self._queue = ResponseQueue()
+        self._turn_attempts: tuple[str, int] = (
+            "",
+            0,
+        )  # (turn id, number of preemptive responses started for it)
         self._results_attempts = 0  # preemptive responses started for the results that are due
         self._preemptive_allowed = True
         self._silence = SilentCaller(policy)
 
     @property
-    def waiting(self) -> bool:
+    def has_pending(self) -> bool:
         """True if a requested response has not started."""
-        return self._outstanding.requested is not None or bool(self._outstanding.sayings)
+        return self._queue.client_request is not None or bool(self._queue.speech)
 
     def allow_preemptive(self, allowed: bool) -> None:
         """Set whether the LLM has capacity for responses that may be dropped."""
@@ -88,36 +91,36 @@ class Answering:
         """Speak the greeting."""
         return self._start(ev.ResponseRequested(), settings, say=greeting)
 
-    def ask_again(self, at_s: float, settings: CallSettings) -> list[Command]:
+    def prompt_silent_caller(self, at_s: float, settings: CallSettings) -> list[Command]:
         """Prompt a caller who has been silent up to `at_s`, and say goodbye after the last prompt. A caller
         who asked for a moment gets one more idle timeout first.
         """
-        if self._silence.take_moment():
+        if self._silence.pop_moment():
             return []
         idle = notify.NotifyIdle(self._new_id("item"), at_s)
         return [idle, *self._start(ev.ResponseRequested(), settings, say=self._silence.next_phrase())]
 
-    def caller_is_there(self) -> None:
+    def on_caller_input(self) -> None:
         """Record that the caller typed something or pressed a key."""
-        self._silence.caller_acted()
+        self._silence.on_caller_input()
 
     def request(self, event: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
         """Start the response that the client requested, or queue it until all transcripts are final and the
         current response has been played.
         """
         response = self._responses.active
-        if (response is not None and not response.end_notified) or self._outstanding.requested is not None:
+        if (response is not None and not response.end_notified) or self._queue.client_request is not None:
             return [notify.response_in_progress(event.client_event_id)]
         # a preemptive response answers a turn that has not ended
-        commands = self._responses.cancel_preemptive() + self._lists.ask(event.mcp_servers)
-        if self._caller.awaiting or response is not None or self._lists.awaited(event.mcp_servers):
-            self._outstanding.requested = event
+        commands = self._responses.cancel_preemptive() + self._lists.request(event.mcp_servers)
+        if self._caller.awaiting or response is not None or self._lists.is_awaited(event.mcp_servers):
+            self._queue.client_request = event
             return commands
         return commands + self._start(event, settings)
 
-    def end(self) -> list[Command]:
+    def stop(self) -> list[Command]:
         """Stop making responses: clear pending requests and cancel the response in progress."""
-        self._outstanding = Outstanding()
+        self._queue = ResponseQueue()
         return self._responses.cancel_preemptive() + self._responses.stop("client_cancelled")
 
     def cancel(self, event: ev.ResponseCancelled) -> list[Command]:
@@ -133,38 +136,38 @@ class Answering:
             return []
         return [notify.nothing_to_cancel(event.response_id, event.client_event_id)]
 
-    def say(self, event: ev.SpeechRequested | ev.ReplyRequested) -> None:
+    def queue_speech(self, event: ev.SpeechRequested | ev.ReplyRequested) -> None:
         """Queue speech of the agent's code until neither side speaks."""
         match event:
             case ev.SpeechRequested(text, interruptible):
                 saying = ev.ResponseRequested(interruptible=interruptible), text
             case ev.ReplyRequested(guidance):
                 saying = ev.ResponseRequested(guidance=guidance), ""
-        self._outstanding.sayings.append(saying)
+        self._queue.speech.append(saying)
 
-    def leave(self, reason: str) -> None:
+    def hang_up_after_speech(self, reason: str) -> None:
         """Hang up once the agent's pending speech has been played."""
-        self._outstanding.leaving = reason
+        self._queue.hang_up_reason = reason
 
-    def fill(self, filler: str, settings: CallSettings) -> list[Command]:
+    def speak_filler(self, filler: str, settings: CallSettings) -> list[Command]:
         """Speak the filler of a slow tool if neither side speaks. It does not join the conversation."""
-        if not filler or not self._caller.silent or not self._responses.none:
+        if not filler or not self._caller.silent or not self._responses.idle:
             return []
         return self._start(ev.ResponseRequested(in_conversation=False), settings, say=filler)
 
-    def turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
+    def on_turn_over(self, turn: CallerTurn, kept: bool, settings: CallSettings) -> list[Command]:
         """Record a turn that is over, with a final transcript. kept: it is in the history."""
         self._tools.begin_answer()
-        self._outstanding.turn = turn
-        failure = turn.recognized.failure
+        self._queue.ended_turn = turn
+        failure = turn.recognition.failure
         # a cough or noise becomes a turn without words: it needs no answer and does not prove that the caller
         # is present
         words = bool(words_of(turn.text))
         if kept and turn.respond and words:
-            self._outstanding.owed = True
+            self._queue.answer_due = True
         if words or failure is not None:
             said, language = sentences_of(turn.whole_text), language_of(self._policy.language)
-            self._silence.caller_acted(asks_for_moment(said, language))
+            self._silence.on_caller_input(asks_for_moment(said, language))
         if failure is None or not turn.respond or self._responses.active is not None:
             return []
         cancelled = self._responses.cancel_preemptive()
@@ -173,7 +176,7 @@ class Answering:
         )
         return cancelled + self._responses.apologise(start, f"recognizer: {failure}")
 
-    def response_over(self, response: Response) -> list[Command]:
+    def on_response_over(self, response: Response) -> list[Command]:
         """Record the end of a response, and run what waited for it."""
         assert isinstance(response.phase, Over)
         self._prompts.observe(response.start, response.phase.usage)
@@ -181,86 +184,79 @@ class Answering:
         unheard = not response.phase.played and not response.called_tools
         # the caller heard no answer; a turn of theirs that follows replaces the pending one
         if interrupted and response.wanted.in_conversation and unheard:
-            self._outstanding.owed = True
+            self._queue.answer_due = True
         answered = not (cut or response.called_tools or response.start.say)
         if answered and not self._policy.tools_as_logged:
             self._tools.begin_answer()
-        commands = self._tools.response_over(response.response_id, cut)
-        return commands + self._silence.response_over(cut)
+        commands = self._tools.on_response_over(response.response_id, cut)
+        return commands + self._silence.on_response_over(cut)
 
     # ---- what is begun
 
-    def prepare(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
+    def start_preemptive(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
         """Start a preemptive response to a turn that may be over, if nothing prevents it. Keep one started
-        from the same words in the interim transcript, and drop any other.
+        from the same words, and drop any other. From an interim transcript, start it only if an attempt is
+        left for the final one.
         """
-        return self._begin_ahead(turn, settings, spared=0) if turn.settled else []
-
-    def foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
-        """Start a preemptive response from the interim transcript. Leaves at least one attempt for the final
-        one.
-        """
-        return self._begin_ahead(turn, settings, spared=1)
-
-    def _begin_ahead(self, turn: CallerTurn, settings: CallSettings, spared: int) -> list[Command]:
         words = words_of(turn.text)
         room = self._responses.active is None and self._preemptive_allowed and not self._caller.awaiting
         wanted = turn.announced and turn.respond and words
-        if not room or not wanted or self._responses.is_begun_for(turn.item_id, words):
+        if not room or not wanted or self._responses.is_started_for(turn.item_id, words):
             return []
         dropped = self._responses.cancel_preemptive()
-        attempts = self._attempts[1] if self._attempts[0] == turn.item_id else 0
+        attempts = self._turn_attempts[1] if self._turn_attempts[0] == turn.item_id else 0
+        spared = 0 if turn.settled else 1
         if attempts + spared >= self._policy.preemptive_attempts:
             return dropped
-        self._attempts = (turn.item_id, attempts + 1)
+        self._turn_attempts = (turn.item_id, attempts + 1)
         return dropped + self._start(ev.ResponseRequested(), settings, turn, preemptive=True)
 
-    def begin_next(self, settings: CallSettings) -> list[Command]:
+    def start_next(self, settings: CallSettings) -> list[Command]:
         """Begin or release the response that is wanted, if nothing stands in its way."""
-        turn, self._outstanding.turn = self._outstanding.turn, None
+        turn, self._queue.ended_turn = self._queue.ended_turn, None
         if self._responses.active is not None:
-            return self._prepare_results(settings)
+            return self._start_preemptive_results(settings)
         # not after the check for silence: a caller who keeps talking would keep the call open
-        if self._outstanding.leaving is not None and not self._outstanding.sayings:
-            reason, self._outstanding.leaving = self._outstanding.leaving, None
+        if self._queue.hang_up_reason is not None and not self._queue.speech:
+            reason, self._queue.hang_up_reason = self._queue.hang_up_reason, None
             return [do.HangUp(reason)]
         if settings.only_transcribes:
             return []
-        requested = self._outstanding.requested
-        if not self._caller.silent or (requested and self._lists.awaited(requested.mcp_servers)):
+        requested = self._queue.client_request
+        if not self._caller.silent or (requested and self._lists.is_awaited(requested.mcp_servers)):
             return []
         # not earlier: more results may come while the caller speaks, and one response reports them all
-        if self._tools.take_reply_due():
-            self._outstanding.owed = self._outstanding.results = True
-        if self._outstanding.sayings:
-            wanted, say = self._outstanding.sayings.popleft()
+        if self._tools.pop_reply_due():
+            self._queue.answer_due = self._queue.about_results = True
+        if self._queue.speech:
+            wanted, say = self._queue.speech.popleft()
             # this speech does not answer the turn, but `_start` marks the turn as answered
-            owed = self._outstanding.owed
+            answer_due = self._queue.answer_due
             commands = self._responses.cancel_preemptive() + self._start(wanted, settings, say=say)
-            self._outstanding.owed = owed
+            self._queue.answer_due = answer_due
             return commands
-        return self._begin_response(turn, settings)
+        return self._start_answer(turn, settings)
 
-    def _begin_response(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
-        requested, self._outstanding.requested = self._outstanding.requested, None
-        results, self._outstanding.results = self._outstanding.results, False
-        wanted = requested or self._wanted(results, settings)
-        if requested is None and self._outstanding.owed and self._held_fits(turn, wanted, settings):
-            self._outstanding.owed = False
+    def _start_answer(self, turn: CallerTurn | None, settings: CallSettings) -> list[Command]:
+        requested, self._queue.client_request = self._queue.client_request, None
+        results, self._queue.about_results = self._queue.about_results, False
+        wanted = requested or self._own_request(results, settings)
+        if requested is None and self._queue.answer_due and self._preemptive_fits(turn, wanted, settings):
+            self._queue.answer_due = False
             self._results_attempts = 0
-            return self._tools.leave_behind() + self._responses.release(settings)
+            return self._tools.detach() + self._responses.release(settings)
         cancelled = self._responses.cancel_preemptive()
-        if requested is None and not self._outstanding.owed:
+        if requested is None and not self._queue.answer_due:
             return cancelled
         return cancelled + self._start(wanted, settings, turn)
 
-    def _wanted(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
+    def _own_request(self, results: bool, settings: CallSettings) -> ev.ResponseRequested:
         """Return the request for a response that the call itself wants. results: it is about tool results."""
         # the forced call was made: forcing it again would loop
         forced = results and settings.tool_choice not in ("auto", "none")
         return ev.ResponseRequested(tool_choice="auto" if forced else None)
 
-    def _held_fits(
+    def _preemptive_fits(
         self, turn: CallerTurn | None, wanted: ev.ResponseRequested, settings: CallSettings
     ) -> bool:
         """Return True if the preemptive response matches the wanted one."""
@@ -272,22 +268,22 @@ class Answering:
             wanted = self._within_rounds(wanted)
             return turn is None and held.start.request == self._prompts.for_response(wanted, settings)
         # compare words only: a comma of the final transcript must not restart the response
-        return turn is not None and held.was_made_for(turn.item_id, words_of(turn.text))
+        return turn is not None and held.answers_turn(turn.item_id, words_of(turn.text))
 
     def _within_rounds(self, wanted: ev.ResponseRequested) -> ev.ResponseRequested:
         """Return the request, without tools if the answer has used all its rounds of tool calls."""
         return replace(wanted, tool_choice="none") if self._tools.rounds_are_spent() else wanted
 
-    def _prepare_results(self, settings: CallSettings) -> list[Command]:
+    def _start_preemptive_results(self, settings: CallSettings) -> list[Command]:
         """Start a preemptive response about tool results while the agent still speaks. It assumes that the
         current response will be played to its end. Drop it if something else must come first.
         """
         held, planned = self._responses.preemptive, self._responses.planned_words
-        outstanding = self._outstanding
+        queue = self._queue
         wanted = (
             self._tools.reply_due
             and self._caller.silent
-            and not (outstanding.sayings or outstanding.requested or outstanding.leaving is not None)
+            and not (queue.speech or queue.client_request or queue.hang_up_reason is not None)
         )
         if held is not None:
             return [] if wanted and planned is not None else self._responses.cancel_preemptive()
@@ -297,7 +293,7 @@ class Answering:
         if self._policy.tools_as_logged or not planned.message.spoken:
             return []
         self._results_attempts += 1
-        response = self._wanted(True, settings)
+        response = self._own_request(True, settings)
         return self._start(response, settings, preemptive=True, planned=planned)
 
     def _start(
@@ -314,15 +310,15 @@ class Answering:
         if wanted.in_conversation:
             wanted = self._within_rounds(wanted)
         if wanted.in_conversation and not preemptive:
-            self._outstanding.owed = False
+            self._queue.answer_due = False
             self._results_attempts = 0
             # not for a preemptive one: if it is dropped, the tools are still awaited
             # requested by the agent's code: the caller has not started another turn
             if say or wanted.guidance:
                 self._tools.overtake(told=not say)
             else:
-                left = self._tools.leave_behind()
-        self._prompts.give_up_summary()
+                left = self._tools.detach()
+        self._prompts.cancel_summary()
         response_id = self._new_id("resp")
         if wanted.mcp_servers:
             wanted = replace(wanted, mcp_tools=self._lists.tools(wanted.mcp_servers, wanted.tools or ()))

@@ -24,7 +24,7 @@ from voiceagent.validation.section import Duration, Seconds, Section
 Milliseconds = Annotated[float, Field(gt=0)]
 
 
-def _said(phrase: Callable[[SetPhrases], Any]) -> Callable[[Mapping[str, Any]], Any]:
+def _phrase_default(phrase: Callable[[SetPhrases], Any]) -> Callable[[Mapping[str, Any]], Any]:
     """Return a pydantic default factory for a phrase, which depends on the configured language."""
     return lambda given: phrase(SET_PHRASES.get(given.get("language", ""), ENGLISH))
 
@@ -58,19 +58,19 @@ class AgentConfig(Section):
     """ISO 639 code of the spoken language. It selects sentence splitting, number reading, the default
     phrases, and the language of the engines.
     """
-    apology: str = Field(default_factory=_said(attrgetter("apology")))
+    apology: str = Field(default_factory=_phrase_default(attrgetter("apology")))
     """Phrase for a turn that failed. The default of this and the other phrases depends on `language`
     (English, German, Spanish).
     """
-    refusal: str = Field(default_factory=_said(attrgetter("refusal")))
+    refusal: str = Field(default_factory=_phrase_default(attrgetter("refusal")))
     """Phrase for an answer that a filter or moderation of the LLM's server refused."""
-    filler: str = Field(default_factory=_said(attrgetter("filler")))
+    filler: str = Field(default_factory=_phrase_default(attrgetter("filler")))
     """Phrase for an answer that takes longer than `filler_after_s`. "" disables it."""
     filler_after_s: float = Field(default=1.5, gt=0)
     """Time from the end of the turn to the filler."""
-    idle_prompts: tuple[str, ...] = Field(default_factory=_said(attrgetter("idle_prompts")))
+    idle_prompts: tuple[str, ...] = Field(default_factory=_phrase_default(attrgetter("idle_prompts")))
     """Phrases for a silent caller, one after each `turn.idle_timeout_s`."""
-    goodbye: str = Field(default_factory=_said(attrgetter("goodbye")))
+    goodbye: str = Field(default_factory=_phrase_default(attrgetter("goodbye")))
     """Phrase before the agent hangs up on a caller who stays silent."""
     max_output_tokens: int = Field(default=200, ge=1)
     """Longest response, unless the client sets its own limit."""

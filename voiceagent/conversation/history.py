@@ -83,7 +83,7 @@ class HistoryLimits:
     max_images: int
 
 
-class TooMuch(ValueError):
+class LimitExceeded(ValueError):
     """A client's item exceeds a limit, which the message names."""
 
 
@@ -114,13 +114,13 @@ class History:
     given_up: set[str] = field(default_factory=set)
     cancellable: set[str] = field(default_factory=set)
 
-    def told(self, to_caller: bool = False, planned: PlannedWords | None = None) -> tuple[Item, ...]:
+    def prompt_items(self, to_caller: bool = False, planned: PlannedWords | None = None) -> tuple[Item, ...]:
         """Return the items as prompts show them. Cancelled calls have an output at once, because the next
         prompt answers a later turn. to_caller: the prompt is for such an answer, which has not started.
         planned: text that counts as played.
         """
-        items = self.items if planned is None else self._with_words(planned)
-        told, cancelled = as_told(items), self.given_up | (self.cancellable if to_caller else set())
+        items = self.items if planned is None else self._with_planned(planned)
+        told, cancelled = mcp_as_tool_items(items), self.given_up | (self.cancellable if to_caller else set())
         if not self.as_logged:
             told = tuple(_with_results_at_calls(told))
         return tuple(_with_outputs(told, CANCELLED, cancelled)) if cancelled else told
@@ -166,7 +166,7 @@ class History:
         # counted only here: nearly all items have no pictures, and counting all items is slow
         if pictures(item) and sum(map(pictures, (item, *self.items))) > limits.max_images:
             message = f"the conversation has too many pictures; allowed: at most {limits.max_images}"
-            raise TooMuch(f"{message} (limits.max_images)")
+            raise LimitExceeded(f"{message} (limits.max_images)")
         size = characters(item)
         for count, what, limit in (
             (size, "the item has {} characters", "max_item_characters"),
@@ -178,7 +178,7 @@ class History:
             ),
         ):
             if count > (allowed := getattr(limits, limit)):
-                raise TooMuch(f"{what.format(count)}; allowed: at most {allowed} (limits.{limit})")
+                raise LimitExceeded(f"{what.format(count)}; allowed: at most {allowed} (limits.{limit})")
 
     def put(self, item: Item) -> None:
         """Replace the item of the same id. Raises UnknownItem."""
@@ -193,7 +193,7 @@ class History:
         index = self._index(next_id) if next_id in self else len(self.items)
         self.items.insert(index, item)
 
-    def _with_words(self, planned: PlannedWords) -> list[Item]:
+    def _with_planned(self, planned: PlannedWords) -> list[Item]:
         items = [planned.message if item.item_id == planned.message.item_id else item for item in self.items]
         if planned.message.item_id not in self:
             ids = [item.item_id for item in items]
@@ -232,19 +232,21 @@ def pictures(item: Item) -> int:
     return len(item.images) if isinstance(item, MessageItem) else 0
 
 
-def as_told(items: Sequence[Item]) -> tuple[Item, ...]:
+def mcp_as_tool_items(items: Sequence[Item]) -> tuple[Item, ...]:
     """Return the items with those of MCP servers as tool calls and outputs, as models expect them."""
     if _MCP_KINDS.isdisjoint(map(type, items)):
         return tuple(items)
-    return tuple(_as_told(items))
+    return tuple(_mcp_as_tool_items(items))
 
 
-def _as_told(items: Sequence[Item]) -> Iterator[Item]:
+def _mcp_as_tool_items(items: Sequence[Item]) -> Iterator[Item]:
     ids = {item.item_id for item in items}
     late: dict[str, list[ToolOutputItem]] = {}
     for item in items:
-        if isinstance(item, McpCallItem) and item.late_after in ids and item.told is not None:
-            output = ToolOutputItem(item.item_id, item.call.call_id, item.told, late_for=item.call.name)
+        if isinstance(item, McpCallItem) and item.late_after in ids and item.prompt_text is not None:
+            output = ToolOutputItem(
+                item.item_id, item.call.call_id, item.prompt_text, late_for=item.call.name
+            )
             # after the item it came after: prompts up to there have been cached without it
             late.setdefault(item.late_after, []).append(output)
     for item in items:
@@ -254,8 +256,8 @@ def _as_told(items: Sequence[Item]) -> Iterator[Item]:
             case McpCallItem(call=call):
                 if item.request_id not in ids and item.late_after != item.item_id:
                     yield ToolCallItem(item.item_id, call)  # else the approval request stands for the call
-                if item.told is not None and item.late_after not in ids:
-                    yield ToolOutputItem(item.item_id, call.call_id, item.told)
+                if item.prompt_text is not None and item.late_after not in ids:
+                    yield ToolOutputItem(item.item_id, call.call_id, item.prompt_text)
             case McpListItem() | McpApprovalResponse():
                 pass
             case _:
@@ -282,7 +284,7 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
                 messages[-1], content=joined, tool_calls=tuple(calls), images=tuple(images)
             )
 
-    for message in filter(None, map(_message, _with_outputs(as_told(items), PENDING))):
+    for message in filter(None, map(_message, _with_outputs(mcp_as_tool_items(items), PENDING))):
         if not messages or messages[-1].role != message.role or message.role == "tool":
             close()
             messages.append(message)

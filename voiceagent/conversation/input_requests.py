@@ -22,8 +22,8 @@ def commit_input(event: ev.InputCommitted, caller: Caller, responses: CurrentRes
         return [notify.NotifyError(code, message, client_event_id=event.client_event_id)]
     commands = responses.cancel_preemptive()
     if not turn.announced:
-        commands.append(interruption.let_go_on())
-    commands += caller.end_by_hand(turn, event.buffered_s)
+        commands.append(interruption.resume_playout())
+    commands += caller.end_by_client(turn, event.buffered_s)
     commands += caller.commit(turn, by_voice=False)
     commands.append(do.ClearInput())
     return commands
@@ -33,7 +33,7 @@ def clear_input(caller: Caller, responses: CurrentResponse) -> list[Command]:
     """Drop the turn in progress and restore the agent's playout."""
     commands: list[Command] = []
     if caller.open is not None:
-        commands += caller.forget(caller.open)
+        commands += caller.drop(caller.open)
         commands += responses.cancel_preemptive()
-        commands.append(interruption.let_go_on())
+        commands.append(interruption.resume_playout())
     return [*commands, do.ClearInput(), notify.NotifyInputCleared()]

@@ -9,7 +9,7 @@ pauses the playout at its position. So does, at once, the voice of a caller
   who was answered too early, and sound that is loud for 0.1 s and may be a voice: in a noisy room the VAD
   model needs up to 0.4 s to be sure, and never is for an "s" or an "f".
 - Low: a voice much quieter than the caller's own comes from across the room, or from a telephone that
-  attenuates the caller while the agent sounds (`turn.nearness`). It ducks and holds, but cuts only with a
+  attenuates the caller while the agent sounds (`turn.proximity`). It ducks and holds, but cuts only with a
   stop word. If it grows louder it is the caller's, because telephones stop attenuating once the agent is
   silent. If it stays low for as long as would interrupt, it is not the caller's: the playout resumes, and it
   is answered after the response; the next voice that low is distant, and does not even duck. Until the
@@ -38,10 +38,10 @@ from voiceagent.conversation.events import VoiceNoticed
 from voiceagent.conversation.response.phases import Response
 from voiceagent.conversation.settings import TurnDetection
 from voiceagent.conversation.turn.caller import Caller
-from voiceagent.conversation.turn.caller_turn import CallerTurn, Length
-from voiceagent.conversation.turn.nearness import Levels, Nearness
+from voiceagent.conversation.turn.caller_turn import CallerTurn, VoiceLength
+from voiceagent.conversation.turn.proximity import SpeakerProximity, VoiceLevels
 from voiceagent.conversation.turn_policy import TurnPolicy
-from voiceagent.conversation.words import beside_backchannels, words_of
+from voiceagent.conversation.words import without_backchannels, words_of
 
 MIN_WORD_S = 0.1
 """Minimum duration of a word. Moonshine recognizes "That's it." in the first 60 ms of an "uh huh"."""
@@ -67,28 +67,32 @@ class InterruptionPolicy:
 
     # ---- what the agent does while it is not decided
 
-    def notice(
+    def react_to_possible_voice(
         self, voice: VoiceNoticed, caller: Caller, response: Response | None, detection: TurnDetection | None
     ) -> list[Command]:
         """Duck or hold at once for a possible voice: resuming is cheap if it is none."""
-        resumed = self.resumed(voice.at_s, caller.last, response)
-        distant = self.nearness(voice.level_db, caller.levels, resumed) is Nearness.DISTANT
+        resumed = self.resumed_turn(voice.at_s, caller.last, response)
+        distant = self.proximity(voice.level_db, caller.levels, resumed) is SpeakerProximity.DISTANT
         if distant or not is_candidate(response, detection):
             return []
-        return step_back(response, resumed, voice.lasts)
+        return duck_or_hold(response, resumed, voice.lasts)
 
-    def nearness(self, level_db: float | None, levels: Levels, resumed: CallerTurn | None) -> Nearness:
-        """Return the nearness of a voice over the agent.
+    def proximity(
+        self, level_db: float | None, levels: VoiceLevels, resumed: CallerTurn | None
+    ) -> SpeakerProximity:
+        """Return the proximity of a voice over the agent.
 
         level_db: of its loudest window so far, None if unknown. resumed: the turn that the voice resumes. The
         loudest window of the first 0.16 s is at most 9 dB below the level of the whole in 98 % of 96 voices
         of 29 people, that of the first 0.32 s at most 4 dB.
         """
         if resumed is not None:
-            return Nearness.NEAR
-        return levels.nearness(level_db, self.policy.distant_voice_db)
+            return SpeakerProximity.NEAR
+        return levels.proximity(level_db, self.policy.distant_voice_db)
 
-    def resumed(self, at_s: float, last: CallerTurn | None, response: Response | None) -> CallerTurn | None:
+    def resumed_turn(
+        self, at_s: float, last: CallerTurn | None, response: Response | None
+    ) -> CallerTurn | None:
         """Return the turn that a voice starting at `at_s` resumes, if `response` answered it too early.
 
         last: the caller's newest turn that ended by voice.
@@ -99,11 +103,11 @@ class InterruptionPolicy:
 
     # ---- what the voice means
 
-    def confirmed_by_words(self, turn: CallerTurn, response: Response | None) -> bool:
+    def is_confirmed_by_words(self, turn: CallerTurn, response: Response | None) -> bool:
         """Return True if the transcript of a candidate makes it an interruption, or a turn after the
         response.
         """
-        return may_be_confirmed(turn, response) and self._interrupts(turn)
+        return is_confirmable(turn, response) and self._interrupts(turn)
 
     def _interrupts(self, turn: CallerTurn) -> bool:
         """Return True if the transcript interrupts the agent: enough words, or a stop word.
@@ -113,12 +117,12 @@ class InterruptionPolicy:
         turn.
         """
         # during speech only stable words: an unstable one has paused the agent already
-        words = self._said(turn, turn.text if turn.settled else turn.recognized.stable)
+        words = self._counted_words(turn, turn.text if turn.settled else turn.recognition.stable)
         if turn.resumes is not None:
             return bool(words)
         # final only: "no" is the beginning of "now" and "nobody" until these are complete
         asks = turn.settled and not self.policy.stop_words.isdisjoint(words)
-        enough = len(words) >= self.policy.min_interruption_words and turn.nearness is Nearness.NEAR
+        enough = len(words) >= self.policy.min_interruption_words and turn.proximity is SpeakerProximity.NEAR
         return asks or (enough and not self.policy.misheard_backchannels.issuperset(words))
 
     def meaning(self, turn: CallerTurn, response: Response | None) -> Meaning:
@@ -135,19 +139,19 @@ class InterruptionPolicy:
     def _is_backchannel(self, turn: CallerTurn) -> bool:
         """Return True if the words, if any, only show that the caller listens."""
         words = words_of(turn.text)
-        if not _sayable(turn, words):
+        if not _has_time_for(turn, words):
             return turn.voiced_s <= MAX_HUM_S
-        words = beside_backchannels(words, self.policy.backchannels)
+        words = without_backchannels(words, self.policy.backchannels)
         # every word of a resumed turn is meant
         return self.policy.misheard_backchannels.issuperset(words) if turn.resumes is None else not words
 
-    def _said(self, turn: CallerTurn, text: str) -> tuple[str, ...]:
+    def _counted_words(self, turn: CallerTurn, text: str) -> tuple[str, ...]:
         """Return the words without backchannels; none if the voice was too short for them."""
         words = words_of(text)
-        return beside_backchannels(words, self.policy.backchannels) if _sayable(turn, words) else ()
+        return without_backchannels(words, self.policy.backchannels) if _has_time_for(turn, words) else ()
 
 
-def _sayable(turn: CallerTurn, words: tuple[str, ...]) -> bool:
+def _has_time_for(turn: CallerTurn, words: tuple[str, ...]) -> bool:
     """Return True if the voice had time for these words."""
     return turn.voiced_s >= len(words) * MIN_WORD_S
 
@@ -162,7 +166,7 @@ def is_interruptible(response: Response | None) -> bool:
     return response is not None and response.wanted.interruptible
 
 
-def step_back(response: Response | None, resumed: CallerTurn | None, lasts: bool = False) -> list[Command]:
+def duck_or_hold(response: Response | None, resumed: CallerTurn | None, lasts: bool = False) -> list[Command]:
     """Duck the playout; hold it if the sound lasts or resumes a turn."""
     if not is_interruptible(response):
         return []
@@ -171,40 +175,40 @@ def step_back(response: Response | None, resumed: CallerTurn | None, lasts: bool
 
 def hold(turn: CallerTurn, response: Response | None) -> list[Command]:
     """Hold the playout for a voice over the agent that continues."""
-    waits = turn.announced or turn.nearness is Nearness.DISTANT or not is_interruptible(response)
-    return [] if waits or turn.length is Length.BRIEF else [HoldPlayout()]
+    waits = turn.announced or turn.proximity is SpeakerProximity.DISTANT or not is_interruptible(response)
+    return [] if waits or turn.length is VoiceLength.BRIEF else [HoldPlayout()]
 
 
-def make_up(turn: CallerTurn, response: Response | None) -> list[Command]:
+def apply_deferred_hold(turn: CallerTurn, response: Response | None) -> list[Command]:
     """Apply the reaction that was withheld while the voice seemed distant."""
     if turn.announced:  # a turn since the response ended
         return []
-    return hold(turn, response) or step_back(response, turn.resumes)
+    return hold(turn, response) or duck_or_hold(response, turn.resumes)
 
 
-def confirmed_by_length(turn: CallerTurn, response: Response | None) -> bool:
+def is_confirmed_by_length(turn: CallerTurn, response: Response | None) -> bool:
     """Return True if the length of a candidate makes it an interruption, or a turn after the response."""
-    near = turn.nearness is Nearness.NEAR
-    return near and turn.length is Length.CONFIRMED and may_be_confirmed(turn, response)
+    near = turn.proximity is SpeakerProximity.NEAR
+    return near and turn.length is VoiceLength.CONFIRMED and is_confirmable(turn, response)
 
 
 def stayed_low(turn: CallerTurn, response: Response | None) -> bool:
     """Return True if a voice is still low after the agent was silent for long enough to confirm it."""
-    held = response is not None and may_be_confirmed(turn, response)
-    return held and turn.nearness is Nearness.LOW and turn.length is Length.CONFIRMED
+    held = response is not None and is_confirmable(turn, response)
+    return held and turn.proximity is SpeakerProximity.LOW and turn.length is VoiceLength.CONFIRMED
 
 
-def may_be_confirmed(turn: CallerTurn, response: Response | None) -> bool:
+def is_confirmable(turn: CallerTurn, response: Response | None) -> bool:
     """Return True if the turn is a candidate that its length or transcript can confirm."""
     return not turn.announced and (response is None or is_interruptible(response))
 
 
-def let_go_on() -> Command:
+def resume_playout() -> Command:
     """Return the command that resumes the playout: the agent was not interrupted."""
     return RestorePlayout()
 
 
-def is_taken_back(turn: CallerTurn) -> bool:
+def follows_false_end(turn: CallerTurn) -> bool:
     """Return True if the response that this turn cuts should not have started: none of it counts as
     played.
     """

@@ -15,9 +15,9 @@ from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import (
     History,
     HistoryLimits,
+    LimitExceeded,
     MessageItem,
     ToolOutputItem,
-    TooMuch,
     UnknownItem,
 )
 from voiceagent.conversation.mcp import McpApprovalResponse
@@ -49,44 +49,44 @@ class ItemRequests:
         self._tools = tools
         self._limits = limits
 
-    def take(self, request: ItemRequest, settings: CallSettings | None) -> list[Command]:
+    def handle(self, request: ItemRequest, settings: CallSettings | None) -> list[Command]:
         """Execute a request. settings: current ones, None before the call has started."""
         response = self._responses.active
         playing = response.item_id if response is not None and response.spoken and response.joined else None
         if isinstance(request, ev.ItemTruncated) and request.item_id == playing:
             return self._responses.truncate(request.played_s)
         item = request.item if isinstance(request, ev.ItemCreated) else None
-        if isinstance(item, McpApprovalResponse) and not self._tools.is_asked(item.request_id):
+        if isinstance(item, McpApprovalResponse) and not self._tools.awaits_approval(item.request_id):
             message = f"no request for approval {item.request_id!r} waits for an answer"
             param = "item.approval_request_id"
             return [notify.NotifyError("item_not_found", message, param, request.client_event_id)]
         frame_s = OUTPUT_FRAME_S if settings is None else settings.output_frame_s
         commands: list[Command] = list(
-            _carry_out(request, self._history, self._responses.sounds, self._limits, frame_s)
+            _apply(request, self._history, self._responses.played_texts, self._limits, frame_s)
         )
         if isinstance(item, McpApprovalResponse):
             taken = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
-            return commands + (self._tools.decide(item) if taken else [])
+            return commands + (self._tools.on_approval(item) if taken else [])
         if isinstance(request, ev.ItemCreated) and len(request.sound):
             created = any(isinstance(command, notify.NotifyItemAdded) for command in commands)
             return commands + (self._recognize(request) if created else [])
         if settings is not None and isinstance(item, MessageItem) and item.role == "user":
-            commands += self._typed(item, settings)
+            commands += self._on_typed_input(item, settings)
         return commands
 
     def _recognize(self, request: ev.ItemCreated) -> list[Command]:
         assert isinstance(request.item, MessageItem)
         seconds = len(request.sound) / SAMPLE_RATE_HZ
-        self._caller.await_words(request.item, seconds)
+        self._caller.add_item_turn(request.item, seconds)
         return [do.RecognizeItem(request.item.item_id, request.sound)]
 
-    def _typed(self, item: MessageItem, settings: CallSettings) -> list[Command]:
+    def _on_typed_input(self, item: MessageItem, settings: CallSettings) -> list[Command]:
         """Start an answer for typed or keyed input, and notify the agent's code of it."""
         self._tools.begin_answer()
         return [do.TurnConcluded(item.text)] if settings.agent else []
 
 
-def _carry_out(
+def _apply(
     request: ItemRequest,
     history: History,
     sounds: Mapping[str, PlayedText],
@@ -137,7 +137,7 @@ def _create(request: ev.ItemCreated, history: History, limits: HistoryLimits) ->
         return [notify.NotifyError(notify.ITEM_EXISTS, message, "item.call_id", request.client_event_id)]
     try:
         history.check_room(item, limits)
-    except TooMuch as error:
+    except LimitExceeded as error:
         return [notify.NotifyError("limit_exceeded", str(error), "item", request.client_event_id)]
     history.insert(item, request.previous_id)
     history.edits += history.last_id() != item.item_id

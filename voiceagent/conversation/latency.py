@@ -141,7 +141,7 @@ class TurnReport:
     moments_us: tuple[tuple[Moment, int], ...] = ()
 
     @property
-    def kept(self) -> bool:
+    def recorded(self) -> bool:
         """True if the turn is recorded and traced with its call. If the caller hung up before its first
         audio, only its outcome and cost are counted.
         """
@@ -210,7 +210,7 @@ class TurnLedger:
 
     def report(self, budget: LatencyBudget, outcome: Outcome, counts: TurnCounts | None = None) -> TurnReport:
         """Return the stages so far. The total's budget applies to turns that have a `speech_end`."""
-        stages = self._walk(budget)
+        stages = self._stages(budget)
         over: list[StageName | Literal["total"]] = [stage.name for stage in stages if stage.over_budget]
         total_us = sum(stage.duration_us for stage in stages if stage.name not in TOOL_STAGES)
         total_s = budget.total_s if "speech_end" in self._stamps_us else None
@@ -235,7 +235,7 @@ class TurnLedger:
             return self.report(budget, "hung_up", counts)
         return replace(self.report(budget, "hung_up_unheard", counts), stages=(), over_budget=())
 
-    def _walk(self, budget: LatencyBudget) -> list[StageTime]:
+    def _stages(self, budget: LatencyBudget) -> list[StageTime]:
         """Return the stages, each counted from the latest stamp before it: work done earlier delayed
         nothing.
         """

@@ -18,13 +18,13 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.answering import Answering
-from voiceagent.conversation.beside import BesideResponses, runs_beside
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.input_requests import clear_input, commit_input
 from voiceagent.conversation.interruption import InterruptionPolicy
 from voiceagent.conversation.item_requests import ItemRequests
 from voiceagent.conversation.mcp_lists import McpLists
+from voiceagent.conversation.out_of_band import OutOfBandResponses, runs_out_of_band
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.response.phases import Over, Response
@@ -35,7 +35,7 @@ from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.turn_taking import TurnTaking
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 
-_SPEAKING = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.ToolSlow)
+_SPEECH_EVENTS = (ev.AgentChanged, ev.SpeechRequested, ev.ReplyRequested, ev.ToolSlow)
 """Events by which the agent's code requests speech. Ignored in sessions that only transcribe."""
 
 
@@ -57,7 +57,7 @@ class Conversation:
         voice = VoiceOverAgent(InterruptionPolicy(policy), self._caller, self._responses)
         self._items = ItemRequests(self.history, self._responses, self._tools, policy.limits, self._caller)
         self._prompts = Prompts(self.history, policy)
-        self._beside = BesideResponses(self.history, self._prompts, self._tools, new_id)
+        self._out_of_band = OutOfBandResponses(self.history, self._prompts, self._tools, new_id)
         self._answering = Answering(
             policy, self._caller, self._responses, self._prompts, self._tools, self._mcp_lists, new_id
         )
@@ -68,25 +68,27 @@ class Conversation:
     @property
     def idle(self) -> bool:
         """True if neither side speaks and no response, tool or input of the agent's code is pending."""
-        waiting = self._answering.waiting or self._tools.awaited or self._turns.claimed
-        return self._caller.silent and not waiting and self._responses.none
+        waiting = self._answering.has_pending or self._tools.awaited or self._turns.claimed
+        return self._caller.silent and not waiting and self._responses.idle
 
     @property
     def quiet(self) -> bool:
         """True if neither side speaks. A tool may be running."""
-        return self._caller.silent and self._responses.none
+        return self._caller.silent and self._responses.idle
 
     def handle(self, event: ev.Event) -> list[Command]:
         """Handle one event. Return the commands to execute, in order."""
-        if isinstance(event, ev.ResponseEvent) and event.response_id in self._beside:
-            return self._beside.take(event, self.settings)
-        commands = self._take(event)
+        if isinstance(event, ev.ResponseEvent) and event.response_id in self._out_of_band:
+            return self._out_of_band.handle(event, self.settings)
+        commands = self._dispatch(event)
         if isinstance(event, ev.CallerGone):
             return commands  # no listener is left
-        commands += self._beside.begin(self.settings, settled=not self._caller.awaiting)
-        commands += self._follow(self._responses.collect())
-        while over := self._responses.collect():  # a preemptive text response can be complete when it starts
-            commands += self._follow(over)
+        commands += self._out_of_band.start_queued(self.settings, settled=not self._caller.awaiting)
+        commands += self._after_responses(self._responses.pop_ended())
+        while (
+            over := self._responses.pop_ended()
+        ):  # a preemptive text response can be complete when it starts
+            commands += self._after_responses(over)
         if isinstance(event, ev.ResponseGenerated | ev.ResponseFailed):
             # the LLM has nothing to do while the audio is played
             commands += self._prompts.summarise(self.settings)
@@ -94,112 +96,114 @@ class Conversation:
             commands += self._prompts.replace_old_turns(self.settings)
         return commands
 
-    def _take(self, event: ev.Event) -> list[Command]:
+    def _dispatch(self, event: ev.Event) -> list[Command]:
         match event:
             case ev.VoiceNoticed() | ev.VoiceFaded() | ev.SpeechStarted():
-                return self._turns.begin(event, self.settings)
+                return self._turns.on_voice(event, self.settings)
             case ev.TranscriptChanged():
-                return self._turns.understand(event, self.settings)
+                return self._turns.on_transcript(event, self.settings)
             case ev.RecognitionFailed(item_id, reason):
-                return self._turns.fail(item_id, reason, self.settings)
+                return self._turns.on_recognition_failed(item_id, reason, self.settings)
             case ev.CallStarted(greeting):
-                return self._call_started(greeting)
+                return self._on_call_started(greeting)
             case ev.CallerIdle(at_s):
                 asks = self.idle and not self.settings.only_transcribes
-                return self._answering.ask_again(at_s, self.settings) if asks else []
+                return self._answering.prompt_silent_caller(at_s, self.settings) if asks else []
             case ev.CallerGone():
-                self._responses.abandon(event)
+                self._responses.on_call_ended(event)
             case ev.PreemptiveAllowed(allowed):
                 self._answering.allow_preemptive(allowed)
             case ev.HistorySummarised(text):
-                self._prompts.take_summary(text)
+                self._prompts.set_summary(text)
             case ev.UpstreamTold():  # calls with a realtime backend have no turn machine
                 pass
             case _ if isinstance(event, ev.ResponseEvent):
-                return self._response_made(event)
+                return self._on_response_event(event)
             case _ if isinstance(event, ev.AgentEvent):
-                return self._agent_acts(event)
+                return self._on_agent_event(event)
             case _ if isinstance(event, ev.ClientRequest):
-                return self._client_asks(event)
+                return self._on_client_request(event)
             case _ if self._caller.open is not None:
-                return self._turns.go_on(self._caller.open, event, self.settings)
+                return self._turns.on_turn_event(self._caller.open, event, self.settings)
         return []
 
-    def _call_started(self, greeting: str) -> list[Command]:
+    def _on_call_started(self, greeting: str) -> list[Command]:
         self._started = True
-        asked = self._mcp_lists.ask(self.settings.mcp_servers)
+        asked = self._mcp_lists.request(self.settings.mcp_servers)
         created = [notify.NotifySettings(self.settings, created=True), *asked]
         # a client may have requested a response before the greeting
-        if not greeting or self.settings.only_transcribes or not self._responses.none:
+        if not greeting or self.settings.only_transcribes or not self._responses.idle:
             return created
         return created + self._answering.greet(greeting, self.settings)
 
     # ---- the response
 
-    def _response_made(self, event: ev.ResponseEvent) -> list[Command]:
+    def _on_response_event(self, event: ev.ResponseEvent) -> list[Command]:
         """Pass an event to the response. End a turn that was kept open only until its answer had audio."""
         turn = self._caller.open
         awaited = turn is not None and self._turns.is_answer_awaited(turn)
-        commands = self._responses.take(event, self.settings)
+        commands = self._responses.handle(event, self.settings)
         if turn is not None and awaited and not self._turns.is_answer_awaited(turn):
-            commands += self._turns.limit_pause(turn, self.settings)
+            commands += self._turns.set_endpointing_delay(turn, self.settings)
         return commands
 
-    def _follow(self, over: list[Response]) -> list[Command]:
+    def _after_responses(self, over: list[Response]) -> list[Command]:
         """Handle the end of these responses, then start the next one."""
-        waited = [command for response in over for command in self._response_over(response)]
-        return waited + self._answering.begin_next(self.settings)
+        waited = [command for response in over for command in self._on_response_over(response)]
+        return waited + self._answering.start_next(self.settings)
 
-    def _response_over(self, response: Response) -> list[Command]:
+    def _on_response_over(self, response: Response) -> list[Command]:
         """Handle the end of a response. A turn that began over it is announced now and may get a preemptive
         answer.
         """
-        commands = self._answering.response_over(response)
+        commands = self._answering.on_response_over(response)
         if self.settings.agent and response.wanted.in_conversation and isinstance(response.phase, Over):
             commands.append(do.ResponseConcluded(response.phase.played, response.phase.stop_reason != ""))
         turn = self._caller.open
         if turn is not None and not turn.announced:
-            commands += [interruption.let_go_on(), *self._turns.announce(turn, self.settings)]
-        return commands + (self._answering.prepare(turn, self.settings) if turn is not None else [])
+            commands += [interruption.resume_playout(), *self._turns.announce(turn, self.settings)]
+        return commands + (
+            self._answering.start_preemptive(turn, self.settings) if turn is not None and turn.settled else []
+        )
 
     # ---- what the agent's code does
 
-    def _agent_acts(self, event: ev.AgentEvent) -> list[Command]:
+    def _on_agent_event(self, event: ev.AgentEvent) -> list[Command]:
         match event:
-            case _ if self.settings.only_transcribes and isinstance(event, _SPEAKING):
+            case _ if self.settings.only_transcribes and isinstance(event, _SPEECH_EVENTS):
                 pass
             case ev.ToolFinished():
                 # the preemptive response was prompted without this result
-                return self._responses.cancel_preemptive() + self._tools.finish(event)
+                return self._responses.cancel_preemptive() + self._tools.on_finished(event)
             case ev.ToolSlow(call_id):
                 tool = self._tools.running_tool(call_id)
-                return self._answering.fill(tool.filler, self.settings) if tool is not None else []
+                return self._answering.speak_filler(tool.filler, self.settings) if tool is not None else []
             case ev.McpListed():
-                return self._mcp_listed(event)
+                return self._on_mcp_listed(event)
             case ev.AgentChanged():
-                return self._agent_changed(event)
+                return self._on_agent_changed(event)
             case ev.SpeechRequested() | ev.ReplyRequested():
-                self._answering.say(event)
+                self._answering.queue_speech(event)
             case ev.TurnsClaimed(claimed):
                 self._turns.claim(claimed)
             case ev.HangUpRequested(reason):
-                self._answering.leave(reason)
+                self._answering.hang_up_after_speech(reason)
             case ev.DictationBegan(digits):
                 self._caller.dictation = digits
             case ev.HookFailed():
                 pass  # the event exists for the call's log only
         return []
 
-    def _mcp_listed(self, event: ev.McpListed) -> list[Command]:
+    def _on_mcp_listed(self, event: ev.McpListed) -> list[Command]:
         """Handle an MCP server's tool list. New tools of the call change the beginning of every prompt."""
-        commands = self._mcp_lists.finish(event)
-        changed = self._mcp_lists.settled(self.settings)
+        commands = self._mcp_lists.on_listed(event)
+        changed = self._mcp_lists.with_known_tools(self.settings)
         if changed == self.settings:
             return commands
         self.settings = changed
         return commands + self._responses.cancel_preemptive() + self._prompts.prefill_history(changed)
 
-    def _agent_changed(self, event: ev.AgentChanged) -> list[Command]:
+    def _on_agent_changed(self, event: ev.AgentChanged) -> list[Command]:
         """Switch agent, tools or instructions. Prefill the history because every prompt begins differently
         now.
         """
@@ -209,29 +213,29 @@ class Conversation:
             return []
         dropped = self._responses.cancel_preemptive()
         read = self._prompts.prefill_history(changed) if self._started else []
-        return [*dropped, *self._settings_changed(changed), *read]
+        return [*dropped, *self._apply_settings(changed), *read]
 
     # ---- what the client asks for
 
-    def _client_asks(self, event: ev.ClientRequest) -> list[Command]:
+    def _on_client_request(self, event: ev.ClientRequest) -> list[Command]:
         match event:
             case ev.KeyPressed() | ev.ItemCreated(item=MessageItem(role="user")):
-                self._answering.caller_is_there()
+                self._answering.on_caller_input()
         match event:
             case ev.SettingsChanged(settings):
-                return self._settings_changed(settings)
+                return self._apply_settings(settings)
             case ev.ResponseRequested() if self.settings.only_transcribes:
                 return [notify.no_responses(event.client_event_id)]
-            case ev.ResponseRequested() if runs_beside(event, self.settings):
-                return self._beside.request(event)
+            case ev.ResponseRequested() if runs_out_of_band(event, self.settings):
+                return self._out_of_band.request(event)
             case ev.ResponseRequested():
                 return self._answering.request(event, self.settings)
-            case ev.ResponseCancelled(str(response_id)) if response_id in self._beside:
-                return self._beside.cancel(response_id)
+            case ev.ResponseCancelled(str(response_id)) if response_id in self._out_of_band:
+                return self._out_of_band.cancel(response_id)
             case ev.ResponseCancelled():
                 return self._answering.cancel(event)
             case ev.InputCommitted():
-                return self._input_committed(event)
+                return self._on_input_committed(event)
             case ev.InputCleared():
                 return clear_input(self._caller, self._responses)
             case ev.OutputCleared():
@@ -241,17 +245,17 @@ class Conversation:
             case ev.PlayoutMeasured():
                 return []  # for the call's log only
             case _:
-                return self._items.take(event, self.settings if self._started else None)
+                return self._items.handle(event, self.settings if self._started else None)
 
-    def _settings_changed(self, settings: CallSettings) -> list[Command]:
+    def _apply_settings(self, settings: CallSettings) -> list[Command]:
         ends = settings.only_transcribes and not self.settings.only_transcribes
-        self.settings = settings = self._mcp_lists.settled(settings.with_free_names())
-        changed: list[Command] = self._answering.end() if ends else []
+        self.settings = settings = self._mcp_lists.with_known_tools(settings.with_free_names())
+        changed: list[Command] = self._answering.stop() if ends else []
         if self._started:  # before the start of the call, `NotifySettings` comes with the start
-            changed += [notify.NotifySettings(settings), *self._mcp_lists.ask(settings.mcp_servers)]
+            changed += [notify.NotifySettings(settings), *self._mcp_lists.request(settings.mcp_servers)]
         return [*changed, do.ConfigureListening(settings), do.ConfigureSpeaking(settings)]
 
-    def _input_committed(self, event: ev.InputCommitted) -> list[Command]:
+    def _on_input_committed(self, event: ev.InputCommitted) -> list[Command]:
         turn = self._caller.open
         commands = commit_input(event, self._caller, self._responses)
         return commands + (

@@ -38,7 +38,7 @@ class Approval:
     always: ToolFilter | None = None
     never: ToolFilter | None = None
 
-    def needed(self, tool: ListedTool) -> bool:
+    def is_needed(self, tool: ListedTool) -> bool:
         """Return True if calls of a tool need the client's approval."""
         if self.never is not None and self.never.matches(tool):
             return False
@@ -147,7 +147,7 @@ class McpCallItem:
     late_after: str = ""
 
     @property
-    def told(self) -> str | None:
+    def prompt_text(self) -> str | None:
         """The output or error message that prompts show; None until the call has ended."""
         return self.output if self.error is None else self.error.message
 
@@ -155,7 +155,9 @@ class McpCallItem:
 McpItem = McpListItem | McpApprovalRequest | McpApprovalResponse | McpCallItem
 
 
-def offered(server: McpServer, listed: Sequence[ListedTool], taken: Mapping[str, object]) -> list[McpTool]:
+def offered_tools(
+    server: McpServer, listed: Sequence[ListedTool], taken: Mapping[str, object]
+) -> list[McpTool]:
     """Return the tools of a list as the model sees them.
 
     taken: names of other tools. A name that is taken, or that models do not accept, is changed by
@@ -166,5 +168,5 @@ def offered(server: McpServer, listed: Sequence[ListedTool], taken: Mapping[str,
         name = free_name(tool.name, server.label, taken.keys() | tools.keys())
         description = f"{server.description}: {tool.description}" if server.description else tool.description
         spec = Tool(name, description, tool.schema)
-        tools[name] = McpTool(server, tool.name, spec, server.approval.needed(tool))
+        tools[name] = McpTool(server, tool.name, spec, server.approval.is_needed(tool))
     return list(tools.values())

@@ -15,7 +15,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History
-from voiceagent.conversation.mcp import McpListItem, McpServer, McpTool, offered
+from voiceagent.conversation.mcp import McpListItem, McpServer, McpTool, offered_tools
 from voiceagent.conversation.settings import CallSettings
 
 
@@ -27,17 +27,17 @@ class McpLists:
         self._new_id = new_id
         self._lists: dict[McpServer, McpListItem] = {}
 
-    def ask(self, servers: Sequence[McpServer]) -> list[Command]:
+    def request(self, servers: Sequence[McpServer]) -> list[Command]:
         """Request the tool lists of these servers, unless known or in progress."""
         commands: list[Command] = []
         for server in servers:
             known = self._lists.get(server)
             # an unreachable server may be reachable by now
             if known is None or known.status == "failed":
-                commands += self._ask(server)
+                commands += self._request(server)
         return commands
 
-    def finish(self, event: ev.McpListed) -> list[Command]:
+    def on_listed(self, event: ev.McpListed) -> list[Command]:
         """Handle a server's list or failure; ignore lists that are not awaited."""
         listing = (item for item in self._lists.values() if item.status == "in_progress")
         item = next((item for item in listing if item.item_id == event.item_id), None)
@@ -56,7 +56,7 @@ class McpLists:
         completed = notify.NotifyMcpListing(item.item_id, "completed")
         return [completed, notify.NotifyItemDone(item, previous)]
 
-    def awaited(self, servers: Sequence[McpServer]) -> bool:
+    def is_awaited(self, servers: Sequence[McpServer]) -> bool:
         """Return True if the list of one of these servers is in progress."""
         lists = (self._lists.get(server) for server in servers)
         return any(item is not None and item.status == "in_progress" for item in lists)
@@ -67,18 +67,18 @@ class McpLists:
         found: list[McpTool] = []
         for server in servers:
             if (item := self._lists.get(server)) is not None:
-                found += offered(server, item.tools, taken)
+                found += offered_tools(server, item.tools, taken)
                 taken |= {tool.tool.name: tool for tool in found}
         return tuple(found)
 
-    def settled(self, settings: CallSettings) -> CallSettings:
+    def with_known_tools(self, settings: CallSettings) -> CallSettings:
         """Return the settings with the known tools of their servers."""
         if not settings.mcp_servers and not settings.mcp_tools:
             return settings
         others = [*settings.tools, *(tool.tool for tool in settings.agent_tools)]
         return replace(settings, mcp_tools=self.tools(settings.mcp_servers, others))
 
-    def _ask(self, server: McpServer) -> list[Command]:
+    def _request(self, server: McpServer) -> list[Command]:
         item = McpListItem(self._new_id("item"), server)
         self._lists[server] = item
         self._history.insert(item)

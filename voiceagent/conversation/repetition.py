@@ -22,16 +22,16 @@ class RepetitionGuard:
         self._words: list[str] = []
         self._places: dict[str, list[int]] = {}  # positions of each word
 
-    def repeats(self, text: str) -> bool:
+    def push(self, text: str) -> bool:
         """Append text. Return True if the response now ends with a repeated run of words."""
         self._text += text
         whole, space, rest = self._text.rpartition(" ")
         if not space:
             return False
         self._text = rest
-        return any(self._repeats(word) for word in words_of(whole))
+        return any(self._push_word(word) for word in words_of(whole))
 
-    def _repeats(self, word: str) -> bool:
+    def _push_word(self, word: str) -> bool:
         """Append a word. Only lengths at which a run would end with the same word twice are compared."""
         words, places = self._words, self._places.setdefault(word, [])
         words.append(word)

@@ -12,28 +12,28 @@ class SilentCaller:
 
     def __init__(self, policy: TurnPolicy) -> None:
         self._policy = policy
-        self._asked = 0
-        self._moment = False
-        self._leaving = False
+        self._prompts_spoken = 0
+        self._moment_requested = False
+        self._said_goodbye = False
 
-    def take_moment(self) -> bool:
+    def pop_moment(self) -> bool:
         """Return True once after the caller asked for a moment."""
-        moment, self._moment = self._moment, False
+        moment, self._moment_requested = self._moment_requested, False
         return moment
 
     def next_phrase(self) -> str:
         """Return the next prompt, or goodbye if there are no more."""
         prompts = self._policy.idle_prompts
-        self._leaving = self._asked >= len(prompts)
-        self._asked += 1
-        return self._policy.goodbye if self._leaving else prompts[self._asked - 1]
+        self._said_goodbye = self._prompts_spoken >= len(prompts)
+        self._prompts_spoken += 1
+        return self._policy.goodbye if self._said_goodbye else prompts[self._prompts_spoken - 1]
 
-    def caller_acted(self, moment: bool = False) -> None:
+    def on_caller_input(self, moment: bool = False) -> None:
         """Restart the sequence after input of the caller. moment: they asked for a moment."""
-        self._asked = 0
-        self._moment = moment
+        self._prompts_spoken = 0
+        self._moment_requested = moment
 
-    def response_over(self, cut: bool) -> list[Command]:
+    def on_response_over(self, cut: bool) -> list[Command]:
         """Hang up after a goodbye that was not cut."""
-        leaving, self._leaving = self._leaving, False
+        leaving, self._said_goodbye = self._said_goodbye, False
         return [do.HangUp("the caller has been silent")] if leaving and not cut else []

@@ -31,7 +31,7 @@ from voiceagent.conversation.mcp import (
     McpTool,
 )
 from voiceagent.conversation.settings import AgentTool, CallSettings
-from voiceagent.conversation.tool_records import Recorded, ToolRecords
+from voiceagent.conversation.tool_records import CallRecord, ToolRecords
 
 LOGGED_MAX_ROUNDS = 8
 """Maximum rounds in builds without `max_tool_rounds`; they refused all further calls."""
@@ -56,7 +56,7 @@ class _Call:
     """A call that has not ended. told: a prompt said that its result is pending."""
 
     tool: AgentTool
-    record: Recorded
+    record: CallRecord
     phase: Phase
     told: bool = False
 
@@ -82,7 +82,7 @@ class ToolCalls:
         self._round_id = ""
         self._rounds = 0
         self._reply_due = False
-        self._refused: list[tuple[Recorded, str]] = []
+        self._refused: list[tuple[CallRecord, str]] = []
 
     @property
     def awaited(self) -> bool:
@@ -94,7 +94,7 @@ class ToolCalls:
         """True if the model must report results and no awaited call is missing."""
         return self._reply_due and not self.awaited
 
-    def take_reply_due(self) -> bool:
+    def pop_reply_due(self) -> bool:
         """Return `reply_due` and reset it."""
         due = self.reply_due
         self._reply_due = self._reply_due and not due
@@ -115,16 +115,16 @@ class ToolCalls:
         call = self._calls.get(call_id)
         return call.tool if call is not None and call.phase is Phase.RUNNING else None
 
-    def begin(
+    def start(
         self, response_id: str, wanted: ToolCall, settings: CallSettings, mcp: McpTool | None = None
     ) -> list[Command]:
         """Start a call of the model: of an MCP server's tool (`mcp`), of the agent's, or refuse an unknown
-        one. Call `all_begun` after the last call of the response.
+        one. Call `record_refused` after the last call of the response.
         """
         if response_id != self._round_id:
             # counted per response: one response may call several tools
             self._round_id, self._rounds = response_id, self._rounds + 1
-        if self._knows(wanted.call_id):  # not every engine gives unique ids
+        if self._is_known(wanted.call_id):  # not every engine gives unique ids
             wanted = replace(wanted, call_id=self._new_id("call"))
         tools = {tool.name: tool for tool in settings.agent_tools}
         tool = tools.get(wanted.name) if mcp is None else AgentTool(mcp.tool)
@@ -134,17 +134,17 @@ class ToolCalls:
         if (refusal := self._refusal(tool, wanted)) is not None:
             return self._refuse(response_id, wanted, refusal, mcp)
         if mcp is not None and mcp.ask:
-            record, told = self._records.asked(response_id, wanted, mcp)
+            record, told = self._records.add_approval_request(response_id, wanted, mcp)
             self._calls[wanted.call_id] = _Call(tool, record, Phase.ASKED)
             return [*told]
-        record, told = self._records.called(response_id, wanted, mcp)
+        record, told = self._records.add_call(response_id, wanted, mcp)
         phase = Phase.WAITING if tool.when_played else Phase.RUNNING
         self._calls[wanted.call_id] = _Call(tool, record, phase)
         if tool.cancellable and phase is Phase.RUNNING:
             self._history.cancellable.add(wanted.call_id)
         return [*told] if tool.when_played else [*told, _run(self._calls[wanted.call_id])]
 
-    def all_begun(self) -> list[Command]:
+    def record_refused(self) -> list[Command]:
         """Record the outputs of the refused calls of a response. APIs accept no output between calls of one
         response.
         """
@@ -152,29 +152,29 @@ class ToolCalls:
         return [
             told
             for record, refusal in refused
-            for told in self._records.ended(
+            for told in self._records.add_output(
                 record, refusal, False, _execution_error(refusal) if record.mcp is not None else None
             )
         ]
 
-    def is_asked(self, request_id: str) -> bool:
+    def awaits_approval(self, request_id: str) -> bool:
         """Return True if this approval request is unanswered."""
-        return self._asked(request_id) is not None
+        return self._awaiting_approval(request_id) is not None
 
-    def decide(self, answer: McpApprovalResponse) -> list[Command]:
+    def on_approval(self, answer: McpApprovalResponse) -> list[Command]:
         """Run or refuse the tool after the client's answer to an approval request."""
-        asked = self._asked(answer.request_id)
+        asked = self._awaiting_approval(answer.request_id)
         if asked is None:
             return []
         # after a newer message the result is a late one
-        gone_on = self._records.message_since(asked.record)
-        record, told = self._records.called(
+        gone_on = self._records.has_message_since(asked.record)
+        record, told = self._records.add_call(
             asked.record.response_id, asked.call, asked.record.mcp, answer.request_id
         )
         if not answer.approve:
             del self._calls[asked.call.call_id]
             refusal = "not done: it was not approved" + (f": {answer.reason}" if answer.reason else "")
-            return [*told, *self._records.ended(record, refusal, gone_on, _execution_error(refusal))]
+            return [*told, *self._records.add_output(record, refusal, gone_on, _execution_error(refusal))]
         asked.record, asked.phase = record, Phase.DETACHED if gone_on else Phase.RUNNING
         return [*told, _run(asked)]
 
@@ -182,19 +182,19 @@ class ToolCalls:
         """Reset the count of rounds, after a turn of the caller or an answer."""
         self._rounds = 0
 
-    def response_over(self, response_id: str, cut: bool) -> list[Command]:
+    def on_response_over(self, response_id: str, cut: bool) -> list[Command]:
         """Run the calls that waited for the end of this response, or drop them if it was cut."""
         commands: list[Command] = []
         for call in [call for call in self._calls.values() if call.record.response_id == response_id]:
             if call.phase is Phase.WAITING and cut:
                 del self._calls[call.call.call_id]
                 output = "not done: the caller interrupted, and is still there"
-                commands += self._records.ended(call.record, output, late=False)
+                commands += self._records.add_output(call.record, output, late=False)
             elif call.phase is Phase.WAITING:
                 call.phase = Phase.RUNNING
                 commands.append(_run(call))
             elif cut:
-                commands += self._give_up(call)
+                commands += self._cancel(call)
         return commands
 
     def overtake(self, told: bool) -> None:
@@ -207,19 +207,19 @@ class ToolCalls:
             call.told = call.told or told
         self._reply_due = self._reply_due and not told
 
-    def leave_behind(self) -> list[Command]:
+    def detach(self) -> list[Command]:
         """Detach the running calls when another response starts, which reports the results that exist. Later
         results come late.
         """
         commands: list[Command] = []
         for call in list(self._calls.values()):
-            commands += self._give_up(call)
+            commands += self._cancel(call)
             if call.phase in (Phase.RUNNING, Phase.OVERTAKEN):
                 call.phase = Phase.DETACHED
         self._reply_due = False
         return commands
 
-    def finish(self, event: ev.ToolFinished) -> list[Command]:
+    def on_finished(self, event: ev.ToolFinished) -> list[Command]:
         """Handle the end of a call; ignore unknown ones."""
         call = self._calls.get(event.call_id)
         if call is None or call.phase is Phase.ASKED:
@@ -234,14 +234,14 @@ class ToolCalls:
         late = (call.phase in (Phase.DETACHED, Phase.OVERTAKEN) and not untold) or (
             call.phase is Phase.CANCELLING
             and event.outcome != "cancelled"
-            and self._records.spoken_since(call.record)
+            and self._records.has_items_since(call.record)
         )
         error = event.error
         if mcp and error is None and event.outcome != "done":
             error = _execution_error(event.output)
-        return [*self._records.ended(call.record, event.output, late, error)]
+        return [*self._records.add_output(call.record, event.output, late, error)]
 
-    def _give_up(self, call: _Call) -> list[Command]:
+    def _cancel(self, call: _Call) -> list[Command]:
         if not call.tool.cancellable or call.phase not in (Phase.RUNNING, Phase.OVERTAKEN):
             return []
         call.phase = Phase.CANCELLING
@@ -256,23 +256,23 @@ class ToolCalls:
         for call in self._calls.values():
             if tool.when_played and call.tool.when_played:
                 return f"not done: {call.tool.name} comes first"
-            if call.tool.name == tool.name and _same(call.call.arguments, wanted.arguments):
+            if call.tool.name == tool.name and _equal_as_json(call.call.arguments, wanted.arguments):
                 return "not done again: this very call is running already, and its result will come"
         return None
 
-    def _asked(self, request_id: str) -> _Call | None:
+    def _awaiting_approval(self, request_id: str) -> _Call | None:
         asked = (call for call in self._calls.values() if call.phase is Phase.ASKED)
         return next((call for call in asked if call.record.item_id == request_id), None)
 
     def _refuse(
         self, response_id: str, wanted: ToolCall, refusal: str, mcp: McpTool | None = None
     ) -> list[Command]:
-        record, told = self._records.called(response_id, wanted, mcp)
+        record, told = self._records.add_call(response_id, wanted, mcp)
         self._refused.append((record, refusal))
         self._reply_due = self._reply_due or mcp is None
         return [*told]
 
-    def _knows(self, call_id: str) -> bool:
+    def _is_known(self, call_id: str) -> bool:
         kinds = (ToolCallItem, McpCallItem, McpApprovalRequest)
         calls = (item.call.call_id for item in self._history.items if isinstance(item, kinds))
         return call_id in self._calls or call_id in calls
@@ -288,7 +288,7 @@ def _execution_error(message: str) -> McpError:
     return McpError("tool_execution_error", message)
 
 
-def _same(one: str, other: str) -> bool:
+def _equal_as_json(one: str, other: str) -> bool:
     """Return True if two argument texts are equal as JSON."""
     try:
         return bool(json.loads(one) == json.loads(other))

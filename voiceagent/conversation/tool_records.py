@@ -24,7 +24,7 @@ from voiceagent.conversation.notifications import Notification
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class CallRecord:
     """A call in the history. item_id: its item. mcp: the tool, if it is an MCP server's."""
 
     call: ToolCall
@@ -40,11 +40,11 @@ class ToolRecords:
         self._history = history
         self._new_id = new_id
 
-    def called(
+    def add_call(
         self, response_id: str, call: ToolCall, mcp: McpTool | None = None, request_id: str = ""
-    ) -> tuple[Recorded, list[Notification]]:
+    ) -> tuple[CallRecord, list[Notification]]:
         """Record a call of the model, or one that the client approved with the item `request_id`."""
-        recorded = Recorded(call, self._new_id("item"), response_id, mcp)
+        recorded = CallRecord(call, self._new_id("item"), response_id, mcp)
         if mcp is None:
             return recorded, self._add(ToolCallItem(recorded.item_id, call))
         item = McpCallItem(recorded.item_id, mcp.server.label, mcp.name, call, request_id=request_id)
@@ -52,16 +52,18 @@ class ToolRecords:
         previous = self._history.previous_id(item.item_id)
         return recorded, [notify.NotifyMcpCall(response_id, item, previous)]
 
-    def asked(self, response_id: str, call: ToolCall, mcp: McpTool) -> tuple[Recorded, list[Notification]]:
+    def add_approval_request(
+        self, response_id: str, call: ToolCall, mcp: McpTool
+    ) -> tuple[CallRecord, list[Notification]]:
         """Record a call that needs the client's approval."""
-        recorded = Recorded(call, self._new_id("item"), response_id, mcp)
+        recorded = CallRecord(call, self._new_id("item"), response_id, mcp)
         item = McpApprovalRequest(recorded.item_id, mcp.server.label, mcp.name, call)
         self._history.insert(item)
         previous = self._history.previous_id(item.item_id)
         return recorded, [notify.NotifyMcpApprovalRequest(response_id, item, previous)]
 
-    def ended(
-        self, recorded: Recorded, output: str, late: bool, error: McpError | None = None
+    def add_output(
+        self, recorded: CallRecord, output: str, late: bool, error: McpError | None = None
     ) -> list[Notification]:
         """Record the end of a call. late: the conversation continued, and prompts called it pending."""
         if recorded.mcp is not None:
@@ -72,12 +74,12 @@ class ToolRecords:
             return self._add(replace(item, late_for=recorded.call.name))
         return self._add(item, place)
 
-    def spoken_since(self, recorded: Recorded) -> bool:
+    def has_items_since(self, recorded: CallRecord) -> bool:
         """Return True if other items than tool items follow a call."""
         place = self._place_of_output(recorded)
         return place is None or place != self._history.last_id()
 
-    def message_since(self, recorded: Recorded) -> bool:
+    def has_message_since(self, recorded: CallRecord) -> bool:
         """Return True if a message follows a call."""
         items = self._history.items
         ids = [item.item_id for item in items]
@@ -85,10 +87,10 @@ class ToolRecords:
         return any(isinstance(item, MessageItem) for item in items[index + 1 :])
 
     def _mcp_ended(
-        self, recorded: Recorded, mcp: McpTool, output: str, late: bool, error: McpError | None
+        self, recorded: CallRecord, mcp: McpTool, output: str, late: bool, error: McpError | None
     ) -> list[Notification]:
         after = (self._history.last_id() or "") if late else ""
-        told: list[Notification] = []
+        notifications: list[Notification] = []
         try:
             item = self._history.get(recorded.item_id)
         except UnknownItem:
@@ -98,19 +100,19 @@ class ToolRecords:
             item = McpCallItem(self._new_id("item"), mcp.server.label, mcp.name, recorded.call)
             self._history.insert(item)
             after = item.item_id
-            told = [notify.NotifyItemAdded(item, self._history.previous_id(item.item_id))]
+            notifications = [notify.NotifyItemAdded(item, self._history.previous_id(item.item_id))]
         ended = replace(item, output=None if error else output, error=error, late_after=after)
         self._history.put(ended)
         previous = self._history.previous_id(ended.item_id)
-        return [*told, notify.NotifyMcpCallEnded(recorded.response_id, ended, previous)]
+        return [*notifications, notify.NotifyMcpCallEnded(recorded.response_id, ended, previous)]
 
-    def _place_of_output(self, recorded: Recorded) -> str | None:
+    def _place_of_output(self, recorded: CallRecord) -> str | None:
         """Return the item after which the output belongs: the last tool item at the call."""
         if recorded.item_id not in self._history:
             return None
         items = self._history.items
         index = next(number for number, item in enumerate(items) if item.item_id == recorded.item_id)
-        while index + 1 < len(items) and _of_tools(items[index + 1]):
+        while index + 1 < len(items) and _is_tool_item(items[index + 1]):
             index += 1
         return items[index].item_id
 
@@ -120,7 +122,7 @@ class ToolRecords:
         return [notify.NotifyItemAdded(item, previous), notify.NotifyItemDone(item, previous)]
 
 
-def _of_tools(item: Item) -> bool:
+def _is_tool_item(item: Item) -> bool:
     """Return True if an item belongs to the call before it: another call of that response, or an output."""
     if isinstance(item, ToolOutputItem):
         return not item.late_for

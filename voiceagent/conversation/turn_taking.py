@@ -16,13 +16,13 @@ from voiceagent.conversation.interruption import Meaning
 from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.settings import CallSettings, TurnDetection
-from voiceagent.conversation.turn.caller import Caller, judged, limit_pause
-from voiceagent.conversation.turn.caller_turn import CallerTurn, Standing
+from voiceagent.conversation.turn.caller import Caller, decide_end_of_turn, set_endpointing_delay
+from voiceagent.conversation.turn.caller_turn import CallerTurn, TurnVisibility
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 from voiceagent.conversation.words import words_of
 
-SEEMS_OVER = 0.6
+MIN_PREEMPTIVE_PROBABILITY = 0.6
 """Minimum probability of an end for a preemptive response from the interim transcript; about half of these
 transcripts turn out to be final.
 """
@@ -53,24 +53,26 @@ class TurnTaking:
         if not claimed:  # the dictation is over
             self._caller.dictation = None
 
-    def begin(
+    def on_voice(
         self, event: ev.VoiceNoticed | ev.VoiceFaded | ev.SpeechStarted, settings: CallSettings
     ) -> list[Command]:
         """Handle the start or end of a possible voice. Ignored while a turn is in progress."""
         if self._caller.open is not None:
             return []
         if isinstance(event, ev.SpeechStarted):
-            return self._speech_started(event.at_s, event.level_db, settings)
-        return self._voice.notice(event, settings.turn_detection)
+            return self._on_speech_started(event.at_s, event.level_db, settings)
+        return self._voice.on_possible_voice(event, settings.turn_detection)
 
-    def _speech_started(self, at_s: float, level_db: float | None, settings: CallSettings) -> list[Command]:
+    def _on_speech_started(
+        self, at_s: float, level_db: float | None, settings: CallSettings
+    ) -> list[Command]:
         if self._caller.silent:
-            self._prompts.begin_turn()
+            self._prompts.apply_summary()
         detection = settings.turn_detection
         respond = detection is not None and detection.create_response and not self.claimed
         padding_s = 0.0 if detection is None else detection.prefix_padding_s
-        turn, recognize = self._caller.start(at_s, padding_s, respond, self._voice.resumed(at_s))
-        over_agent = self._voice.begin(turn, level_db, detection)
+        turn, recognize = self._caller.start(at_s, padding_s, respond, self._voice.resumed_turn(at_s))
+        over_agent = self._voice.on_turn_started(turn, level_db, detection)
         if over_agent is not None:
             return [recognize, *over_agent]
         return [recognize, *self.announce(turn, settings), *self._prompts.prefill(turn, settings)]
@@ -79,33 +81,33 @@ class TurnTaking:
         """Notify the client of a turn, unless it knows it."""
         return self._caller.announce(turn, by_voice=settings.turn_detection is not None)
 
-    def go_on(
+    def on_turn_event(
         self, turn: CallerTurn, event: ev.VoiceEvent | ev.TurnEvent, settings: CallSettings
     ) -> list[Command]:
         """Handle an event of the turn in progress."""
         match event:
             case ev.InterruptionCandidate() | ev.InterruptionConfirmed() | ev.VoiceLouder():
-                return self._voice.go_on(turn, event, settings.turn_detection)
+                return self._voice.on_voice_event(turn, event, settings.turn_detection)
             case ev.SpeechPaused(at_s):
                 paused = self._caller.pause(turn, at_s, judge=_semantic(settings) is not None)
-                return paused + self._foresee(turn, settings)
+                return paused + self._start_preemptive_early(turn, settings)
             case ev.SpeechResumed(at_s):
                 self._caller.resume(turn, at_s)
                 return self._responses.cancel_preemptive()
             case ev.TurnDue():
-                return self._responses.hurry(turn.item_id, words_of(turn.text))
+                return self._responses.raise_priority(turn.item_id, words_of(turn.text))
             case ev.TurnEnded():
-                return self._turn_ended(turn, event, settings)
+                return self._on_turn_ended(turn, event, settings)
             case ev.TurnJudged() if turn.item_id == event.item_id:
                 # before the transcript is final it is only stored: both are weighed together
-                self._caller.judge(turn, event)
-                return self.limit_pause(turn, settings)
+                self._caller.set_turn_model_result(turn, event)
+                return self.set_endpointing_delay(turn, settings)
             case ev.TurnEndTold() if turn.item_id == event.item_id:
-                self._caller.take_end(turn, event)
-                return self.limit_pause(turn, settings)
+                self._caller.set_llm_score(turn, event)
+                return self.set_endpointing_delay(turn, settings)
         return []
 
-    def _turn_ended(self, turn: CallerTurn, event: ev.TurnEnded, settings: CallSettings) -> list[Command]:
+    def _on_turn_ended(self, turn: CallerTurn, event: ev.TurnEnded, settings: CallSettings) -> list[Command]:
         # the protocol includes the silence that ends a turn in its item if clients may set that silence
         silent_to_s = None if _semantic(settings) else event.silent_to_s
         commands = self._caller.end(turn, event.at_s, event.level_db, silent_to_s)
@@ -113,13 +115,13 @@ class TurnTaking:
             commands += self._caller.commit(turn, by_voice=True)
         return commands + (self.conclude(turn, settings) if turn.settled else [])
 
-    def understand(self, event: ev.TranscriptChanged, settings: CallSettings) -> list[Command]:
+    def on_transcript(self, event: ev.TranscriptChanged, settings: CallSettings) -> list[Command]:
         """Handle a new hypothesis of a turn."""
-        turn = self._caller.turn_of(event.item_id)
+        turn = self._caller.find(event.item_id)
         if turn is None:
             return []
-        self._caller.understand(turn, event)
-        commands = self._voice.understand(turn, settings.turn_detection)
+        self._caller.set_hypothesis(turn, event)
+        commands = self._voice.on_transcript(turn, settings.turn_detection)
         if turn.announced:
             if settings.transcribe:
                 commands += self._caller.notify_stable(turn)
@@ -129,55 +131,58 @@ class TurnTaking:
             return commands + self.conclude(turn, settings)
         if turn.settled:
             if _semantic(settings) is not None:
-                commands += self._prompts.ask_end(turn, settings)
-            commands += self._answering.prepare(turn, settings)
-            commands += self.limit_pause(turn, settings)
+                commands += self._prompts.score_turn_end(turn, settings)
+            commands += self._answering.start_preemptive(turn, settings)
+            commands += self.set_endpointing_delay(turn, settings)
         elif not turn.ended and not turn.speaking:
-            commands += self._foresee(turn, settings)
+            commands += self._start_preemptive_early(turn, settings)
         return commands
 
-    def _foresee(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
+    def _start_preemptive_early(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
         """Start a preemptive response during a pause if the interim transcript looks like a complete turn."""
         detection = _semantic(settings)
         if detection is None or turn.settled:
             return []
         said = self._history.last_words_of("assistant")
-        if judged(turn, said, detection.eagerness, self._policy).probability < SEEMS_OVER:
+        if (
+            decide_end_of_turn(turn, said, detection.eagerness, self._policy).probability
+            < MIN_PREEMPTIVE_PROBABILITY
+        ):
             return []
-        return self._answering.foresee(turn, settings)
+        return self._answering.start_preemptive(turn, settings)
 
-    def limit_pause(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
+    def set_endpointing_delay(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
         """Set the endpointing delay of the pause in progress: longer while the turn's answer has no audio."""
         detection = _semantic(settings)
         if detection is None or not turn.settled:
             return []
         said = self._history.last_words_of("assistant")
         awaited = self.is_answer_awaited(turn)
-        return limit_pause(turn, said, detection.eagerness, self._policy, awaited)
+        return set_endpointing_delay(turn, said, detection.eagerness, self._policy, awaited)
 
-    def fail(self, item_id: str, reason: str, settings: CallSettings) -> list[Command]:
+    def on_recognition_failed(self, item_id: str, reason: str, settings: CallSettings) -> list[Command]:
         """Handle a failure of the recognizer in a turn."""
-        turn = self._caller.turn_of(item_id)
-        if turn is None or turn.recognized.failure is not None:
+        turn = self._caller.find(item_id)
+        if turn is None or turn.recognition.failure is not None:
             return []
-        self._caller.fail(turn, reason)
+        self._caller.set_failure(turn, reason)
         return self.conclude(turn, settings) if turn.ended else []
 
     def conclude(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
         """Conclude a turn that is over and whose transcript is final."""
-        commands = self._caller.forget(turn)
-        if turn.standing is not Standing.COMMITTED:
+        commands = self._caller.drop(turn)
+        if turn.visibility is not TurnVisibility.COMMITTED:
             meaning = self._voice.meaning(turn)
             if meaning is Meaning.BACKCHANNEL:
-                return [*commands, interruption.let_go_on()]
+                return [*commands, interruption.resume_playout()]
             commands += self.announce(turn, settings)
             commands += self._caller.commit(turn, by_voice=True)
-            commands += self._voice.end(turn, meaning)
+            commands += self._voice.on_turn_over(turn, meaning)
         commands += self._caller.conclude(turn, settings.transcribe)
         kept = turn.item_id in self._history
         if settings.agent and turn.text:
             commands.append(do.TurnConcluded(turn.text))
-        return commands + self._answering.turn_over(turn, kept, settings)
+        return commands + self._answering.on_turn_over(turn, kept, settings)
 
     def is_answer_awaited(self, turn: CallerTurn) -> bool:
         """Return True if a response to exactly these words was started and has no audio yet."""

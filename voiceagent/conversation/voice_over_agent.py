@@ -13,8 +13,8 @@ from voiceagent.conversation.interruption import InterruptionPolicy, Meaning
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.settings import TurnDetection
 from voiceagent.conversation.turn.caller import Caller
-from voiceagent.conversation.turn.caller_turn import CallerTurn, Length
-from voiceagent.conversation.turn.nearness import Nearness
+from voiceagent.conversation.turn.caller_turn import CallerTurn, VoiceLength
+from voiceagent.conversation.turn.proximity import SpeakerProximity
 
 
 class VoiceOverAgent:
@@ -25,20 +25,20 @@ class VoiceOverAgent:
         self._caller = caller
         self._responses = responses
 
-    def notice(
+    def on_possible_voice(
         self, event: ev.VoiceNoticed | ev.VoiceFaded, detection: TurnDetection | None
     ) -> list[Command]:
         """Handle the start or end of a possible voice that is not a turn yet."""
         response = self._responses.active
         if isinstance(event, ev.VoiceFaded):
-            return [interruption.let_go_on()] if response is not None else []
-        return self._policy.notice(event, self._caller, response, detection)
+            return [interruption.resume_playout()] if response is not None else []
+        return self._policy.react_to_possible_voice(event, self._caller, response, detection)
 
-    def resumed(self, at_s: float) -> CallerTurn | None:
+    def resumed_turn(self, at_s: float) -> CallerTurn | None:
         """Return the turn that a voice starting at `at_s` resumes, if it was answered too early."""
-        return self._policy.resumed(at_s, self._caller.last, self._responses.active)
+        return self._policy.resumed_turn(at_s, self._caller.last, self._responses.active)
 
-    def begin(
+    def on_turn_started(
         self, turn: CallerTurn, level_db: float | None, detection: TurnDetection | None
     ) -> list[Command] | None:
         """Handle the start of a turn. Return None if it is not over the agent."""
@@ -46,11 +46,11 @@ class VoiceOverAgent:
         if not interruption.is_candidate(response, detection):
             return None
         turn.level_db = level_db
-        turn.nearness = self._policy.nearness(level_db, self._caller.levels, turn.resumes)
-        distant = turn.nearness is Nearness.DISTANT
-        return [] if distant else interruption.step_back(response, turn.resumes)
+        turn.proximity = self._policy.proximity(level_db, self._caller.levels, turn.resumes)
+        distant = turn.proximity is SpeakerProximity.DISTANT
+        return [] if distant else interruption.duck_or_hold(response, turn.resumes)
 
-    def go_on(
+    def on_voice_event(
         self,
         turn: CallerTurn,
         event: ev.InterruptionCandidate | ev.InterruptionConfirmed | ev.VoiceLouder,
@@ -59,63 +59,65 @@ class VoiceOverAgent:
         """Handle a longer or louder voice."""
         match event:
             case ev.InterruptionCandidate():
-                turn.length = Length.CANDIDATE
+                turn.length = VoiceLength.CANDIDATE
                 return interruption.hold(turn, self._responses.active)
             case ev.InterruptionConfirmed():
-                turn.length = Length.CONFIRMED
-                return self._long(turn, detection)
+                turn.length = VoiceLength.CONFIRMED
+                return self._on_confirmed_length(turn, detection)
             case ev.VoiceLouder(_, level_db):
-                return self._louder(turn, level_db, detection)
+                return self._on_louder(turn, level_db, detection)
 
-    def understand(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
+    def on_transcript(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
         """Handle a changed transcript."""
-        confirmed = not turn.ended and self._policy.confirmed_by_words(turn, self._responses.active)
+        confirmed = not turn.ended and self._policy.is_confirmed_by_words(turn, self._responses.active)
         return self._interrupt(turn, detection) if confirmed else []
 
     def meaning(self, turn: CallerTurn) -> Meaning:
         """Classify the voice, once it is over and its transcript is final."""
         return self._policy.meaning(turn, self._responses.active)
 
-    def end(self, turn: CallerTurn, meaning: Meaning) -> list[Command]:
+    def on_turn_over(self, turn: CallerTurn, meaning: Meaning) -> list[Command]:
         """Handle a voice that was a turn: cut the response, or resume it and answer later."""
         if meaning is Meaning.INTERRUPTION:
             return self._cut_for(turn)
-        return [interruption.let_go_on()] if interruption.is_interruptible(self._responses.active) else []
+        return (
+            [interruption.resume_playout()] if interruption.is_interruptible(self._responses.active) else []
+        )
 
-    def _louder(self, turn: CallerTurn, level_db: float, detection: TurnDetection | None) -> list[Command]:
+    def _on_louder(self, turn: CallerTurn, level_db: float, detection: TurnDetection | None) -> list[Command]:
         """Apply the reactions that were withheld from a voice that is louder than it seemed."""
-        levels, before = self._caller.levels, turn.nearness
-        if before is Nearness.NEAR:
+        levels, before = self._caller.levels, turn.proximity
+        if before is SpeakerProximity.NEAR:
             return []
         turn.level_db = level_db
-        now = self._policy.nearness(level_db, levels, turn.resumes)
-        silenced = turn.length is Length.CONFIRMED  # the agent was paused before
-        if now is before or (silenced and now is Nearness.LOW):
+        now = self._policy.proximity(level_db, levels, turn.resumes)
+        silenced = turn.length is VoiceLength.CONFIRMED  # the agent was paused before
+        if now is before or (silenced and now is SpeakerProximity.LOW):
             return []
-        turn.nearness = now
+        turn.proximity = now
         response = self._responses.active
         if silenced:  # the caller's telephone attenuated for longer than expected
-            levels.others_db = None
-        by_length = interruption.confirmed_by_length(turn, response)
-        if by_length or self._policy.confirmed_by_words(turn, response):
+            levels.distant_db = None
+        by_length = interruption.is_confirmed_by_length(turn, response)
+        if by_length or self._policy.is_confirmed_by_words(turn, response):
             return self._interrupt(turn, detection)
-        return interruption.make_up(turn, response)
+        return interruption.apply_deferred_hold(turn, response)
 
-    def _long(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
+    def _on_confirmed_length(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
         """Interrupt, or resume the playout for a voice that stayed low while the agent was silent."""
         response = self._responses.active
-        if interruption.confirmed_by_length(turn, response):
+        if interruption.is_confirmed_by_length(turn, response):
             return self._interrupt(turn, detection)
         if turn.level_db is None or not interruption.stayed_low(turn, response):
             return []
-        turn.nearness = Nearness.DISTANT
-        self._caller.levels.stayed_low(turn.level_db)
-        return [interruption.let_go_on()]
+        turn.proximity = SpeakerProximity.DISTANT
+        self._caller.levels.add_low_voice(turn.level_db)
+        return [interruption.resume_playout()]
 
     def _interrupt(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
         """Announce the turn and cut the response."""
         return self._caller.announce(turn, by_voice=detection is not None) + self._cut_for(turn)
 
     def _cut_for(self, turn: CallerTurn) -> list[Command]:
-        false_end = interruption.is_taken_back(turn)
+        false_end = interruption.follows_false_end(turn)
         return self._responses.stop("turn_detected", false_end=false_end)

@@ -54,18 +54,18 @@ def last_sentence(text: str) -> tuple[str, ...]:
     return (sentences_of(text) or [()])[-1]
 
 
-def phrase_at(words: Sequence[str], at: int, phrases: Collection[tuple[str, ...]]) -> int:
+def phrase_length_at(words: Sequence[str], at: int, phrases: Collection[tuple[str, ...]]) -> int:
     """Return the length in words of the longest phrase that starts at this index; 0 if none does."""
     fits = (len(phrase) for phrase in phrases if tuple(words[at : at + len(phrase)]) == phrase)
     return max(fits, default=0)
 
 
-def beside_backchannels(words: tuple[str, ...], backchannels: frozenset[tuple[str, ...]]) -> tuple[str, ...]:
+def without_backchannels(words: tuple[str, ...], backchannels: frozenset[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the words that are not part of a backchannel. The longest backchannel wins."""
     rest: list[str] = []
     at = 0
     while at < len(words):
-        length = phrase_at(words, at, backchannels)
+        length = phrase_length_at(words, at, backchannels)
         if not length:
             rest.append(words[at])
         at += max(length, 1)

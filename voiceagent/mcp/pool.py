@@ -21,7 +21,7 @@ from voiceagent.conversation.mcp import (
     McpServer,
     McpTool,
     ToolFilter,
-    offered,
+    offered_tools,
 )
 from voiceagent.mcp.config import McpConfig, McpServerConfig
 from voiceagent.mcp.policies.reach import NotAllowed, Reach
@@ -129,7 +129,7 @@ class McpPool:
             server = McpServer(config.label, config.url or config.command or "", approval=NO_APPROVAL)
             with suppress(McpFailed):  # too many: logged when they were listed
                 self._check_size(shown)
-                found += [ConfiguredTool(config, tool) for tool in offered(server, shown, {})]
+                found += [ConfiguredTool(config, tool) for tool in offered_tools(server, shown, {})]
         return found
 
     async def call_configured(self, tool: ConfiguredTool, arguments: str) -> str:

@@ -57,7 +57,7 @@ class Pressed(Enum):
 
     UNASKED = auto()
     TAKEN = auto()
-    BEHIND = auto()
+    IGNORED_TERMINATOR = auto()
 
 
 class Line(Protocol):

@@ -31,9 +31,9 @@ log = structlog.get_logger()
 
 Taken = TypeVar("Taken")
 
-STOOD_STILL_S = 1.0
+STALL_LOGGED_S = 1.0
 """Stalls of a line that are longer than this are logged."""
-STOOD_STILL = "no sound came from the caller, and then all that was late"
+STALL_REASON = "no sound came from the caller, and then all that was late"
 
 
 class BaseCall(ABC):
@@ -64,8 +64,8 @@ class BaseCall(ABC):
         self._hung_up = ""
         self._stopped = asyncio.Event()
         self._closed = False
-        self._untaken: deque[Any] = deque()
-        self._taking = False
+        self._queued: deque[Any] = deque()
+        self._handling = False
         call = ref(self)
 
         def awaits_silence() -> bool:
@@ -102,8 +102,8 @@ class BaseCall(ABC):
             return
         self._push_audio(samples, rate_hz, made)
         late_s = self._silence.took(len(samples) / rate_hz)
-        if late_s > STOOD_STILL_S:
-            self._log.warning("line_stood_still", for_s=round(late_s, 1), reason=STOOD_STILL)
+        if late_s > STALL_LOGGED_S:
+            self._log.warning("line_stood_still", for_s=round(late_s, 1), reason=STALL_REASON)
 
     def _fill_silence(self, seconds: float) -> None:
         """Push silence for the last `seconds`, in which the line sent nothing."""
@@ -136,18 +136,18 @@ class BaseCall(ABC):
         """Handle `new` by `take`, then, in order, everything posted meanwhile. Return False if called
         during such handling: `new` is then queued. name: name of `new` in the log of a fault.
         """
-        self._untaken.append(new)
-        if self._taking:  # commands post events themselves
+        self._queued.append(new)
+        if self._handling:  # commands post events themselves
             return False
-        self._taking = True
+        self._handling = True
         try:
-            while self._untaken:
-                take(self._untaken.popleft())
+            while self._queued:
+                take(self._queued.popleft())
         except Exception as error:
             # a fault of the server must not leave a call that neither speaks nor ends
             self._monitor.fatal(name, error)
         finally:
-            self._taking = False
+            self._handling = False
         return True
 
     @property
@@ -226,7 +226,7 @@ class BaseCall(ABC):
         # logged before the first await: an engine that hangs must not suppress it
         self._log.info("call_ended", reason=reason)
         try:
-            self._leave()
+            self._record_end()
             await self._stop()
             if self._agent is not None:
                 self._agent.end()
@@ -243,14 +243,14 @@ class BaseCall(ABC):
         """Tasks of the agent's tools that have not ended."""
         return self._runner.at_work
 
-    def _leave(self) -> None:
+    def _record_end(self) -> None:
         """Record the part of the last response that was played, and end the recording."""
         response_id, played_s = self._playing
         if response_id:
             self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
         try:
             for report in self._take_gone(ev.CallerGone(response_id, played_s)):
-                if report.kept:
+                if report.recorded:
                     self._publisher.publish(call_events.ResponseDone(report))
         except Exception as fault:  # a fault of the server must not keep a call from ending
             self._monitor.fault("the end of the call", fault)

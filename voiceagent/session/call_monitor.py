@@ -12,7 +12,7 @@ from voiceagent.session.config import DeadlinesConfig
 from voiceagent.session.deadlines import Awaited, Deadlines
 from voiceagent.session.services import Measuring
 
-LOOK_S = 0.25
+CHECK_INTERVAL_S = 0.25
 """Interval of the timeout check, so that a wait needs no timer of its own."""
 
 
@@ -40,29 +40,29 @@ class CallMonitor:
         self._end = end
         self._deadlines = Deadlines()
         self._timer: asyncio.TimerHandle | InRound | None = None
-        self._looked_s = 0.0
+        self._checked_s = 0.0
 
-    def begin(self, owner: str, stage: str, what: str, limit_s: float) -> None:
+    def start_timeout(self, owner: str, stage: str, what: str, limit_s: float) -> None:
         """Start the timeout of a stage. It replaces an earlier one of this owner and stage."""
         now_s = self._clock()
-        self._deadlines.begin(Awaited(owner, stage, what), limit_s, now_s)
+        self._deadlines.start(Awaited(owner, stage, what), limit_s, now_s)
         if self._timer is None:
             self._arm(now_s)
 
-    def end(self, owner: str, stage: str) -> None:
+    def cancel_timeout(self, owner: str, stage: str) -> None:
         """Cancel the timeout of a stage."""
-        self._deadlines.end(owner, stage)
+        self._deadlines.cancel(owner, stage)
 
-    def silent(self, stage: str, owner: str) -> None:
+    def log_timeout(self, stage: str, owner: str) -> None:
         """Log that an optional stage timed out."""
         self._log.warning("stage_silent", stage=stage, of=owner, given_up=True)
 
-    def repeats(self, response_id: str) -> None:
+    def log_repetition(self, response_id: str) -> None:
         """Count and log that the LLM repeated itself and its response was ended."""
         self._repeated.inc()
         self._log.warning("response_repeats", response=response_id, ended=True)
 
-    def refused(self, response_id: str, reason: str) -> None:
+    def log_refusal(self, response_id: str, reason: str) -> None:
         """Log that a filter of the LLM server refused the answer."""
         self._log.warning("response_refused", response=response_id, reason=reason)
 
@@ -83,14 +83,14 @@ class CallMonitor:
             self._timer = None
 
     def _arm(self, now_s: float) -> None:
-        self._looked_s = now_s
+        self._checked_s = now_s
         # calls of a busy process check on one tick: checking costs less than waking up
-        self._timer = rounds_of(asyncio.get_running_loop()).call_later(LOOK_S, self._look)
+        self._timer = rounds_of(asyncio.get_running_loop()).call_later(CHECK_INTERVAL_S, self._check)
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer = None
         now_s = self._clock()
-        if (stood_still_s := now_s - self._looked_s - LOOK_S) > LOOK_S:
+        if (stood_still_s := now_s - self._checked_s - CHECK_INTERVAL_S) > CHECK_INTERVAL_S:
             self._deadlines.excuse(stood_still_s)
         for awaited, waited_s, given_up in self._deadlines.overdue(now_s):
             reason = f"no {awaited.what} within {waited_s:.1f} s"

@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from voiceagent.validation.section import Duration, Section
 
-SILENCE_TOLD_S = 3.0
+LOG_WAIT_AFTER_S = 3.0
 """Waits longer than this are logged, so that every silence of 5 s has its reason in the log."""
 
 

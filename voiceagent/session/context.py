@@ -62,7 +62,7 @@ class ContextSources:
         answers = await asyncio.gather(*(self._ask(name, source, words) for name, source in asked.items()))
         texts = list(dict.fromkeys(text for answer in answers for text in answer))
         try:
-            return await self._weigh(words, texts)
+            return await self._embed(words, texts)
         except EmbeddingError as error:
             log.error("context_failed", source="embedding", reason=str(error))
             return []
@@ -91,7 +91,7 @@ class ContextSources:
         self._metrics.asked(name, outcome, clock() - asked_s)
         return texts
 
-    async def _weigh(self, words: str, texts: Sequence[str]) -> list[Passage]:
+    async def _embed(self, words: str, texts: Sequence[str]) -> list[Passage]:
         if self._vectors is None:
             return [Passage(text, 1.0) for text in texts]
         said = await self._vectors.embed(words)
@@ -121,7 +121,7 @@ class TurnContext:
         self._next = ""
         self._task: asyncio.Task[None] | None = None
 
-    def so_far(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    def with_context_so_far(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Return an unfinished prompt with the passages found so far, and query the sources for its words."""
         turn, words = newest_words(messages)
         if turn != self._turn:
@@ -129,11 +129,11 @@ class TurnContext:
         self._ask(words)
         return with_passages(messages, self._shown)
 
-    async def whole(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    async def with_final_context(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Return a finished prompt with the passages found for its words. Wait for the sources until their
         deadline, then continue with those found for fewer words.
         """
-        self.so_far(messages)
+        self.with_context_so_far(messages)
         # the query in progress is for fewer words; the final ones count
         if self._next and self._task is not None:
             self._task.cancel()

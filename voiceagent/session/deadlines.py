@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from voiceagent.session.config import SILENCE_TOLD_S
+from voiceagent.session.config import LOG_WAIT_AFTER_S
 
 
 class Awaited(NamedTuple):
@@ -45,11 +45,11 @@ class Deadlines:
     def __len__(self) -> int:
         return len(self._waits)
 
-    def begin(self, awaited: Awaited, limit_s: float, now_s: float) -> None:
+    def start(self, awaited: Awaited, limit_s: float, now_s: float) -> None:
         """Start a wait of at most `limit_s`."""
         self._waits[awaited[:2]] = _Wait(awaited, now_s, limit_s)
 
-    def end(self, owner: str, stage: str) -> None:
+    def cancel(self, owner: str, stage: str) -> None:
         """Cancel the wait."""
         self._waits.pop((owner, stage), None)
 
@@ -66,6 +66,6 @@ class Deadlines:
                 # before yielding: handling the timeout may begin another wait under the same key
                 del self._waits[key]
                 yield Overdue(wait.awaited, waited_s, given_up=True)
-            elif waited_s >= SILENCE_TOLD_S and not wait.told:
+            elif waited_s >= LOG_WAIT_AFTER_S and not wait.told:
                 wait.told = True
                 yield Overdue(wait.awaited, waited_s, given_up=False)

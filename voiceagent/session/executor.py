@@ -92,7 +92,7 @@ class CommandExecutor:
 
     def execute(self, command: do.Command) -> None:
         """Execute a command, or start it, without waiting."""
-        self.stamps.command(command)
+        self.stamps.on_command(command)
         match command:
             case do.Play(response_id, speech):
                 self._speaker.play(response_id, speech.samples)
@@ -103,7 +103,7 @@ class CommandExecutor:
                 self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
                 self._post(ev.PlayoutStopped(response_id, played_s))
                 # dropped audio has no echo
-                self.listener.agent_stops()
+                self.listener.on_output_dropped()
             case do.DuckPlayout():
                 self._speaker.duck()
             case do.HoldPlayout():
@@ -182,7 +182,7 @@ class CommandExecutor:
 
     def _give_up(self, awaited: Awaited, reason: str) -> None:
         if awaited.stage == "recognizer":
-            self.listener.give_up(awaited.owner, reason)
+            self.listener.fail_recognition(awaited.owner, reason)
         else:
             self._llm_work.give_up(awaited.owner, cast("ev.Stage", awaited.stage), reason)
 
@@ -237,7 +237,7 @@ class CommandExecutor:
         elif isinstance(notification, notify.NotifyResponseEnded):
             if not notification.beside:
                 self._late_timer.disarm()
-                self._speaker.let_go()
+                self._speaker.reset_hold()
             report = self.stamps.report(notification)
             if report is not None:
                 self._publisher.publish(call_events.ResponseDone(report))
@@ -257,7 +257,7 @@ def _play_to(listener: Listener, client: Client, publisher: CallPublisher) -> Pl
     """
 
     def play(response_id: str, frame: Samples, rate_hz: int) -> None:
-        listener.agent_plays(frame)
+        listener.on_output_frame(frame)
         client.play(response_id, frame)
         publisher.on_output_audio(response_id, frame, rate_hz)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from voiceagent.session.pace import CATCH_UP_S
+from voiceagent.session.input_rate import CATCH_UP_S
 
 LATE_S = 0.08
 """Delay of a packet after which silence stands in for it. It is longer than the jitter of a working line.

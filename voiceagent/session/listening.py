@@ -23,7 +23,7 @@ from voiceagent.conversation.events import (
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.echo import EchoPath
-from voiceagent.session.pace import Pace
+from voiceagent.session.input_rate import InputRateLimiter
 from voiceagent.session.recognition import BEHIND_S, TurnRecognition
 from voiceagent.session.references import until_stopped, weak_callback
 from voiceagent.session.services import Hearing
@@ -57,8 +57,8 @@ class Listener:
         self._settings = settings
         self._post = post
         self._arrived_s = clock()
-        self._pace = Pace(hearing.input_buffer_s, self._arrived_s)
-        self._item_pace = Pace(BEHIND_S, self._arrived_s)
+        self._rate_limiter = InputRateLimiter(hearing.input_buffer_s, self._arrived_s)
+        self._item_rate_limiter = InputRateLimiter(BEHIND_S, self._arrived_s)
         canceller = hearing.new_echo_canceller()
         self._echo = None if canceller is None else EchoPath(canceller, settings)
         self._arriving = hearing.front_end.open(
@@ -69,9 +69,9 @@ class Listener:
         self._recent = bytearray()  # the newest `KEPT_S`, int16 at 16 kHz
         self._taken_samples = 0  # output of the front end since the call began
         self._recognitions: dict[str, TurnRecognition] = {}
-        self._fed: TurnRecognition | None = None
+        self._active_recognition: TurnRecognition | None = None
         # sample of the call from which a pause is withheld from recognition
-        self._held_from: int | None = None
+        self._withheld_from: int | None = None
         self._voiced_until_s = 0.0  # beginning of that pause
         self._judge = TurnJudge(hearing.turn_model, post, monitor)
         self._manual_since_s: float | None = None
@@ -101,7 +101,7 @@ class Listener:
         """Push the caller's next audio; see `Call.hear`. Raises InputOverflow."""
         now_s = self._clock()
         if not made:
-            self._pace.take(len(samples) / self._settings.input_format.rate_hz, now_s)
+            self._rate_limiter.count(len(samples) / self._settings.input_format.rate_hz, now_s)
         by_hand = self._settings.turn_detection is None and self._manual_since_s is None
         begins_s = self.received_s if by_hand else None
         # before voice detection: an echo would interrupt the agent with its own words
@@ -110,7 +110,7 @@ class Listener:
         if begins_s is not None:
             self._manual_since_s = begins_s
             self._post(SpeechStarted(begins_s))
-        if self._held_from is not None:  # during a pause
+        if self._withheld_from is not None:  # during a pause
             self._look_ahead()
 
     def _on_window(self, window: Window) -> None:
@@ -121,12 +121,12 @@ class Listener:
         if len(self._recent) > _KEPT_BYTES:
             # one memmove per window: a ring buffer would have to be linearised for every read
             del self._recent[:-_KEPT_BYTES]
-        if self._held_from is None:
+        if self._withheld_from is None:
             self._feed(sound)
         events = self._detector.push(window, self.received_s)
         if events:
             self._report(events)
-        if self._held_from is not None:
+        if self._withheld_from is not None:
             self._look_ahead()
 
     def _look_ahead(self) -> None:
@@ -137,20 +137,23 @@ class Listener:
 
     def _feed(self, sound: Samples) -> None:
         """Pass audio to the recognition of the turn in progress, if any."""
-        if self._fed is not None and not self._fed.push(sound):
-            self.give_up(self._fed.item_id, f"the recognizer is more than {BEHIND_S:.0f} s behind the caller")
+        if self._active_recognition is not None and not self._active_recognition.push(sound):
+            self.fail_recognition(
+                self._active_recognition.item_id,
+                f"the recognizer is more than {BEHIND_S:.0f} s behind the caller",
+            )
 
-    def _hold(self, event: SpeechEvent) -> None:
+    def _withhold_pause(self, event: SpeechEvent) -> None:
         """Withhold a pause from recognition until speech resumes. The transcript is settled, and decoding
         silence would cost time while the answer is made, and sometimes change the transcript.
         """
         if isinstance(event, SpeechPaused):
-            self._held_from, self._voiced_until_s = self._taken_samples, event.at_s
-        elif self._held_from is not None and isinstance(event, SpeechResumed):
-            held, self._held_from = self._since(self._held_from / SAMPLE_RATE_HZ), None
+            self._withheld_from, self._voiced_until_s = self._taken_samples, event.at_s
+        elif self._withheld_from is not None and isinstance(event, SpeechResumed):
+            held, self._withheld_from = self._since(self._withheld_from / SAMPLE_RATE_HZ), None
             self._feed(held)
 
-    def _take_rest(self) -> None:
+    def _drain(self) -> None:
         """Process the audio that waits for a whole window, or for the tick, without voice detection."""
         rest = self._arriving.drain()
         if len(rest):
@@ -160,7 +163,7 @@ class Listener:
         """Apply new settings; the audio received so far stays."""
         old, self._settings = self._settings, settings
         if old.input_format != settings.input_format:
-            self._take_rest()
+            self._drain()
         if self._echo is not None:
             self._echo.configure(settings)
         if old.input_format != settings.input_format:
@@ -170,8 +173,8 @@ class Listener:
 
     def clear(self) -> None:
         """Forget the turn in progress."""
-        self._take_rest()
-        self._fed = self._held_from = None
+        self._drain()
+        self._active_recognition = self._withheld_from = None
         self._manual_since_s = None
         self._recent.clear()
         self._restart_detector()
@@ -190,7 +193,7 @@ class Listener:
 
     # ---- the agent's sound
 
-    def agent_plays(self, frame: Samples) -> None:
+    def on_output_frame(self, frame: Samples) -> None:
         """Record a frame of the agent's audio, at the rate of the output format: the source of echo, and
         the time for which voices count as over the agent.
         """
@@ -198,7 +201,7 @@ class Listener:
         if self._echo is not None:
             self._echo.play(frame)
 
-    def agent_stops(self) -> None:
+    def on_output_dropped(self) -> None:
         """Record that sent audio of the agent was dropped before it was played."""
         if self._echo is not None:
             self._echo.stop()
@@ -213,13 +216,13 @@ class Listener:
     def _report(self, events: list[SpeechEvent]) -> None:
         for event in events:
             if isinstance(event, TurnEnded):
-                self._fed = self._held_from = None
-            self._hold(event)
+                self._active_recognition = self._withheld_from = None
+            self._withhold_pause(event)
             self._post(event)
 
     def _restart_detector(self) -> None:
-        self._held_from = None
-        self._take_rest()
+        self._withheld_from = None
+        self._drain()
         self._arriving.reset()
         self._arriving.judged = self._settings.turn_detection is not None
         self._detector.restart(self._settings.turn_detection, self.received_s)
@@ -237,11 +240,11 @@ class Listener:
         )
         # from before the detected voice: "s" and "f" begin too softly to be voiced
         recognition.push(self._since(max(at_s - padding_s, not_before_s)))
-        self._recognitions[item_id] = self._fed = recognition
+        self._recognitions[item_id] = self._active_recognition = recognition
 
     def admit_item(self, sound: Samples) -> None:
         """Count the audio of an item, [n] at 16 kHz, against the input rate limit. Raises InputOverflow."""
-        self._item_pace.take(len(sound) / SAMPLE_RATE_HZ, self._clock())
+        self._item_rate_limiter.count(len(sound) / SAMPLE_RATE_HZ, self._clock())
 
     def recognize_item(self, item_id: str, sound: Samples) -> None:
         """Start recognition of an item's audio, [n] at 16 kHz, and request its final transcript."""
@@ -251,37 +254,43 @@ class Listener:
         self._recognitions[item_id] = recognition
         recognition.push(sound)
         recognition.flush(Flush())
-        self._monitor.begin(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
+        self._monitor.start_timeout(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
 
     def flush_recognition(self, item_id: str, number: bool) -> None:
         """Request a settled hypothesis of the turn. number: see `Flush`."""
         if self._settings.turn_detection is None:
-            self._take_rest()  # a committed turn ends where the client says, not with a window
+            self._drain()  # a committed turn ends where the client says, not with a window
         if recognition := self._recognitions.get(item_id):
             recognition.flush(Flush(number, self._silence_s))
-            self._monitor.begin(item_id, "recognizer", "settled words", self._monitor.limits.transcript_s)
+            self._monitor.start_timeout(
+                item_id, "recognizer", "settled words", self._monitor.limits.transcript_s
+            )
 
     @property
     def _silence_s(self) -> float:
         """Length of the silence at the end of the audio that was passed to recognition."""
-        return 0.0 if self._held_from is None else self._held_from / SAMPLE_RATE_HZ - self._voiced_until_s
+        return (
+            0.0
+            if self._withheld_from is None
+            else self._withheld_from / SAMPLE_RATE_HZ - self._voiced_until_s
+        )
 
     def stop_recognition(self, item_id: str) -> None:
         """Close the turn's recognition."""
         recognition = self._recognitions.pop(item_id, None)
-        self._monitor.end(item_id, "recognizer")
+        self._monitor.cancel_timeout(item_id, "recognizer")
         if recognition is not None:
             recognition.stop()
-            if self._fed is recognition:
-                self._fed = None
+            if self._active_recognition is recognition:
+                self._active_recognition = None
 
-    def give_up(self, item_id: str, reason: str) -> None:
+    def fail_recognition(self, item_id: str, reason: str) -> None:
         """Fail the recognition of a turn."""
         recognition = self._recognitions.get(item_id)
         if recognition is not None:
             recognition.stop()
-            if self._fed is recognition:
-                self._fed = None
+            if self._active_recognition is recognition:
+                self._active_recognition = None
             self._recognized(RecognitionFailed(item_id, reason))
 
     def _recognized(self, event: Event) -> None:
@@ -289,7 +298,7 @@ class Listener:
             case TranscriptChanged(item_id=item_id, settled=True) | RecognitionFailed(item_id=item_id):
                 recognition = self._recognitions.get(item_id)
                 if recognition is None or not recognition.awaited:
-                    self._monitor.end(item_id, "recognizer")
+                    self._monitor.cancel_timeout(item_id, "recognizer")
         self._post(event)
 
     # ---- whether the turn is over

@@ -16,7 +16,7 @@ from voiceagent.conversation.fragments import Fragmenter
 from voiceagent.llm.monitor import PromptMonitor
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.context import Source, TurnContext
-from voiceagent.session.prefilling import EndAsking, Prefilling
+from voiceagent.session.prefilling import Prefilling, TurnEndScoring
 from voiceagent.session.references import outcome, until_stopped, weak_callback
 from voiceagent.session.responding import Progress, ResponseWork
 from voiceagent.session.services import Services
@@ -56,7 +56,7 @@ class LlmWork:
         self._traceparent = traceparent
         self._call_id = call_id
         self._prefilling = Prefilling(call_id, answering.llm)
-        self._ends = EndAsking(call_id, answering.llm, post)
+        self._ends = TurnEndScoring(call_id, answering.llm, post)
         self._summarising = Summarising(
             call_id, answering.llm, answering.history, services.speaking.language, metrics, post
         )
@@ -65,7 +65,7 @@ class LlmWork:
         self._unfinished: tuple[tuple[Message, ...], tuple[Tool, ...]] | None = None
         if answering.context is not None:
             own = {} if find_context is None else {"agent": find_context}
-            self._context = TurnContext(answering.context, own, weak_callback(self._read_on))
+            self._context = TurnContext(answering.context, own, weak_callback(self._prefill_again))
         self._responses: dict[str, ResponseWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
 
@@ -142,7 +142,7 @@ class LlmWork:
         await until_stopped(self._stopping)
 
     def _with_context(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        return messages if self._context is None else self._context.so_far(messages)
+        return messages if self._context is None else self._context.with_context_so_far(messages)
 
     def _request(self, start: do.StartResponse) -> Request:
         """Return the LLM request with the call's id, priority, due time and trace header."""
@@ -164,13 +164,13 @@ class LlmWork:
         """Yield the LLM's answer, after the turn's context was found or timed out. Raises LlmError."""
         messages = start.request.messages
         if self._context is not None and not start.own_prompt:
-            messages = await self._context.whole(messages)
+            messages = await self._context.with_final_context(messages)
         request = replace(self._request(start), messages=messages)
         async with aclosing(self._answering.llm.generate(request)) as deltas:
             async for delta in deltas:
                 yield delta
 
-    def _read_on(self) -> None:
+    def _prefill_again(self) -> None:
         """Prefill the current turn again, after more context was found."""
         if self._unfinished is not None:
             self.prefill(*self._unfinished)

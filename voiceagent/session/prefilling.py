@@ -22,11 +22,11 @@ class Prefilling:
         self._llm = llm
         self._task: asyncio.Task[None] | None = None
         self._next: Request | None = None
-        self._useless = False
+        self._no_cache = False
 
     def prefill(self, messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> None:
         """Prefill a prompt whose last message is incomplete."""
-        if self._useless:
+        if self._no_cache:
             return
         self._next = Request(messages, tools, priority_class="prefill", caller=self._call_id)
         if self._task is None or self._task.done():
@@ -43,14 +43,14 @@ class Prefilling:
         while self._next is not None:
             request, self._next = self._next, None
             try:
-                self._useless = await self._llm.prefill(request) is None
+                self._no_cache = await self._llm.prefill(request) is None
             except LlmError:
                 return  # the response will hit and report the same failure
-            if self._useless:
+            if self._no_cache:
                 return
 
 
-class EndAsking:
+class TurnEndScoring:
     """Queries of the LLM's end-of-turn score. At most one is open: a newer one replaces it. Unlike a
     prefill it continues next to a preemptive response, which may be wrong about the end. If the engine
     does not support it, nothing is posted.

@@ -96,15 +96,15 @@ class ResponseWork:
         except LimitError as error:
             self._post(ResponseFailed(self._id, "limits", str(error)))
         except RefusedError as error:
-            self._monitor.refused(self._id, str(error))
+            self._monitor.log_refusal(self._id, str(error))
             self._post(ResponseFailed(self._id, "refusal", str(error)))
         except LlmError as error:
             self._post(ResponseFailed(self._id, "llm", str(error)))
         except SynthesizerError as error:
             self._post(ResponseFailed(self._id, "synthesizer", str(error)))
         finally:
-            self._monitor.end(self._id, "llm")
-            self._monitor.end(self._id, "synthesizer")
+            self._monitor.cancel_timeout(self._id, "llm")
+            self._monitor.cancel_timeout(self._id, "synthesizer")
 
     async def _write(self) -> None:
         if self._start.say:
@@ -113,17 +113,17 @@ class ResponseWork:
             return
         repeated = False
         self._stamp(self._id, "llm_request")
-        self._monitor.begin(self._id, "llm", "first token", self._limits.first_token_s)
+        self._monitor.start_timeout(self._id, "llm", "first token", self._limits.first_token_s)
         async with aclosing(self._generate()) as deltas:
             async for delta in deltas:
-                self._monitor.end(self._id, "llm")
+                self._monitor.cancel_timeout(self._id, "llm")
                 await self._take(delta)
-                if repeated := self._repetition.repeats(delta.text):
-                    self._monitor.repeats(self._id)
+                if repeated := self._repetition.push(delta.text):
+                    self._monitor.log_repetition(self._id)
                     break  # closing the iterator ends the LLM's work
                 # only now: while the fragment queue is full it is the server that stalls the LLM
-                self._monitor.begin(self._id, "llm", "further token", self._limits.token_s)
-        self._monitor.end(self._id, "llm")
+                self._monitor.start_timeout(self._id, "llm", "further token", self._limits.token_s)
+        self._monitor.cancel_timeout(self._id, "llm")
         self._stamp(self._id, "text_complete")
         # a response that repeats itself ends with its last whole sentence
         rest = [] if repeated and self._text else self._fragmenter.finish()
@@ -171,15 +171,15 @@ class ResponseWork:
         self._generated()
 
     async def _say(self, text: str) -> None:
-        self._monitor.begin(self._id, "synthesizer", "first sound", self._limits.first_sound_s)
+        self._monitor.start_timeout(self._id, "synthesizer", "first sound", self._limits.first_sound_s)
         async with aclosing(self._synthesizer.speak(text)) as sound:
             async for speech in sound:
-                self._monitor.end(self._id, "synthesizer")
+                self._monitor.cancel_timeout(self._id, "synthesizer")
                 self._stamp(self._id, "first_sound")
                 self._post(SpeechReady(self._id, speech))
                 await self._room()
-                self._monitor.begin(self._id, "synthesizer", "further sound", self._limits.sound_s)
-        self._monitor.end(self._id, "synthesizer")
+                self._monitor.start_timeout(self._id, "synthesizer", "further sound", self._limits.sound_s)
+        self._monitor.cancel_timeout(self._id, "synthesizer")
 
     async def _show(self) -> None:
         while (fragment := await self._fragments.get()) is not None:

@@ -110,7 +110,7 @@ class Session(BaseCall):
 
     def post(self, event: ev.Event) -> None:
         """Handle an event and execute its commands, in order, before the next event."""
-        if not self._closed and self._handle_in_order(event, self._take, type(event).__name__):
+        if not self._closed and self._handle_in_order(event, self._handle, type(event).__name__):
             self._monitor_idleness()
 
     @property
@@ -121,9 +121,9 @@ class Session(BaseCall):
         self._idle_timer.disarm()
         await self._executor.close()
 
-    def _take(self, event: ev.Event) -> None:
-        self._stamps.event(event)
-        self._tool_times.event(event)
+    def _handle(self, event: ev.Event) -> None:
+        self._stamps.on_event(event)
+        self._tool_times.on_event(event)
         if isinstance(event, ev.VoiceNoticed | ev.SpeechStarted):
             self._silence.watch()
         elif isinstance(event, ev.TurnEnded):

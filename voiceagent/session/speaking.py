@@ -138,7 +138,7 @@ class Speaker:
             self._playout.restore()
             self._pump()
 
-    def let_go(self) -> None:
+    def reset_hold(self) -> None:
         """Reset ducking and holding at the end of a response without audio, so that they do not affect the
         next one.
         """

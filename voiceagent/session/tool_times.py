@@ -20,7 +20,7 @@ class ToolTimes:
         self._seconds = measuring.metrics.tool_seconds
         self._asked_s: OrderedDict[str, float] = OrderedDict()
 
-    def event(self, event: ev.Event) -> None:
+    def on_event(self, event: ev.Event) -> None:
         """Handle an event of the call."""
         if isinstance(event, ev.ToolCallsReady):
             for call in event.calls:

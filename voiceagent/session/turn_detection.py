@@ -83,7 +83,7 @@ class TurnDetector:
             events += endpointer.push(probability, silent_s, fell=True, ended_s=ended_s)
         if self._level is not None or events:
             events = self._with_levels(events, window, voiced, over_agent)
-        return self._of_the_call(events) if events else events
+        return self._in_call_time(events) if events else events
 
     def _ended_ago_s(
         self, endpointer: Endpointer, window: Window, voiced: bool, silent_s: float
@@ -138,7 +138,7 @@ class TurnDetector:
         """Set the silence, plus `more_s`, that ends the turn in the pause in progress."""
         if self._endpointer is None:
             return []
-        return self._told_in_pause(self._endpointer.require(seconds, more_s))
+        return self._pause_events(self._endpointer.require(seconds, more_s))
 
     @property
     def awaits_silence(self) -> bool:
@@ -159,11 +159,11 @@ class TurnDetector:
         """
         if self._endpointer is None or not self._fall.is_silent(energies):
             return []
-        return self._told_in_pause(self._endpointer.silent_for(self.due_in_s))
+        return self._pause_events(self._endpointer.silent_for(self.due_in_s))
 
-    def _told_in_pause(self, events: list[SpeechEvent]) -> list[SpeechEvent]:
+    def _pause_events(self, events: list[SpeechEvent]) -> list[SpeechEvent]:
         level = self._level
-        return self._of_the_call([self._with_level(event, level) for event in events] if level else events)
+        return self._in_call_time([self._with_level(event, level) for event in events] if level else events)
 
     def restart(self, detection: TurnDetection | None, received_s: float) -> None:
         """Forget the turn in progress, and apply these settings from here on."""
@@ -179,11 +179,11 @@ class TurnDetector:
             return Endpointer(self._config, detection.threshold, SILENCES[detection.eagerness].open_s)
         return Endpointer(self._config, detection.threshold, detection.silence_s, silence_by_model=True)
 
-    def _of_the_call(self, events: list[SpeechEvent]) -> list[SpeechEvent]:
-        return [_later(event, self._skipped_s) for event in events]
+    def _in_call_time(self, events: list[SpeechEvent]) -> list[SpeechEvent]:
+        return [_shifted(event, self._skipped_s) for event in events]
 
 
-def _later(event: SpeechEvent, seconds: float) -> SpeechEvent:
+def _shifted(event: SpeechEvent, seconds: float) -> SpeechEvent:
     """Return the event with its positions moved by this many seconds."""
     if isinstance(event, TurnEnded) and event.silent_to_s is not None:
         event = replace(event, silent_to_s=event.silent_to_s + seconds)

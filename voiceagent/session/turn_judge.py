@@ -39,7 +39,7 @@ class TurnJudge:
             async with asyncio.timeout(self._monitor.limits.turn_model_s):
                 probability = await model.complete(sound)
         except TimeoutError:
-            self._monitor.silent("turn model", item_id)
+            self._monitor.log_timeout("turn model", item_id)
         except Exception as error:  # any failure
             self._monitor.fault("turn model", error)
         else:

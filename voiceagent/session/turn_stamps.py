@@ -95,7 +95,7 @@ class TurnStamps:
         self._responses: dict[str, _Response] = {}
         self._tools: _Tools | None = None
 
-    def event(self, event: ev.Event) -> None:
+    def on_event(self, event: ev.Event) -> None:
         """Stamp and count an event."""
         match event:
             case ev.TurnEnded(at_s):
@@ -121,7 +121,7 @@ class TurnStamps:
             case _:
                 pass
 
-    def command(self, command: do.Command) -> None:
+    def on_command(self, command: do.Command) -> None:
         """Stamp the start that a command makes."""
         match command:
             case do.StartRecognition(item_id):
@@ -131,7 +131,7 @@ class TurnStamps:
             case do.StartResponse(response_id=response_id, beside=True):
                 self._responses[response_id] = _Response(TurnLedger(response_id), _Turn(), beside=True)
             case do.StartResponse(response_id, turn_id=None, say="") if self._tools is not None:
-                self._speak_of_tools(response_id, self._tools, command.preemptive)
+                self._open_results(response_id, self._tools, command.preemptive)
             case do.StartResponse(response_id=response_id, turn_id=turn_id, preemptive=preemptive):
                 self._open(response_id, turn_id or response_id, preemptive)
             case do.ReleaseResponse(response_id):
@@ -220,7 +220,7 @@ class TurnStamps:
         self._metrics.observe(report, self._call_id)
         return report
 
-    def _speak_of_tools(self, response_id: str, tools: _Tools, preemptive: bool) -> None:
+    def _open_results(self, response_id: str, tools: _Tools, preemptive: bool) -> None:
         """Count a response about tool results in the turn of the response that called the tools."""
         turn = _Turn(counts=tools.counts)
         turn.count(preemptive_attempts=int(preemptive))

@@ -29,7 +29,7 @@ from voiceagent.session.session import Session
 from voiceagent.testing.mocks import Mocks
 from voiceagent.testing.scripted_model import ScriptedModel, Step, check_step, responses
 from voiceagent.testing.spoken_caller import SpokenCaller
-from voiceagent.testing.typed_caller import VIRTUAL_PATIENCE_S, TypedCaller
+from voiceagent.testing.typed_caller import VIRTUAL_ANSWER_TIMEOUT_S, TypedCaller
 from voiceagent.testing.virtual_clock import VirtualClock
 from voiceagent.testing.words import says
 
@@ -113,7 +113,7 @@ class TestCall:
         self.model = ScriptedModel()
         self._llm = llm
         self._parameters = parameters or {}
-        self._line = _Line()
+        self._line = _RecordingLine()
         self._phone = phone
         self._voice = voice
         self._language = language
@@ -132,7 +132,7 @@ class TestCall:
             self._closing.enter_context(self._clock)
         llm, known = self._llm or self.model, (self._parameters, self._line if self._phone else None)
         if self._clock is not None:
-            patience = self._clock.time, VIRTUAL_PATIENCE_S
+            patience = self._clock.time, VIRTUAL_ANSWER_TIMEOUT_S
             self._caller = await TypedCaller.call(llm, running, *known, self._language, *patience)
         elif self._voice is False:
             self._caller = await TypedCaller.call(llm, running, *known, self._language)
@@ -324,7 +324,7 @@ def _given(arguments: str) -> dict[str, Any]:
     return given if isinstance(given, dict) else {"arguments": arguments}
 
 
-class _Line:
+class _RecordingLine:
     """A phone line that only records transfers."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from llmcore.engine import Delta, Message, Request, ToolCall, Usage
 from voiceagent.session.call import new_id
 from voiceagent.transports.telephony.phone_call import ABOUT
 
-_ELSE = "Okay."
+_DEFAULT_ANSWER = "Okay."
 """The answer when the script has none."""
 
 
@@ -63,7 +63,7 @@ class ScriptedModel:
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Yield the next step."""
         self.requests.append(request)
-        step = self.steps.popleft() if self.steps else _ELSE
+        step = self.steps.popleft() if self.steps else _DEFAULT_ANSWER
         for delta in _response(step):
             yield delta
 
@@ -91,7 +91,7 @@ class RehearsedModel:
         """Yield the step that the conversation has reached."""
         turn, done = _place(request.messages)
         steps = self._script[turn][done:] if 0 <= turn < len(self._script) else []
-        for delta in _response(steps[0] if steps else _ELSE):
+        for delta in _response(steps[0] if steps else _DEFAULT_ANSWER):
             yield delta
 
 

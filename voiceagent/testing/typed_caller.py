@@ -26,9 +26,9 @@ from voiceagent.session.session import Session
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 
-PATIENCE_S = 30.0
+ANSWER_TIMEOUT_S = 30.0
 """Maximum time of an answer, tools included."""
-VIRTUAL_PATIENCE_S = 3600.0
+VIRTUAL_ANSWER_TIMEOUT_S = 3600.0
 """The same on a virtual clock, which costs no real time: longer than any tool takes."""
 
 
@@ -37,7 +37,7 @@ class TypedCaller:
 
     def __init__(self, services: Services, agent: RunningAgent, patience_s: float | None) -> None:
         self._agent = agent
-        self._patience_s = PATIENCE_S if patience_s is None else patience_s
+        self._patience_s = ANSWER_TIMEOUT_S if patience_s is None else patience_s
         self._client = _Client()
         self.session: Session = _TestSession(services, self._client, agent)
         self._ended = asyncio.create_task(self.session.ended())
@@ -63,7 +63,7 @@ class TypedCaller:
             line: Capabilities of the line.
             language: ISO 639 code of the typed text.
             clock: Clock of the event loop.
-            patience_s: Maximum time of an answer on that clock; None for `PATIENCE_S`.
+            patience_s: Maximum time of an answer on that clock; None for `ANSWER_TIMEOUT_S`.
         """
         caller = cls(await _services(llm, language, clock), agent, patience_s)
         caller.session.identify(parameters, line)
@@ -102,7 +102,7 @@ class TypedCaller:
         """
         try:
             async with asyncio.timeout(self._patience_s):
-                while not await self._waits(past_questions):
+                while not await self._is_idle(past_questions):
                     self._client.happened.clear()
                     await self._client.happened.wait()
         except TimeoutError:
@@ -130,7 +130,7 @@ class TypedCaller:
         """Hang up."""
         await self.session.close("the caller hung up")
 
-    async def _waits(self, past_questions: bool) -> bool:
+    async def _is_idle(self, past_questions: bool) -> bool:
         """Return True if nothing happens before the caller acts."""
         if not past_questions:
             await self._agent.caller.settled()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import count
 
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.beside import MAX_BESIDE
 from voiceagent.conversation.history import ToolCallItem
+from voiceagent.conversation.out_of_band import MAX_OUT_OF_BAND
 from voiceagent.upstream import messages
 from voiceagent.upstream.messages import Event, Send, Wanted
 
@@ -27,7 +27,7 @@ class BesideResponses:
 
     def ask(self, wanted: Event, connected: bool) -> list[Wanted]:
         """Request a response for the client, now or when the backend connects."""
-        if len(self._asked) >= MAX_BESIDE:  # the backend begins them in order, so the oldest is stale
+        if len(self._asked) >= MAX_OUT_OF_BAND:  # the backend begins them in order, so the oldest is stale
             del self._asked[next(iter(self._asked))]
         event_id = f"beside_{next(self._numbers)}"
         event = self._asked[event_id] = {**wanted, "event_id": event_id}

@@ -14,9 +14,9 @@ from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.beside import runs_beside
 from voiceagent.conversation.history import History, HistoryLimits, MessageItem, ToolOutputItem
 from voiceagent.conversation.item_requests import ItemRequest
+from voiceagent.conversation.out_of_band import runs_out_of_band
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.upstream import items, messages
 from voiceagent.upstream.asking import Asking
@@ -194,7 +194,7 @@ class UpstreamConversation:
             self._asking.owe()
             return self._go_on()
         wanted = messages.response_created(request)
-        if runs_beside(request, self.settings):
+        if runs_out_of_band(request, self.settings):
             return self._beside.ask(wanted, self._connected)
         if self._connected:
             return self._asking.ask(wanted)

@@ -10,8 +10,8 @@ from voiceagent.conversation.history import (
     History,
     HistoryLimits,
     Item,
+    LimitExceeded,
     MessageItem,
-    TooMuch,
     UnknownItem,
 )
 from voiceagent.conversation.item_requests import ItemRequest, verb_of
@@ -42,7 +42,7 @@ def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, con
         return _carried_out(request, history, limits, connected)
     except UnknownItem as error:
         return [notify.item_not_found(error.args[0], verb_of(request), request.client_event_id)]
-    except TooMuch as error:
+    except LimitExceeded as error:
         return [notify.NotifyError("limit_exceeded", str(error), "item")]
 
 

@@ -63,9 +63,7 @@ def evaluate_foreign(
         written = answering(one.tools)(messages)
         said, called = calls_in(written)
         bounded = (
-            len(spoken(said).split()) <= MAX_WORDS
-            and not RepetitionGuard().repeats(f"{said} ")
-            and not called
+            len(spoken(said).split()) <= MAX_WORDS and not RepetitionGuard().push(f"{said} ") and not called
         )
         judged.append(JudgedForeign(one, written, bounded, bool(said) and _is_right(said, one.fact)))
     return tuple(judged)

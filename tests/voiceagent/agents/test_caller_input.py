@@ -71,7 +71,7 @@ async def test_what_is_said_is_dictated_until_all_of_it_came() -> None:
     asking = asyncio.create_task(caller.digits(does, "", DigitEntry(6, "#", "en"), 30.0))
     await asyncio.sleep(0)
     for text in ("four two", "one one three five"):
-        caller.take(Words(text))
+        caller.push(Words(text))
     assert await asking == "421135"
     dictated = [event.digits for event in happened if isinstance(event, DictationBegan)]
     assert dictated == [(6,), (4,)]

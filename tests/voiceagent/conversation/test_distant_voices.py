@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.turn.nearness import VARIES_DB
+from voiceagent.conversation.turn.proximity import VARIES_DB
 
 CALLERS_DB = -20.0
 DISTANT_DB = CALLERS_DB - POLICY.distant_voice_db - 1.0
@@ -48,13 +48,13 @@ def steps_back(commands: list[do.Command]) -> bool:
     return any(isinstance(command, do.DuckPlayout | do.HoldPlayout | do.StopPlayout) for command in commands)
 
 
-def after_others(others_db: float) -> CallWorld:
+def after_others(distant_db: float) -> CallWorld:
     """A voice across the room was that loud in the agent's silence; another answer is played now."""
     world = answered(CALLERS_DB)
-    over_the_agent(world, others_db)
+    over_the_agent(world, distant_db)
     (item_id,) = world.recognizing
     world.pause(item_id, "", 61.0)
-    world.feed(ev.TurnEnded(61.0, others_db))
+    world.feed(ev.TurnEnded(61.0, distant_db))
     world.play_out(world.response_id())
     ask(world)
     return world

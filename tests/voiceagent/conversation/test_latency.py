@@ -191,10 +191,10 @@ def test_a_percentile_outside_the_scale_is_an_error():
 
 def test_a_response_that_was_heard_when_the_call_ended_has_its_stages():
     turn = ledger_of(SERIAL).hung_up(LatencyBudget())
-    assert (turn.outcome, turn.stages, turn.kept) == ("hung_up", report(SERIAL).stages, True)
+    assert (turn.outcome, turn.stages, turn.recorded) == ("hung_up", report(SERIAL).stages, True)
 
 
 def test_a_response_of_which_nothing_was_heard_when_the_call_ended_has_no_stages_and_is_not_kept():
     unheard = {name: at_s for name, at_s in SERIAL.items() if name not in ("first_frame", "played")}
     turn = ledger_of(unheard).hung_up(LatencyBudget({"endpointing": 0.1}, total_s=0.1))
-    assert (turn.outcome, turn.stages, turn.over_budget, turn.kept) == ("hung_up_unheard", (), (), False)
+    assert (turn.outcome, turn.stages, turn.over_budget, turn.recorded) == ("hung_up_unheard", (), (), False)

@@ -26,7 +26,7 @@ from voiceagent.conversation.mcp import (
     McpListItem,
     McpServer,
     ToolFilter,
-    offered,
+    offered_tools,
 )
 
 LOOK = ListedTool("look", "Looks something up.", read_only=True)
@@ -144,14 +144,14 @@ def test_a_response_whose_server_fails_is_made_without_its_tools() -> None:
 
 def test_tools_of_one_name_are_told_apart_by_their_servers_labels() -> None:
     functions = {"look": Tool("look", "The client's.")}
-    names = [tool.tool.name for tool in offered(OPEN, (LOOK, ORDER), functions)]
+    names = [tool.tool.name for tool in offered_tools(OPEN, (LOOK, ORDER), functions)]
     assert names == ["open_look", "order"]
 
 
 @given(st.lists(st.text(max_size=80), max_size=12), st.lists(st.text("ab_", min_size=1, max_size=3)))
 def test_names_are_such_as_models_take_and_differ(names: list[str], taken: list[str]) -> None:
     others = {name: None for name in taken}
-    tools = offered(OPEN, [ListedTool(name, "") for name in names], others)
+    tools = offered_tools(OPEN, [ListedTool(name, "") for name in names], others)
     found = [tool.tool.name for tool in tools]
     assert len(set(found) | others.keys()) == len(found) + len(others)
     assert all(name.isascii() and 0 < len(name) <= 64 for name in found)
@@ -281,7 +281,7 @@ def test_a_call_approved_late_is_told_at_the_conversations_end() -> None:
     ],
 )
 def test_filters_say_which_tools_need_approval(approval: Approval, look: bool, order: bool) -> None:
-    assert (approval.needed(LOOK), approval.needed(ORDER)) == (look, order)
+    assert (approval.is_needed(LOOK), approval.is_needed(ORDER)) == (look, order)
 
 
 # ---- whatever happens
@@ -306,7 +306,7 @@ def test_whatever_happens_a_call_runs_once_and_its_result_is_told_once(moves: li
     assert len(ended) == len({item.call.call_id for item in ended}), "a call ended twice"
     told = "\n".join(content for _, content in prompt(life.call))
     for item in results(life.call):
-        assert item.told is not None
+        assert item.prompt_text is not None
         assert item.output is None or told.count(item.output) == 1
 
 

@@ -41,10 +41,10 @@ class World:
         self.history: tuple[Message, ...] = (SYSTEM,)
 
     def so_far(self, words: str) -> str:
-        return self.turn.so_far((*self.history, Message("user", words)))[-1].content
+        return self.turn.with_context_so_far((*self.history, Message("user", words)))[-1].content
 
     async def whole(self, words: str) -> tuple[Message, ...]:
-        return await self.turn.whole((*self.history, Message("user", words)))
+        return await self.turn.with_final_context((*self.history, Message("user", words)))
 
     def counted(self, source: str, outcome: str) -> float:
         labels = {"source": source, "outcome": outcome}

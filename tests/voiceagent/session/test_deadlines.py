@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.session.config import SILENCE_TOLD_S
+from voiceagent.session.config import LOG_WAIT_AFTER_S
 from voiceagent.session.deadlines import Awaited, Deadlines
 
 SOUND = Awaited("resp_1", "synthesizer", "first sound")
@@ -15,32 +15,32 @@ LIMIT_S = 4.5
 
 def test_what_comes_in_time_is_not_overdue() -> None:
     deadlines = Deadlines()
-    deadlines.begin(SOUND, LIMIT_S, 100.0)
-    deadlines.end("resp_1", "synthesizer")
+    deadlines.start(SOUND, LIMIT_S, 100.0)
+    deadlines.cancel("resp_1", "synthesizer")
     assert list(deadlines.overdue(1_000.0)) == []
 
 
 def test_what_does_not_come_is_told_once_and_given_up_once() -> None:
     deadlines = Deadlines()
-    deadlines.begin(SOUND, LIMIT_S, 100.0)
+    deadlines.start(SOUND, LIMIT_S, 100.0)
     found = [overdue for tick in range(100) for overdue in deadlines.overdue(100.0 + tick / 10)]
     assert [(overdue.awaited, overdue.given_up) for overdue in found] == [(SOUND, False), (SOUND, True)]
-    assert SILENCE_TOLD_S <= found[0].waited_s < LIMIT_S <= found[1].waited_s
+    assert LOG_WAIT_AFTER_S <= found[0].waited_s < LIMIT_S <= found[1].waited_s
     assert len(deadlines) == 0
 
 
 def test_stages_of_one_response_are_waited_for_apart() -> None:
     deadlines = Deadlines()
-    deadlines.begin(TOKEN, 12.0, 100.0)
-    deadlines.begin(SOUND, LIMIT_S, 100.0)
-    deadlines.end("resp_1", "llm")
+    deadlines.start(TOKEN, 12.0, 100.0)
+    deadlines.start(SOUND, LIMIT_S, 100.0)
+    deadlines.cancel("resp_1", "llm")
     assert [overdue.awaited for overdue in deadlines.overdue(105.0)] == [SOUND]
 
 
 def test_a_new_wait_takes_the_place_of_the_old_one() -> None:
     deadlines = Deadlines()
-    deadlines.begin(SOUND, LIMIT_S, 100.0)
-    deadlines.begin(SOUND._replace(what="further sound"), LIMIT_S, 104.0)
+    deadlines.start(SOUND, LIMIT_S, 100.0)
+    deadlines.start(SOUND._replace(what="further sound"), LIMIT_S, 104.0)
     assert list(deadlines.overdue(105.0)) == []
     assert [overdue.awaited.what for overdue in deadlines.overdue(109.0)] == ["further sound"]
 
@@ -50,7 +50,7 @@ def test_time_in_which_the_process_stood_still_does_not_count(
     steps: list[tuple[float, bool]], limit_s: float
 ) -> None:
     deadlines, now_s, ran_s = Deadlines(), 0.0, 0.0
-    deadlines.begin(SOUND, limit_s, now_s)
+    deadlines.start(SOUND, limit_s, now_s)
     for step_s, stood_still in steps:
         now_s += step_s
         if stood_still:

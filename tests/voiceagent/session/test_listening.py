@@ -77,7 +77,7 @@ async def hear(listener: Listener, sound: Samples, frame: int = FRAME, plays: bo
     for begin in range(0, len(sound), frame):
         listener.hear(sound[begin : begin + frame])
         if plays:
-            listener.agent_plays(np.zeros(frame, np.int16))
+            listener.on_output_frame(np.zeros(frame, np.int16))
         await asyncio.sleep(0.001)  # voice activity is judged
 
 

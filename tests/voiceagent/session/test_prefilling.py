@@ -11,7 +11,7 @@ import pytest
 from llmcore.engine import BusyError, LlmError, Message, Request, Usage
 from voiceagent.conversation.commands import AskTurnEnd
 from voiceagent.conversation.events import Event, TurnEndTold
-from voiceagent.session.prefilling import EndAsking, Prefilling
+from voiceagent.session.prefilling import Prefilling, TurnEndScoring
 
 
 class Reader:
@@ -98,7 +98,7 @@ async def test_a_failure_is_left_to_the_response_and_the_next_words_are_read(fai
 async def asked_for_the_end(llm: Reader, *words: str, answers: int = 1) -> list[Event]:
     """Ask for the end of each, one right after the other; what is posted when the LLM has answered."""
     told: list[Event] = []
-    asking = EndAsking("call", llm, told.append)  # type: ignore[arg-type]  # only `prefill` is used
+    asking = TurnEndScoring("call", llm, told.append)  # type: ignore[arg-type]  # only `prefill` is used
     for text in words:
         asking.ask(AskTurnEnd("item", text, prompt(text), ()), prompt(text))
         await turn_of_the_loop()

@@ -64,7 +64,7 @@ async def test_in_a_busy_process_a_calls_deadlines_have_no_timer_of_their_own(mo
     rounds_of(loop).join(member := lambda: None)
     try:
         monkeypatch.setattr(loop, "call_later", lambda *_: pytest.fail("a timer was armed"))
-        monitor.begin("resp_1", "llm", "first token", 1.0)
+        monitor.start_timeout("resp_1", "llm", "first token", 1.0)
         monkeypatch.undo()
     finally:
         monitor.close()

@@ -49,16 +49,16 @@ def end(response_id: str, usage: Usage | None = None) -> notify.NotifyResponseEn
 
 def speak_and_end(stamps: TurnStamps, clock: Clock) -> None:
     """A turn whose last voiced sample came 0.2 s before it was decided."""
-    stamps.command(do.StartRecognition("turn", 1.0))
+    stamps.on_command(do.StartRecognition("turn", 1.0))
     clock.now_s = 100.01
-    stamps.event(ev.TranscriptChanged("turn", "hello", settled=True))
-    stamps.event(ev.TurnEnded(4.8))
+    stamps.on_event(ev.TranscriptChanged("turn", "hello", settled=True))
+    stamps.on_event(ev.TurnEnded(4.8))
 
 
 def test_the_end_of_speech_is_backdated_through_the_newest_sound(stamps, clock):
     speak_and_end(stamps, clock)
-    stamps.command(start("response"))
-    stamps.command(notify.NotifyResponseStarted("response", "audio"))
+    stamps.on_command(start("response"))
+    stamps.on_command(notify.NotifyResponseStarted("response", "audio"))
     clock.now_s = 100.3
     stamps.first_frame("response", clock())
     report = stamps.report(end("response"))
@@ -69,22 +69,22 @@ def test_the_end_of_speech_is_backdated_through_the_newest_sound(stamps, clock):
 def test_the_report_says_what_ended_the_turn(stamps, clock):
     ended = EndOfTurn(0.9, 0.128, (("bias", 0.4),))
     speak_and_end(stamps, clock)
-    stamps.command(do.RequireSilence("turn", ended))
-    stamps.command(start("response"))
-    stamps.command(notify.NotifyResponseStarted("response", "audio"))
+    stamps.on_command(do.RequireSilence("turn", ended))
+    stamps.on_command(start("response"))
+    stamps.on_command(notify.NotifyResponseStarted("response", "audio"))
     assert stamps.report(end("response")).end_of_turn == ended
 
 
 def test_a_preemptive_response_that_is_used_hides_its_work(stamps, clock):
-    stamps.command(do.StartRecognition("turn", 1.0))
-    stamps.command(start("response", preemptive=True))
+    stamps.on_command(do.StartRecognition("turn", 1.0))
+    stamps.on_command(start("response", preemptive=True))
     stamps.milestone("response", "llm_request")
     clock.now_s = 100.05
     stamps.milestone("response", "first_token")
     clock.now_s = 100.1
-    stamps.event(ev.TurnEnded(4.8))
-    stamps.command(do.ReleaseResponse("response"))
-    stamps.command(notify.NotifyResponseStarted("response", "audio"))
+    stamps.on_event(ev.TurnEnded(4.8))
+    stamps.on_command(do.ReleaseResponse("response"))
+    stamps.on_command(notify.NotifyResponseStarted("response", "audio"))
     report = stamps.report(end("response", Usage(30, 10, 5)))
     assert report.hidden_s == pytest.approx(0.05)
     assert (report.counts.preemptive_attempts, report.counts.preemptive_hits) == (1, 1)
@@ -92,12 +92,12 @@ def test_a_preemptive_response_that_is_used_hides_its_work(stamps, clock):
 
 
 def test_a_preemptive_response_that_is_dropped_is_counted_as_waste(stamps, clock):
-    stamps.command(do.StartRecognition("turn", 1.0))
-    stamps.command(start("first", preemptive=True))
+    stamps.on_command(do.StartRecognition("turn", 1.0))
+    stamps.on_command(start("first", preemptive=True))
     stamps.cancelled("first", 7)
     speak_and_end(stamps, clock)
-    stamps.command(start("second"))
-    stamps.command(notify.NotifyResponseStarted("second", "audio"))
+    stamps.on_command(start("second"))
+    stamps.on_command(notify.NotifyResponseStarted("second", "audio"))
     report = stamps.report(end("second", Usage(30, 10, 5)))
     assert report.counts.tokens_wasted == 7
     assert report.counts.prefilled_tokens == 20
@@ -105,7 +105,7 @@ def test_a_preemptive_response_that_is_dropped_is_counted_as_waste(stamps, clock
 
 def test_a_late_cancellation_of_a_response_in_use_wastes_nothing(stamps, clock):
     speak_and_end(stamps, clock)
-    stamps.command(start("response"))
+    stamps.on_command(start("response"))
     stamps.cancelled("response", 7)
     assert stamps.report(end("response")).counts.tokens_wasted == 0
 
@@ -116,36 +116,36 @@ def test_an_unknown_response_has_no_report(stamps):
 
 def test_turns_that_were_noises_are_forgotten(stamps):
     for number in range(1000):
-        stamps.command(do.StartRecognition(f"noise {number}", float(number)))
-        stamps.event(ev.TurnEnded(float(number)))
+        stamps.on_command(do.StartRecognition(f"noise {number}", float(number)))
+        stamps.on_event(ev.TurnEnded(float(number)))
     for number, remembered in ((999 - REMEMBERED_TURNS, False), (999, True)):
-        stamps.command(start("response", f"noise {number}"))
-        stamps.command(notify.NotifyResponseStarted("response", "audio"))
+        stamps.on_command(start("response", f"noise {number}"))
+        stamps.on_command(notify.NotifyResponseStarted("response", "audio"))
         assert (stamps.report(end("response")).stages != ()) == remembered
 
 
 def test_the_first_token_is_due_so_that_the_rest_fits_the_budget(stamps, clock):
     speak_and_end(stamps, clock)
-    stamps.command(start("response"))
+    stamps.on_command(start("response"))
     spoken_s = 100.0 - (5.0 - 4.8)
     assert stamps.first_token_due_s("response") == pytest.approx(spoken_s + 0.6 - 0.14)
 
 
 def test_a_response_to_no_speech_has_the_budget_of_the_llm(stamps):
-    stamps.command(start("response"))
+    stamps.on_command(start("response"))
     assert stamps.first_token_due_s("response") == pytest.approx(100.1)
 
 
 def calling_a_tool(stamps: TurnStamps, clock: Clock, heard: bool) -> None:
     """A turn whose response calls a tool 0.3 s after the turn was decided; the tool takes two seconds."""
     speak_and_end(stamps, clock)
-    stamps.command(start("response"))
-    stamps.command(notify.NotifyResponseStarted("response", "audio"))
+    stamps.on_command(start("response"))
+    stamps.on_command(notify.NotifyResponseStarted("response", "audio"))
     stamps.milestone("response", "llm_request")
     clock.now_s = 100.31
     if heard:
         stamps.first_frame("response", clock.now_s)
-    stamps.event(ev.ToolCallsReady("response", (ToolCall("call", "look", "{}"),)))
+    stamps.on_event(ev.ToolCallsReady("response", (ToolCall("call", "look", "{}"),)))
     clock.now_s = 102.31
     stamps.report(end("response"))
 
@@ -156,10 +156,10 @@ def calling_a_tool(stamps: TurnStamps, clock: Clock, heard: bool) -> None:
 )
 def test_what_tools_took_is_a_stage_of_the_response_about_their_results(stamps, clock, result):
     calling_a_tool(stamps, clock, heard=False)
-    stamps.event(result)
-    stamps.command(do.StartResponse("filler", Request(()), "audio", say="One moment."))
-    stamps.command(do.StartResponse("about", Request(()), "audio"))
-    stamps.command(notify.NotifyResponseStarted("about", "audio"))
+    stamps.on_event(result)
+    stamps.on_command(do.StartResponse("filler", Request(()), "audio", say="One moment."))
+    stamps.on_command(do.StartResponse("about", Request(()), "audio"))
+    stamps.on_command(notify.NotifyResponseStarted("about", "audio"))
     assert stamps.first_token_due_s("about") == pytest.approx(102.31 + 0.1)
     clock.now_s = 102.5
     stamps.first_frame("about", clock.now_s)
@@ -172,10 +172,10 @@ def test_what_tools_took_is_a_stage_of_the_response_about_their_results(stamps, 
 
 def test_a_response_after_one_that_was_heard_begins_with_the_call(stamps, clock):
     calling_a_tool(stamps, clock, heard=True)
-    stamps.event(ev.ToolFinished("call", "done", "rain"))
+    stamps.on_event(ev.ToolFinished("call", "done", "rain"))
     clock.now_s = 105.0  # the words that came with the call were played until now
-    stamps.command(do.StartResponse("about", Request(()), "audio"))
-    stamps.command(notify.NotifyResponseStarted("about", "audio"))
+    stamps.on_command(do.StartResponse("about", Request(()), "audio"))
+    stamps.on_command(notify.NotifyResponseStarted("about", "audio"))
     stamps.milestone("about", "llm_request")
     report = stamps.report(end("about"))
     took = {stage.name: round(stage.duration_s, 2) for stage in report.stages}
@@ -189,15 +189,15 @@ def about(response_id: str) -> do.StartResponse:
 
 def test_an_answer_made_while_the_words_before_it_were_played_kept_nobody_waiting(stamps, clock):
     calling_a_tool(stamps, clock, heard=True)
-    stamps.event(ev.ToolFinished("call", "done", "rain"))
-    stamps.command(about("about"))
+    stamps.on_event(ev.ToolFinished("call", "done", "rain"))
+    stamps.on_command(about("about"))
     stamps.milestone("about", "llm_request")
     clock.now_s = 102.71
     stamps.milestone("about", "first_token")
     stamps.milestone("about", "first_sound")
     clock.now_s = 105.0  # playback of the words has ended
-    stamps.command(do.ReleaseResponse("about"))
-    stamps.command(notify.NotifyResponseStarted("about", "audio"))
+    stamps.on_command(do.ReleaseResponse("about"))
+    stamps.on_command(notify.NotifyResponseStarted("about", "audio"))
     stamps.first_frame("about", clock.now_s)
     report = stamps.report(end("about"))
     took = {stage.name: round(stage.duration_s, 2) for stage in report.stages if stage.duration_s}
@@ -208,11 +208,11 @@ def test_an_answer_made_while_the_words_before_it_were_played_kept_nobody_waitin
 
 def test_answers_about_tools_that_were_dropped_are_counted_with_the_turn_that_took_their_place(stamps, clock):
     calling_a_tool(stamps, clock, heard=True)
-    stamps.event(ev.ToolFinished("call", "done", "rain"))
-    stamps.command(about("dropped"))
+    stamps.on_event(ev.ToolFinished("call", "done", "rain"))
+    stamps.on_command(about("dropped"))
     stamps.cancelled("dropped", pieces=7)
-    stamps.command(start("answer", "next turn"))
-    stamps.command(notify.NotifyResponseStarted("answer", "audio"))
+    stamps.on_command(start("answer", "next turn"))
+    stamps.on_command(notify.NotifyResponseStarted("answer", "audio"))
     counts = stamps.report(end("answer")).counts
     assert (counts.preemptive_attempts, counts.preemptive_hits, counts.tokens_wasted) == (1, 0, 7)
 
@@ -221,23 +221,23 @@ def test_a_response_beside_the_conversations_speaks_of_no_tool_and_its_own_are_n
     stamps, clock
 ):
     calling_a_tool(stamps, clock, heard=False)
-    stamps.command(do.StartResponse("beside", Request(()), "text", beside=True))
-    stamps.command(notify.NotifyResponseStarted("beside", "text", beside=True))
-    stamps.event(ev.ToolCallsReady("beside", (ToolCall("other", "look", "{}"),)))
+    stamps.on_command(do.StartResponse("beside", Request(()), "text", beside=True))
+    stamps.on_command(notify.NotifyResponseStarted("beside", "text", beside=True))
+    stamps.on_event(ev.ToolCallsReady("beside", (ToolCall("other", "look", "{}"),)))
     report = stamps.report(end("beside", Usage(30, 0, 5)))
     assert (report.turn_id, report.counts.prompt_tokens) == ("beside", 30)
-    stamps.event(ev.ToolFinished("call", "done", "rain"))
-    stamps.command(do.StartResponse("about", Request(()), "audio"))
-    stamps.command(notify.NotifyResponseStarted("about", "audio"))
+    stamps.on_event(ev.ToolFinished("call", "done", "rain"))
+    stamps.on_command(do.StartResponse("about", Request(()), "audio"))
+    stamps.on_command(notify.NotifyResponseStarted("about", "audio"))
     assert stamps.report(end("about")).turn_id == "turn"
 
 
 def answering(stamps: TurnStamps, clock: Clock) -> None:
     """A turn whose response is written, and heard 0.5 s after the caller fell silent."""
     speak_and_end(stamps, clock)
-    stamps.command(start("response"))
-    stamps.command(notify.NotifyResponseStarted("response", "audio"))
-    stamps.event(ev.ResponseGenerated("response", "stop", Usage(30, 10, 5)))
+    stamps.on_command(start("response"))
+    stamps.on_command(notify.NotifyResponseStarted("response", "audio"))
+    stamps.on_event(ev.ResponseGenerated("response", "stop", Usage(30, 10, 5)))
     clock.now_s = 100.3
     stamps.first_frame("response", clock())
 
@@ -257,6 +257,6 @@ def test_a_response_that_was_over_before_the_call_is_not_reported_again(stamps, 
 
 
 def test_a_preemptive_response_that_nobody_knew_of_is_none_that_the_call_ended_in(stamps):
-    stamps.command(do.StartRecognition("turn", 1.0))
-    stamps.command(start("response", preemptive=True))
+    stamps.on_command(do.StartRecognition("turn", 1.0))
+    stamps.on_command(start("response", preemptive=True))
     assert stamps.hung_up() == []

@@ -509,7 +509,7 @@ def test_arguments_that_no_model_can_write_are_refused() -> None:
 
 
 async def test_a_tool_that_outlasts_the_tests_patience_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(typed_caller, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(typed_caller, "ANSWER_TIMEOUT_S", 0.05)
     over = asyncio.Event()
 
     class Slow(Agent):

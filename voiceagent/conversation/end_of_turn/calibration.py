@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from voiceagent.conversation.end_of_turn.llm_end import MOST_NATS, LlmEnd, log_odds
+from voiceagent.conversation.end_of_turn.llm_end import MAX_NATS, LlmEnd, log_odds
 
 FOLDS = 5
 BINS = 10
 STEPS = 100
-LEAST_AUC = 0.7
+MIN_AUC = 0.7
 """Minimum AUC for which the model's score is worth its LLM step: the transcript features reach 0.8 to 0.95.
 """
 WEIGHTS = tuple(tenth / 10 for tenth in range(11))
@@ -68,8 +68,8 @@ class Calibrated:
     def why_off(self) -> str:
         """Reason not to ask the model, "" if its score is worth its LLM step."""
         auc = self.told.auc
-        if auc < LEAST_AUC or self.end.scale <= 0:
-            return f"this model does not tell the end of turns (AUC {auc:.2f}, at least {LEAST_AUC})"
+        if auc < MIN_AUC or self.end.scale <= 0:
+            return f"this model does not tell the end of turns (AUC {auc:.2f}, at least {MIN_AUC})"
         if self.end.weight == 0 or self.together.brier >= self.others.brier:
             return "this model tells no more of the end of turns than the other witnesses do"
         return ""
@@ -95,7 +95,7 @@ def calibrate(heard: Sequence[Heard]) -> Calibrated:
 
 def quality(logits: Floats, over: Bools) -> Quality:
     """Return the quality of log-odds, [n], for labels, [n]."""
-    probabilities, counts = _sigmoid(logits), _halves(over)
+    probabilities, counts = _sigmoid(logits), _label_weights(over)
     error = probabilities - over
     places = np.minimum((probabilities * BINS).astype(int), BINS - 1)
     ece = sum(abs((counts * error)[places == place].sum()) for place in range(BINS))
@@ -115,7 +115,7 @@ def platt(odds: Floats, over: Bools) -> tuple[float, float]:
     """Return scale and offset of log-odds, [n], that maximise the likelihood of labels, [n], by Newton's
     method.
     """
-    counts = _halves(over)
+    counts = _label_weights(over)
     ends, pauses = int(over.sum()), int((~over).sum())
     # smoothed targets instead of 1 and 0, as in Lin, Lin and Weng
     targets = np.where(over, (ends + 1) / (ends + 2), 1 / (pauses + 2))
@@ -148,15 +148,15 @@ def _descend(loss: Callable[[Floats], float], at: Floats, step: Floats) -> Float
 
 
 def _nats(end: LlmEnd, odds: Floats) -> Floats:
-    nats: Floats = np.clip(end.scale * odds + end.offset, -MOST_NATS, MOST_NATS)
+    nats: Floats = np.clip(end.scale * odds + end.offset, -MAX_NATS, MAX_NATS)
     return nats
 
 
 def _log_loss(logits: Floats, over: Bools) -> float:
-    return float((_halves(over) * np.logaddexp(0, np.where(over, -logits, logits))).sum())
+    return float((_label_weights(over) * np.logaddexp(0, np.where(over, -logits, logits))).sum())
 
 
-def _halves(over: Bools) -> Floats:
+def _label_weights(over: Bools) -> Floats:
     """Return the weight of each label, [n]: all ends weigh one half together, all pauses the other."""
     return np.where(over, 0.5 / over.sum(), 0.5 / (~over).sum())
 

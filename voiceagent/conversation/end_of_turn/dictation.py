@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from voiceagent.conversation.end_of_turn.language import OpenWords, TurnEndLanguage, asking_features
-from voiceagent.conversation.end_of_turn.moment import beside_moments
+from voiceagent.conversation.end_of_turn.moment import without_moments
 from voiceagent.conversation.words import last_sentence, words_of
 from voiceagent.text_normalization.spoken_digits import digits_of, trailing_digits
 
@@ -17,24 +17,24 @@ WHOLE_NUMBERS = (7, 10, 11)
 """Possible digits of a complete number that the agent did not ask for. A requested number of unknown length
 may have any of these but the fewest.
 """
-SAID_AT_ONCE = 4
+MAX_UNPAUSED_DIGITS = 4
 """Maximum digits of a room, flight, road or year, which are said without a pause."""
-IN_GROUPS = 5
+MIN_GROUPED_DIGITS = 5
 """Digits from which a number is said in groups of at least two."""
-ASKS_FOR = 3.0
+MIN_REQUEST_LOG_ODDS = 3.0
 """Minimum log-odds for a sentence with such a short number to be a request."""
 ACCOUNT_DIGITS = range(6, 10)
 """Digits with which a requested number of unknown length may be complete."""
-OWN_PAUSES, GROUP_PAUSE_S = 2.0, 0.4
+PAUSE_FACTOR, GROUP_PAUSE_S = 2.0, 0.4
 """A pause before the next group lasts up to this multiple of the caller's longest so far, plus the
 seconds.
 """
-LEAST_GROUP_PAUSE_S = 1.0
+MIN_GROUP_PAUSE_S = 1.0
 """Minimum pause that is granted before the next group."""
-LETTERS = 2
+MIN_SPELLED_LETTERS = 2
 """Single letters at the end of a text that count as spelling."""
 
-Wholeness = Literal["whole", "nearly", "grouped", "open"]
+Completeness = Literal["whole", "nearly", "grouped", "open"]
 
 _CLOCK = re.compile(r"\b\d{1,2}:\d\d\W*$")
 
@@ -82,12 +82,12 @@ def _is_request(words: tuple[str, ...], open_words: OpenWords) -> bool:
     return any(open_words.subjects.isdisjoint(words[:at]) for at in places)
 
 
-def wholeness(
+def number_completeness(
     sentences: Sequence[tuple[str, ...]],
     lengths: tuple[int, ...] | None,
     pauses: int,
     language: TurnEndLanguage,
-) -> Wholeness | None:
+) -> Completeness | None:
     """Return the completeness of the number at the end of the sentences; None if there is none, or too few
     digits for a dictated one.
 
@@ -96,10 +96,14 @@ def wholeness(
     lengths: possible digits, see `dictation`. pauses: pauses of the caller within it. Recognizers end a
     sentence at a pause, so a number may span several.
     """
-    words = beside_moments(sentences, language)
-    closing = _closing(words, language.open_words)
+    words = without_moments(sentences, language)
+    closing = _closing_length(words, language.open_words)
     words = words[: len(words) - closing]
-    digits = _spoken_out(words, language.open_words) if lengths is None else _dictated(words, language)
+    digits = (
+        _trailing_digit_count(words, language.open_words)
+        if lengths is None
+        else _dictated_digit_count(words, language)
+    )
     if not digits or (digits < DIGITS_IN_A_ROW and lengths is None):
         return None
     if closing:
@@ -123,15 +127,15 @@ def spelled(text: str, agent: str, language: TurnEndLanguage | None) -> bool | N
     open_words = language.open_words
     if open_words.spelled.isdisjoint(last_sentence(agent)) or not _asks(agent, open_words):
         return None
-    newest = words_of(text)[-LETTERS:]
-    return len(newest) == LETTERS and all(len(word) == 1 and word.isalpha() for word in newest)
+    newest = words_of(text)[-MIN_SPELLED_LETTERS:]
+    return len(newest) == MIN_SPELLED_LETTERS and all(len(word) == 1 and word.isalpha() for word in newest)
 
 
 def group_pause_s(longest_pause_s: float) -> float:
     """Return the maximum pause before the next group of a number, or of letters, in seconds. longest_pause_s:
     the longest so far, 0 for none.
     """
-    return max(LEAST_GROUP_PAUSE_S, OWN_PAUSES * longest_pause_s + GROUP_PAUSE_S)
+    return max(MIN_GROUP_PAUSE_S, PAUSE_FACTOR * longest_pause_s + GROUP_PAUSE_S)
 
 
 def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
@@ -144,19 +148,19 @@ def is_said_at_once(text: str, asked: bool, language: TurnEndLanguage) -> bool:
     if _CLOCK.search(text):
         return True
     words, open_words = last_sentence(text), language.open_words
-    if not words or _spoken_out(words, open_words) > SAID_AT_ONCE:
+    if not words or _trailing_digit_count(words, open_words) > MAX_UNPAUSED_DIGITS:
         return False
     if not (open_words.dictated | open_words.dialled).isdisjoint(words):
         return False
     # digits alone are no question, whatever punctuation the recognizer adds
-    if asked or (text.rstrip().endswith("?") and _spoken_out(words[:1], open_words) == 0):
+    if asked or (text.rstrip().endswith("?") and _trailing_digit_count(words[:1], open_words) == 0):
         return True
     if language.asks is None:
         return False
-    return language.asks.logit(asking_features(words, asked=False)) >= ASKS_FOR
+    return language.asks.logit(asking_features(words, asked=False)) >= MIN_REQUEST_LOG_ODDS
 
 
-def _closing(words: Sequence[str], open_words: OpenWords) -> int:
+def _closing_length(words: Sequence[str], open_words: OpenWords) -> int:
     """Return the length in words of a closing phrase at the end ("that's it"), 0 if there is none."""
     ends = (at for at in range(len(words)) if tuple(words[at:]) in open_words.closings)
     return len(words) - next(ends, len(words))
@@ -170,10 +174,10 @@ def _ends_no_group(digits: int, lengths: tuple[int, ...]) -> bool:
     """
     fewer = any(digits == length - 1 and length % 2 == 0 for length in lengths)
     more = any(digits == length + 1 for length in lengths)
-    return digits >= IN_GROUPS and (fewer or more)
+    return digits >= MIN_GROUPED_DIGITS and (fewer or more)
 
 
-def _spoken_out(words: Sequence[str], open_words: OpenWords) -> int:
+def _trailing_digit_count(words: Sequence[str], open_words: OpenWords) -> int:
     """Return the number of digits at the end, said one by one or written together."""
     digits = 0
     for word in reversed(words):
@@ -186,7 +190,7 @@ def _spoken_out(words: Sequence[str], open_words: OpenWords) -> int:
     return digits
 
 
-def _dictated(words: Sequence[str], language: TurnEndLanguage) -> int:
+def _dictated_digit_count(words: Sequence[str], language: TurnEndLanguage) -> int:
     """Return the number of digits at the end where a number is expected.
 
     "forty two" counts as two digits, and so do "double one" and "one for". Other words do not end the number

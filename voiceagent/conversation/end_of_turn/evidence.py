@@ -10,8 +10,8 @@ from voiceagent.conversation.end_of_turn.dictation import (
     dictation,
     group_pause_s,
     is_said_at_once,
+    number_completeness,
     spelled,
-    wholeness,
 )
 from voiceagent.conversation.end_of_turn.language import (
     OpenWords,
@@ -23,20 +23,20 @@ from voiceagent.conversation.words import last_sentence, sentences_of
 
 BRIEF_WORDS = 2
 """Maximum words that, if they neither ask nor answer, may be a beginning or an "okay"."""
-ANSWERS = 0.4
+MIN_ASKS = 0.4
 """Minimum `asks` of a question or answer."""
 SENTENCES = 6
 """Number of the newest sentences that are searched for a request."""
-ANSWERED = 0.67
+MIN_ASKS_AFTER_QUESTION = 0.67
 """Minimum `asks` after a question of the agent, for words with which a sentence can end: 3,871 answers of the
 Schema-Guided Dialogue dataset, complete and cut, are over as often as if `asks` were this high, whatever the
 model says.
 """
-ASKS_PERHAPS = 0.5
+UNKNOWN_ASKS = 0.5
 """`asks` in a language without a model of requests."""
 SURE = 0.7
 """Confidence of the recognizer from which it is no feature."""
-WAVERS = 0.125
+WITHDRAWN_COMMA_OPENNESS = 0.125
 """Openness of a turn whose comma the recognizer withdrew: 16 % of 82 orders continued then, 3 % of 219 after
 other marks, 56 % of 64 after a comma that stayed.
 """
@@ -44,21 +44,21 @@ LONG_WORDS = (20, 30)
 """Words from which a caller may be telling something, and with which they most likely are: the longest of 310
 orders has 20 words.
 """
-AT_LENGTH = 2.2
+LONG_TURN_OPENNESS = 2.2
 """Openness of a turn with the second number of words: it waits for at least 0.8 s of silence, as pauses in
 narration go on for 0.5 s in the mean.
 """
-HARDLY_UNDERSTOOD = 0.3
+LONG_TURN_DOUBT = 0.3
 """Doubt, at a confidence of 0.49, from which a turn of more than a word or two is as open as a long one: its
 transcript cannot be trusted to ask or to be complete. 16 % of 342 pauses in narration have as much, and 0.3 %
 of 323 ends of orders and questions.
 """
-SOUNDS_EVEN = 1.0
+NEUTRAL_AUDIO_LOG_ODDS = 1.0
 """Log-odds of the audio that carry no information, between the means of 127 pauses of people that went on,
 0.0, and of 353 ends, 2.4.
 """
 _INITIALS = re.compile(r"\b(?:[A-Za-z]\.){2,}")
-_LEAST_PROBABILITY = 0.02
+_MIN_PROBABILITY = 0.02
 """Bound on the audio's probability, either way: its log-odds stay within 3.9 of even."""
 
 
@@ -98,7 +98,7 @@ def observe(evidence: TurnEvidence, language: TurnEndLanguage | None) -> Observe
     sentences = sentences_of(text)
     if sentences and language is not None:
         observed |= _by_words(sentences, evidence, language)
-    if sum(map(len, sentences)) <= BRIEF_WORDS and observed.get("asks", 0.0) < ANSWERS:
+    if sum(map(len, sentences)) <= BRIEF_WORDS and observed.get("asks", 0.0) < MIN_ASKS:
         observed["brief"] = 1.0
     # dictation has pauses between groups; a complete number does not need more of them
     if evidence.pauses and "whole number" not in observed:
@@ -123,15 +123,13 @@ def spelling_pause_s(evidence: TurnEvidence, language: TurnEndLanguage | None) -
     return group_pause_s(evidence.longest_pause_s) if letters else math.inf
 
 
-def least_pause_s(
-    evidence: TurnEvidence, lengths: tuple[int, ...], language: TurnEndLanguage | None
-) -> float:
+def min_pause_s(evidence: TurnEvidence, lengths: tuple[int, ...], language: TurnEndLanguage | None) -> float:
     """Return the minimum seconds of silence after a number of unknown length that may be complete: another
     group would come sooner. 0 after anything else. lengths: see `dictation`.
     """
     if lengths or language is None:
         return 0.0
-    number = wholeness(sentences_of(evidence.text), lengths, evidence.pauses, language)
+    number = number_completeness(sentences_of(evidence.text), lengths, evidence.pauses, language)
     return group_pause_s(evidence.longest_pause_s) if number == "grouped" else 0.0
 
 
@@ -143,24 +141,28 @@ def openness(evidence: TurnEvidence, observed: Observed) -> float:
         return 0.0
     words, (least, most) = len(evidence.text.split()), LONG_WORDS
     doubt = observed.get("doubt", 0.0) if words > BRIEF_WORDS else 0.0
-    talks = _within(max((words - least) / (most - least), doubt / HARDLY_UNDERSTOOD), 0, 1)
-    return max(_open_mark(evidence, observed), AT_LENGTH * talks)
+    talks = _clamp(max((words - least) / (most - least), doubt / LONG_TURN_DOUBT), 0, 1)
+    return max(_open_mark(evidence, observed), LONG_TURN_OPENNESS * talks)
 
 
 def _open_mark(evidence: TurnEvidence, observed: Observed) -> float:
     if "comma" in observed:
         return 1.0
-    return WAVERS if "comma" in _by_punctuation(evidence.before) else 0.0
+    return WITHDRAWN_COMMA_OPENNESS if "comma" in _by_punctuation(evidence.before) else 0.0
 
 
 def _by_sound(probability: float, observed: Observed) -> float:
     """Return the feature of this completeness probability of the audio. It is smaller in narration, where
     sentences sound complete too.
     """
-    certain = min(max(probability, _LEAST_PROBABILITY), 1 - _LEAST_PROBABILITY)
+    certain = min(max(probability, _MIN_PROBABILITY), 1 - _MIN_PROBABILITY)
     # divided by four like the other features, which lie between about -1 and 1
-    heard = (math.log(certain / (1 - certain)) - SOUNDS_EVEN) / 4
-    return heard * min(observed["asks"] / ANSWERED, 1.0) if heard > 0 and "tells" in observed else heard
+    heard = (math.log(certain / (1 - certain)) - NEUTRAL_AUDIO_LOG_ODDS) / 4
+    return (
+        heard * min(observed["asks"] / MIN_ASKS_AFTER_QUESTION, 1.0)
+        if heard > 0 and "tells" in observed
+        else heard
+    )
 
 
 def _by_words(
@@ -171,21 +173,21 @@ def _by_words(
     asked = agent.rstrip().endswith("?") and open_words.offers.isdisjoint(last_sentence(agent))
     # no other feature then: "five five five" is no sentence, complete or not
     lengths = dictation(agent, evidence.dictation, language)
-    number = wholeness(sentences, lengths, evidence.pauses, language)
+    number = number_completeness(sentences, lengths, evidence.pauses, language)
     if number is not None:
         if lengths is not None or not is_said_at_once(evidence.text, asked, language):
             return {f"{number} number": 1.0} if number in ("whole", "open") else {}
         if asked:  # the training texts are typed, where such questions are answered with names
-            return {"asks": ANSWERED}
+            return {"asks": MIN_ASKS_AFTER_QUESTION}
     ends = language.ends.logit(ending_features(last))
-    observed = {"ends": _within(ends, -3, 2) / 4, "unfinished": _within(-ends - 3, 0, 2) / 2}
-    observed["asks"] = ASKS_PERHAPS
+    observed = {"ends": _clamp(ends, -3, 2) / 4, "unfinished": _clamp(-ends - 3, 0, 2) / 2}
+    observed["asks"] = UNKNOWN_ASKS
     if language.asks is not None:
         logit = max(language.asks.logit(asking_features(words, asked)) for words in sentences[-SENTENCES:])
-        observed["asks"], observed["tells"] = _within(logit, 0, 4) / 4, _within(-logit, 0, 4) / 4
+        observed["asks"], observed["tells"] = _clamp(logit, 0, 4) / 4, _clamp(-logit, 0, 4) / 4
     if asked or evidence.text.rstrip()[-1:] in open_words.question_marks:
         whole = 1 - observed["unfinished"]
-        observed["asks"] = max(observed["asks"], whole * ANSWERED)
+        observed["asks"] = max(observed["asks"], whole * MIN_ASKS_AFTER_QUESTION)
         observed["tells"] = (1 - whole) * observed.get("tells", 0.0)
     if _is_open_condition(last, open_words):
         observed["open condition"] = 1.0
@@ -213,5 +215,5 @@ def _by_punctuation(text: str) -> Observed:
     return {"no stop": 1.0} if text[-1].isalnum() else {"comma": 1.0}
 
 
-def _within(value: float, least: float, most: float) -> float:
+def _clamp(value: float, least: float, most: float) -> float:
     return min(max(value, least), most)

@@ -15,7 +15,7 @@ MARKS = " \t\n.,;:!?…。，！？、¡¿"
 """Trailing punctuation that is left out: recognizers guess it, and it has features of its own. After "a table
 for." a message may well end.
 """
-MOST_NATS = 3.0
+MAX_NATS = 3.0
 """Maximum contribution of the LLM, either way: it has no audio, and the transcript may be wrong."""
 _SUREST = -1e-9
 
@@ -37,7 +37,7 @@ class LlmEnd:
         token.
         """
         calibrated = self.scale * log_odds(log_probability) + self.offset
-        return self.weight * min(max(calibrated, -MOST_NATS), MOST_NATS)
+        return self.weight * min(max(calibrated, -MAX_NATS), MAX_NATS)
 
 
 def bare(text: str) -> str:

@@ -16,10 +16,10 @@ from typing import Any
 
 from voiceagent.conversation.end_of_turn.dictation import dictation
 from voiceagent.conversation.end_of_turn.evidence import (
-    ANSWERED,
+    MIN_ASKS_AFTER_QUESTION,
     Observed,
     TurnEvidence,
-    least_pause_s,
+    min_pause_s,
     observe,
     openness,
     spelling_pause_s,
@@ -60,12 +60,12 @@ MOMENT_S = 6.0
 """Endpointing delay after the caller asked for a moment, whatever the eagerness. Pipecat's turn completion
 waits for 10 s, but pauses are buffered for 8 s here.
 """
-GOES_ON_S = 0.5
+REMAINING_PAUSE_S = 0.5
 """Mean remaining length of a pause within a turn, however long it has been, from 0.16 to 1.2 s: the lengths
 of pauses fall off exponentially (52 pauses of people, of the tuning set).
 """
-ASKING_GOES_ON_S = 0.2
-"""`GOES_ON_S` for pauses in questions and answers with nothing left open: 0.07 to 0.28 s in 68 of them."""
+ASKING_REMAINING_PAUSE_S = 0.2
+"""`REMAINING_PAUSE_S` of questions and answers with nothing left open: 0.07 to 0.28 s in 68 pauses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def judge(
 ) -> EndOfTurn:
     """Return the probability that the turn is over, and the endpointing delay."""
     observed = observe(evidence, language)
-    witnesses = weighed(observed)
+    witnesses = contributions(observed)
     if evidence.llm is not None:  # its weight is part of its calibration, not learned with the others
         witnesses += (("llm", evidence.llm),)
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
@@ -104,13 +104,13 @@ def judge(
     if lengths is not None:
         silence = spelling_pause_s(evidence, language)
         if silence is None:
-            silence = max(silence_s(probability, DICTATED), least_pause_s(evidence, lengths, language))
+            silence = max(silence_s(probability, DICTATED), min_pause_s(evidence, lengths, language))
         return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses)
     asks, opened = asking(observed), openness(evidence, observed)
     return EndOfTurn(probability, silence_s(probability, SILENCES[eagerness], asks, opened), witnesses)
 
 
-def weighed(observed: Observed) -> tuple[tuple[str, float], ...]:
+def contributions(observed: Observed) -> tuple[tuple[str, float], ...]:
     """Return the contribution of each feature to the log-odds, and the bias."""
     return ("bias", WEIGHTS["bias"]), *((name, WEIGHTS[name] * seen) for name, seen in observed.items())
 
@@ -119,7 +119,7 @@ def asking(observed: Observed) -> float:
     """Return how much the caller asks or answers, in possibly complete words: 0 to 1, 0 if unknown."""
     if "tells" not in observed:  # a number, or a language without a model of requests
         return 0.0
-    return min(observed["asks"] / ANSWERED, 1.0) * (1 - observed["unfinished"])
+    return min(observed["asks"] / MIN_ASKS_AFTER_QUESTION, 1.0) * (1 - observed["unfinished"])
 
 
 def silence_s(probability: float, silences: Silences, asks: float = 0.0, opened: float = 0.0) -> float:
@@ -137,5 +137,9 @@ def silence_s(probability: float, silences: Silences, asks: float = 0.0, opened:
         return certain_s if probability > 0.5 else silences.open_s
     log_odds = math.log(probability / (1 - probability))
     # after apparently complete words, callers who ask may continue as late as others
-    goes_on_s = GOES_ON_S if log_odds > 0.0 else GOES_ON_S + (ASKING_GOES_ON_S - GOES_ON_S) * asks
-    return min(max(silences.even_s - goes_on_s * log_odds, certain_s), silences.open_s)
+    remaining_s = (
+        REMAINING_PAUSE_S
+        if log_odds > 0.0
+        else REMAINING_PAUSE_S + (ASKING_REMAINING_PAUSE_S - REMAINING_PAUSE_S) * asks
+    )
+    return min(max(silences.even_s - remaining_s * log_odds, certain_s), silences.open_s)

@@ -30,7 +30,7 @@ SIGNS = {
 L2 = 1.0
 STEPS = 4000
 RATE = 0.5
-MADE_WEIGHT = 0.15
+GENERATED_WEIGHT = 0.15
 """Weight of a generated line: there are many similar ones."""
 
 Floats = NDArray[np.float64]
@@ -63,7 +63,7 @@ def made(random: Random) -> Iterator[Example]:
     for lines in (_numbers(random), _spelled(random), _vocatives(), _names(), _addresses(), _conditions()):
         for text, agent, over in lines:
             heard = text + random.choice((".", ".", ",", ""))
-            yield Example(observe(TurnEvidence(heard, agent), english), over, MADE_WEIGHT)
+            yield Example(observe(TurnEvidence(heard, agent), english), over, GENERATED_WEIGHT)
 
 
 def _numbers(random: Random) -> Iterator[Line]:

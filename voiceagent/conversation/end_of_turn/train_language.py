@@ -38,7 +38,7 @@ FEWEST_ENDS, FEWEST_ASKS = 3, 1
 EXAMPLES_A_TIME = 80_000
 """With many examples, a feature must occur at least once per this many of them; that also generalises better.
 """
-CAUTION = 0.2
+END_LOG_ODDS_MARGIN = 0.2
 """Nats subtracted from the log-odds of a complete sentence: speakers extend more of their sentences than
 people who type.
 """
@@ -169,7 +169,7 @@ def main() -> None:
         told = list(ending_examples(sentences[:held_out], random, ()))
         fewest = max(FEWEST_ENDS, len(data) // EXAMPLES_A_TIME)
         stored |= learned("ends", data, told, ENDS_BITS, fewest)
-        stored["ends_bias"] = np.array(float(stored["ends_bias"]) - CAUTION)
+        stored["ends_bias"] = np.array(float(stored["ends_bias"]) - END_LOG_ODDS_MARGIN)
     if (arguments.folder / "asks.txt").is_file():
         examples = asking_examples(arguments.folder)
         random.shuffle(examples)

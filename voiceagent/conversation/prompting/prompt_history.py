@@ -52,9 +52,9 @@ class PromptHistory:
         self._budget = budget
         self._estimate = TokenEstimate()
         self._summary = _Summary()
-        self._asked: tuple[Item, ...] = ()
-        self._coming: _Summary | None = None
-        self._cut: dict[ToolOutputItem, str] = {}
+        self._requested_items: tuple[Item, ...] = ()
+        self._pending_summary: _Summary | None = None
+        self._cut_outputs: dict[ToolOutputItem, str] = {}
         self.replacements = 0
         """How often old turns were replaced: the next prompt then does not begin as the one before it."""
 
@@ -70,7 +70,7 @@ class PromptHistory:
     def overdue(self, items: Sequence[Item]) -> OldItems | None:
         """Return the turns that need a summary now; None if there are none, or a summary is in progress."""
         # one at a time: a second one would cover turns that the first replaces
-        if self._budget.max_tokens == 0 or self._asked or self._coming is not None:
+        if self._budget.max_tokens == 0 or self._requested_items or self._pending_summary is not None:
             return None
         summary, rest = self._split(items)
         turns = _turns(rest)
@@ -78,29 +78,29 @@ class PromptHistory:
         own = self._estimate.tokens(self._messages(summary, ()))
         count = turns_to_replace(costs, own, self._budget)
         # templates refuse an output whose call they have not seen
-        count = _without_pending_calls(turns[:count])
+        count = _removable_turn_count(turns[:count])
         if count == 0:
             return None
         old = [item for turn in turns[:count] for item in turn]
-        self._asked = (*summary.items, *old)
+        self._requested_items = (*summary.items, *old)
         prompt = self._messages(summary, old)
         said = self._messages(_Summary(), old)
         return OldItems(prompt, said, summary.text, self._estimate.tokens(prompt))
 
-    def give_up(self) -> None:
+    def cancel(self) -> None:
         """Forget the requested summary; it may be requested again."""
-        self._asked = ()
+        self._requested_items = ()
 
-    def take(self, text: str) -> None:
-        """Store the requested summary for `replace`; ignore one that is no longer wanted."""
-        if self._asked:
-            self._coming, self._asked = _Summary(text, self._asked), ()
+    def set_summary(self, text: str) -> None:
+        """Store the requested summary for `apply_summary`; ignore one that is no longer wanted."""
+        if self._requested_items:
+            self._pending_summary, self._requested_items = _Summary(text, self._requested_items), ()
 
-    def replace(self) -> bool:
+    def apply_summary(self) -> bool:
         """Replace old turns by the finished summary, if any. Return True if prompts begin differently now."""
-        if self._coming is None:
+        if self._pending_summary is None:
             return False
-        self._summary, self._coming = self._coming, None
+        self._summary, self._pending_summary = self._pending_summary, None
         self.replacements += 1
         return True
 
@@ -134,10 +134,10 @@ class PromptHistory:
         return shown
 
     def _cut_output(self, item: ToolOutputItem, question: str) -> str:
-        if item not in self._cut:  # decided once: a better token estimate must not change the prompt
+        if item not in self._cut_outputs:  # decided once: a better token estimate must not change the prompt
             max_characters = round(self._budget.tool_output_tokens / self._estimate.per_character)
-            self._cut[item] = prune(item.output, question, max_characters)
-        return self._cut[item]
+            self._cut_outputs[item] = prune(item.output, question, max_characters)
+        return self._cut_outputs[item]
 
 
 def _turns(items: Sequence[Item]) -> list[list[Item]]:
@@ -153,7 +153,7 @@ def _turns(items: Sequence[Item]) -> list[list[Item]]:
     return turns
 
 
-def _without_pending_calls(turns: Sequence[Sequence[Item]]) -> int:
+def _removable_turn_count(turns: Sequence[Sequence[Item]]) -> int:
     """Return the number of turns that can be replaced: a tool call and its output must stay together."""
     pending: set[str] = set()
     count = 0

@@ -47,34 +47,34 @@ class Prompts:
         planned: text that counts as played.
         """
         if unfinished is not None:
-            items = self._told_to(unfinished, unfinished.text)
+            items = self._items_for(unfinished, unfinished.text)
         else:
-            items = self._history.told(planned=planned)
+            items = self._history.prompt_items(planned=planned)
         messages = self._old_turns.messages(items)
         return make_generation(wanted, settings, messages, self._policy)
 
     def prefill(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
         """Prefill the LLM with the history and the stable transcript while the caller speaks."""
-        words = turn.recognized.stable
+        words = turn.recognition.stable
         # the prompt is unknown if the client requests the response itself
         if not turn.respond or not self._policy.prefill_while_speaking:
             return []
         self._prefilled = (turn.item_id, words)
-        return [self._read(self._told_to(turn, words), settings, words)]
+        return [self._prefill(self._items_for(turn, words), settings, words)]
 
     def prefill_more(self, turn: CallerTurn, settings: CallSettings) -> list[Prefill]:
         """Prefill the LLM with newly stable words, if any."""
         read = self._prefilled[1] if self._prefilled[0] == turn.item_id else ""
-        return self.prefill(turn, settings) if turn.recognized.stable != read else []
+        return self.prefill(turn, settings) if turn.recognition.stable != read else []
 
-    def ask_end(self, turn: CallerTurn, settings: CallSettings) -> list[AskTurnEnd]:
+    def score_turn_end(self, turn: CallerTurn, settings: CallSettings) -> list[AskTurnEnd]:
         """Ask the LLM whether the turn ends with its transcript, most of which is prefilled. Once per
         text.
         """
         wanted = self._policy.llm_end is not None and turn.announced and turn.respond
-        if not wanted or turn.recognized.ends is not None or not words_of(turn.text):
+        if not wanted or turn.recognition.ends is not None or not words_of(turn.text):
             return []
-        messages = self._old_turns.messages(self._told_to(turn, bare(turn.text)))
+        messages = self._old_turns.messages(self._items_for(turn, bare(turn.text)))
         prompt = make_prompt(settings.instructions, messages)
         return [AskTurnEnd(turn.item_id, turn.text, prompt, settings.all_tools)]
 
@@ -85,37 +85,43 @@ class Prompts:
 
     def summarise(self, settings: CallSettings) -> list[Summarise]:
         """Summarise the oldest turns if the history exceeds its budget."""
-        old = self._old_turns.overdue(self._history.told())
+        old = self._old_turns.overdue(self._history.prompt_items())
         if old is None:
             return []
         prompt = make_prompt(settings.instructions, old.prompt)
         return [Summarise(prompt, settings.all_tools, old.said, old.earlier, old.tokens)]
 
-    def take_summary(self, text: str) -> None:
+    def set_summary(self, text: str) -> None:
         """Store the requested summary for `replace_old_turns`."""
-        self._old_turns.take(text)
+        self._old_turns.set_summary(text)
 
-    def give_up_summary(self) -> None:
+    def cancel_summary(self) -> None:
         """Forget the summary in progress, which would delay a response; it is requested again later."""
-        self._old_turns.give_up()
+        self._old_turns.cancel()
 
-    def begin_turn(self) -> None:
+    def apply_summary(self) -> None:
         """Apply a finished summary at the start of a turn."""
-        self._old_turns.replace()
+        self._old_turns.apply_summary()
 
     def replace_old_turns(self, settings: CallSettings) -> list[Prefill]:
         """Apply a finished summary between two turns, and prefill the prompt's new beginning."""
-        return self.prefill_history(settings) if self._old_turns.replace() else []
+        return self.prefill_history(settings) if self._old_turns.apply_summary() else []
 
     def prefill_history(self, settings: CallSettings) -> list[Prefill]:
         """Prefill the whole history, because prompts begin differently from now on."""
-        return [self._read(self._history.told(), settings)] if self._policy.prefill_while_speaking else []
+        return (
+            [self._prefill(self._history.prompt_items(), settings)]
+            if self._policy.prefill_while_speaking
+            else []
+        )
 
-    def _told_to(self, turn: CallerTurn, words: str) -> Sequence[Item]:
+    def _items_for(self, turn: CallerTurn, words: str) -> Sequence[Item]:
         """Return the prompt items for an answer to a turn that may not be over, with this text of it."""
-        return *self._history.told(to_caller=True), MessageItem(turn.item_id, "user", words, spoken=True)
+        return *self._history.prompt_items(to_caller=True), MessageItem(
+            turn.item_id, "user", words, spoken=True
+        )
 
-    def _read(self, items: Sequence[Item], settings: CallSettings, words: str = "") -> Prefill:
+    def _prefill(self, items: Sequence[Item], settings: CallSettings, words: str = "") -> Prefill:
         """Return a prefill of these items, which end in `words` of an unfinished turn."""
         # also prefills the template's opening of a user turn
         unfinished = () if words else (Message("user", ""),)

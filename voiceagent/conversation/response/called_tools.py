@@ -23,7 +23,7 @@ class CalledTools:
         self._new_id = new_id
         self._running = running
 
-    def take(self, response: Response, calls: Sequence[ToolCall], settings: CallSettings) -> list[Command]:
+    def process(self, response: Response, calls: Sequence[ToolCall], settings: CallSettings) -> list[Command]:
         """Process the calls of a response, in order. Calls of a response that must make none are dropped,
         because no prompt could report their results.
         """
@@ -36,7 +36,7 @@ class CalledTools:
             response.called_tools = True
             mcp = _mcp_tool(call.name, response.wanted, settings)
             if mcp is not None or _runs_here(call.name, response.wanted, settings):
-                commands += self._running.begin(response.response_id, call, settings, mcp)
+                commands += self._running.start(response.response_id, call, settings, mcp)
                 continue
             item = ToolCallItem(self._new_id("item"), call)
             previous = self._history.last_id()
@@ -45,7 +45,7 @@ class CalledTools:
             commands.append(notify.NotifyToolCall(response.response_id, item.item_id, previous, call))
         if not response.first_call_id and len(self._history.items) > before:
             response.first_call_id = self._history.items[before].item_id
-        return commands + self._running.all_begun()
+        return commands + self._running.record_refused()
 
 
 def _mcp_tool(name: str, wanted: ev.ResponseRequested, settings: CallSettings) -> McpTool | None:

@@ -15,7 +15,7 @@ from voiceagent.conversation.history import History, ItemStatus, MessageItem, Pl
 from voiceagent.conversation.response.called_tools import CalledTools
 from voiceagent.conversation.response.phases import (
     Generating,
-    MadeEvent,
+    OutputEvent,
     Over,
     Playing,
     Preemptive,
@@ -28,7 +28,7 @@ from voiceagent.conversation.response.played_text import PlayedText
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
 
-REMEMBERED_SOUNDS = 16
+MAX_PLAYED_TEXTS = 16
 """Number of responses with known playback state, for clients that truncate late."""
 
 
@@ -50,12 +50,12 @@ class CurrentResponse:
         self._new_id = new_id
         self.active: Response | None = None
         self.preemptive: Response | None = None
-        self._over: list[Response] = []
+        self._ended_responses: list[Response] = []
         self._truncated = ""
-        self.sounds: OrderedDict[str, PlayedText] = OrderedDict()
+        self.played_texts: OrderedDict[str, PlayedText] = OrderedDict()
 
     @property
-    def none(self) -> bool:
+    def idle(self) -> bool:
         """True if there is no response, not even a preemptive one."""
         return self.active is None and self.preemptive is None
 
@@ -78,15 +78,15 @@ class CurrentResponse:
         yet.
         """
         response = self.preemptive
-        return response is not None and response.was_made_for(item_id, words) and not response.is_ready
+        return response is not None and response.answers_turn(item_id, words) and not response.is_ready
 
-    def is_begun_for(self, item_id: str, words: tuple[str, ...]) -> bool:
+    def is_started_for(self, item_id: str, words: tuple[str, ...]) -> bool:
         """Return True if there is a preemptive response to this turn with these words."""
-        return self.preemptive is not None and self.preemptive.was_made_for(item_id, words)
+        return self.preemptive is not None and self.preemptive.answers_turn(item_id, words)
 
-    def collect(self) -> list[Response]:
+    def pop_ended(self) -> list[Response]:
         """Return the responses that ended since the last call."""
-        over, self._over = self._over, []
+        over, self._ended_responses = self._ended_responses, []
         return over
 
     def start(
@@ -106,7 +106,7 @@ class CurrentResponse:
         self.active = self._new(start, ev.ResponseRequested(), Generating())
         return [_started(self.active), *self._fail(self.active, failure)]
 
-    def hurry(self, item_id: str, words: tuple[str, ...]) -> list[Command]:
+    def raise_priority(self, item_id: str, words: tuple[str, ...]) -> list[Command]:
         """Raise the priority of the turn's preemptive response, if it has no audio yet."""
         response = self.preemptive
         awaited = response is not None and self.is_awaited(item_id, words)
@@ -121,7 +121,7 @@ class CurrentResponse:
         held, response.phase = response.phase.held, Generating()
         commands: list[Command] = [do.ReleaseResponse(response.response_id), _started(response)]
         for event in held:
-            commands += self.take(event, settings)
+            commands += self.handle(event, settings)
         return commands
 
     def cancel_preemptive(self) -> list[Command]:
@@ -129,7 +129,7 @@ class CurrentResponse:
         response, self.preemptive = self.preemptive, None
         return [] if response is None else [do.CancelResponse(response.response_id)]
 
-    def take(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
+    def handle(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
         """Handle an event of the response or of its playout."""
         found = (one for one in (self.active, self.preemptive) if one is not None)
         response = next((one for one in found if one.response_id == event.response_id), None)
@@ -137,19 +137,19 @@ class CurrentResponse:
             return []
         match response.phase:
             case Preemptive(held=held):
-                if isinstance(event, MadeEvent):
+                if isinstance(event, OutputEvent):
                     response.phase = replace(response.phase, held=(*held, event))
                 # no apology: the turn is not over, and is answered again when it is
                 return self.cancel_preemptive() if isinstance(event, ev.ResponseFailed) else []
             case Generating():
-                return self._generating(response, event, settings)
+                return self._on_generating_event(response, event, settings)
             case Playing(result) if isinstance(event, ev.PlayoutSent):
                 response.phase = Sent(result)
                 return [_ended(response, result)]
             case Sent(result) if isinstance(event, ev.PlayoutPlayed):
                 return self._end(response, result, response.played.text)
             case Stopping() as stopping if isinstance(event, ev.PlayoutStopped):
-                return self._stopped(response, stopping, event.played_s)
+                return self._on_stopped(response, stopping, event.played_s)
         return []
 
     def stop(self, reason: str, played_s: float | None = None, false_end: bool = False) -> list[Command]:
@@ -162,7 +162,7 @@ class CurrentResponse:
         if isinstance(response.phase, Preemptive | Stopping | Over):
             return []
         if false_end:
-            response.played.disregard()
+            response.played.mark_false_end()
         # a preemptive response about tool results assumed that this one is played to its end
         cancel = [*self.cancel_preemptive(), do.CancelResponse(response.response_id)]
         stopping = Stopping(response.phase.result, reason, played_s, response.end_notified)
@@ -181,14 +181,14 @@ class CurrentResponse:
         truncated, self._truncated = self._truncated, ""
         return truncated != "" and response_id in (None, truncated)
 
-    def abandon(self, gone: ev.CallerGone) -> None:
+    def on_call_ended(self, gone: ev.CallerGone) -> None:
         """Record the part of the unfinished response that was played when the call ended."""
         response = self.active
         if response is None:
             return
         played_s = gone.played_s if gone.response_id == response.response_id else 0.0
         played = response.played.played(played_s) if response.spoken else response.played.text
-        self._keep(response, played.strip(), whole=False)
+        self._record(response, played.strip(), whole=False)
         self.active = None
 
     def _new(
@@ -196,7 +196,7 @@ class CurrentResponse:
     ) -> Response:
         return Response(start, wanted, self._new_id("item"), PlayedText(self._rate_hz), phase)
 
-    def _generating(
+    def _on_generating_event(
         self, response: Response, event: ev.ResponseEvent, settings: CallSettings
     ) -> list[Command]:
         match event:
@@ -211,29 +211,29 @@ class CurrentResponse:
             case ev.PlayoutSent() | ev.PlayoutPlayed() | ev.PlayoutStopped():
                 return []
             case _:
-                return self._made(response, event, settings)
+                return self._on_output(response, event, settings)
 
-    def _made(self, response: Response, event: MadeEvent, settings: CallSettings) -> list[Command]:
+    def _on_output(self, response: Response, event: OutputEvent, settings: CallSettings) -> list[Command]:
         response_id = response.response_id
         match event:
             case ev.FragmentReady(fragment=fragment) if self._is_blank_start(response, fragment):
                 pass  # models write a line break before a call, which is no message
             case ev.FragmentReady(fragment=fragment):
                 previous = self._join_history(response)
-                response.played.begin(fragment)
+                response.played.add_fragment(fragment)
                 return [notify.NotifyResponseText(response_id, response.item_id, previous, fragment.text)]
             # after a failure fragments were cut short: late audio of theirs is dropped
-            case ev.SpeechReady(speech=speech) if response.played.awaits_sound:
-                response.played.add(speech)
+            case ev.SpeechReady(speech=speech) if response.played.awaits_audio:
+                response.played.add_audio(speech)
                 return [do.Play(response_id, speech)]
-            case ev.FragmentSpoken() if response.played.awaits_sound:
+            case ev.FragmentSpoken() if response.played.awaits_audio:
                 response.played.complete_fragment()
             case ev.ToolCallsReady():
-                return self._called_tools.take(response, event.calls, settings)
+                return self._called_tools.process(response, event.calls, settings)
             case ev.ResponseWritten(text=text):
                 response.written = text
             case ev.ResponseGenerated():
-                return self._generated(response, event)
+                return self._on_generated(response, event)
         return []
 
     def _join_history(self, response: Response) -> str | None:
@@ -254,7 +254,7 @@ class CurrentResponse:
     def _is_blank_start(self, response: Response, fragment: Fragment) -> bool:
         return not (self._history.as_logged or response.joined or fragment.text.strip())
 
-    def _generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
+    def _on_generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
         made = response.phase.result if isinstance(response.phase, Generating) else Result()
         if response.refused_calls and not response.played.text and not made.failure:
             return self._fail(response, "llm: it calls tools without end (agent.max_tool_rounds)")
@@ -273,7 +273,7 @@ class CurrentResponse:
         response.played.drop_unspoken()
         return [*self.cancel_preemptive(), do.Apologise(response.response_id, refused)]
 
-    def _stopped(self, response: Response, stopping: Stopping, played_s: float) -> list[Command]:
+    def _on_stopped(self, response: Response, stopping: Stopping, played_s: float) -> list[Command]:
         if stopping.reported_played_s is not None:  # clients that measure by a clock include pauses
             played_s = min(played_s, stopping.reported_played_s)
         truncated = [notify.NotifyItemTruncated(response.item_id, played_s)] if response.joined else []
@@ -288,23 +288,23 @@ class CurrentResponse:
         # the caller heard some of it, but the answer to the whole turn replaces it
         played = "" if response.played.false_end else played.strip()
         whole = cut is None and not result.failure
-        self._keep(response, played, whole, result.opaque if whole else "")
+        self._record(response, played, whole, result.opaque if whole else "")
         response.phase = Over(played, cut.reason if cut else "", result.usage)
         self.active = None
-        self._over.append(response)
+        self._ended_responses.append(response)
         return [] if notified else [_ended(response, result, cut)]
 
-    def _keep(self, response: Response, played: str, whole: bool, opaque: str = "") -> None:
+    def _record(self, response: Response, played: str, whole: bool, opaque: str = "") -> None:
         if not response.joined or response.item_id not in self._history:
             return
         status: ItemStatus = "completed" if whole else "incomplete"
         item = MessageItem(response.item_id, "assistant", played, response.spoken, status, opaque=opaque)
         self._history.put(item)
         if response.spoken:
-            self.sounds[response.item_id] = response.played
-            while len(self.sounds) > REMEMBERED_SOUNDS:
+            self.played_texts[response.item_id] = response.played
+            while len(self.played_texts) > MAX_PLAYED_TEXTS:
                 # bounded: a call of hours would keep every word's position
-                self.sounds.popitem(last=False)
+                self.played_texts.popitem(last=False)
 
 
 def _started(response: Response) -> notify.NotifyResponseStarted:

@@ -24,7 +24,7 @@ from voiceagent.conversation.events import (
 )
 from voiceagent.conversation.response.played_text import PlayedText
 
-MadeEvent = (
+OutputEvent = (
     FragmentReady | SpeechReady | FragmentSpoken | ToolCallsReady | ResponseWritten | ResponseGenerated
 )
 """Events of a response's generation."""
@@ -51,7 +51,7 @@ class Preemptive:
     """
 
     words: tuple[str, ...]
-    held: tuple[MadeEvent, ...] = ()
+    held: tuple[OutputEvent, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Response:
         first = (SpeechReady if self.spoken else FragmentReady, ToolCallsReady, ResponseGenerated)
         return any(isinstance(event, first) for event in self.phase.held)
 
-    def was_made_for(self, item_id: str, words: tuple[str, ...]) -> bool:
+    def answers_turn(self, item_id: str, words: tuple[str, ...]) -> bool:
         """Return True if it is a preemptive response to this turn with these words."""
         return (
             isinstance(self.phase, Preemptive) and self.start.turn_id == item_id and self.phase.words == words

@@ -114,15 +114,15 @@ class PlayedText:
         return sum(part.samples for part in self._parts) / self._rate_hz
 
     @property
-    def awaits_sound(self) -> bool:
+    def awaits_audio(self) -> bool:
         """True if the audio of a fragment is incomplete."""
         return any(not part.complete for part in self._parts)
 
-    def begin(self, fragment: Fragment) -> None:
+    def add_fragment(self, fragment: Fragment) -> None:
         """Append the next fragment of the response; its audio follows."""
         self._parts.append(_Part(fragment, CHARACTER_S * self._rate_hz))
 
-    def add(self, speech: Speech) -> None:
+    def add_audio(self, speech: Speech) -> None:
         """Append audio of the oldest incomplete fragment. Raises ValueError if there is none."""
         part = self._incomplete()
         part.samples += len(speech.samples)
@@ -139,7 +139,7 @@ class PlayedText:
                 part.cut(part.words_played(part.samples))
         self._parts = [part for part in self._parts if part.fragment.text or part.samples]
 
-    def disregard(self) -> None:
+    def mark_false_end(self) -> None:
         """Count nothing as played: the response answered a false end of turn."""
         self.false_end = True
 

@@ -16,8 +16,15 @@ from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn, judge
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.settings import Eagerness
-from voiceagent.conversation.turn.caller_turn import CallerTurn, Ended, Paused, Recognized, Speaking, Standing
-from voiceagent.conversation.turn.nearness import Levels, Nearness
+from voiceagent.conversation.turn.caller_turn import (
+    CallerTurn,
+    Ended,
+    Paused,
+    RecognitionState,
+    Speaking,
+    TurnVisibility,
+)
+from voiceagent.conversation.turn.proximity import SpeakerProximity, VoiceLevels
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 ANSWER_S = 0.4
@@ -45,7 +52,7 @@ class Caller:
         self.awaiting: list[CallerTurn] = []
         self.last: CallerTurn | None = None
         self.dictation: tuple[int, ...] | None = None
-        self.levels = Levels()
+        self.levels = VoiceLevels()
         self._committed_to_s = 0.0  # end of the newest item's audio
 
     @property
@@ -53,7 +60,7 @@ class Caller:
         """True if no turn is in progress or waits for its transcript."""
         return self.open is None and not self.awaiting
 
-    def turn_of(self, item_id: str) -> CallerTurn | None:
+    def find(self, item_id: str) -> CallerTurn | None:
         """Return the turn with this item, None if it was concluded."""
         # transcripts of turns that are over arrive during the next turn
         turns = [*self.awaiting, self.open] if self.open else self.awaiting
@@ -76,7 +83,7 @@ class Caller:
 
     def announce(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
         """Notify the client of the turn, unless the client itself committed it."""
-        turn.standing = Standing.ANNOUNCED
+        turn.visibility = TurnVisibility.ANNOUNCED
         if not by_voice:
             return []
         return [notify.NotifySpeechStarted(turn.item_id, turn.started_at_s, turn.not_before_s)]
@@ -111,17 +118,17 @@ class Caller:
         self.awaiting.append(turn)
         return [] if flushed else self._flush(turn)
 
-    def end_by_hand(self, turn: CallerTurn, buffered_s: float) -> list[Command]:
+    def end_by_client(self, turn: CallerTurn, buffered_s: float) -> list[Command]:
         """End the turn on the client's request, `buffered_s` after its beginning. The client requests the
         response itself.
         """
         turn.respond = False
-        turn.standing = Standing.ANNOUNCED
+        turn.visibility = TurnVisibility.ANNOUNCED
         return self.end(turn, turn.started_at_s + buffered_s)
 
     def commit(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
         """Add the turn to the conversation, with the transcript so far."""
-        turn.standing = Standing.COMMITTED
+        turn.visibility = TurnVisibility.COMMITTED
         self.dictation = None
         # turns that the client commits are not resumed by voice
         self.last = turn if by_voice else None
@@ -136,14 +143,14 @@ class Caller:
             notify.NotifyItemDone(item, previous),
         ]
 
-    def await_words(self, item: MessageItem, seconds: float) -> None:
+    def add_item_turn(self, item: MessageItem, seconds: float) -> None:
         """Create a turn for an item of the client, with this much audio, that waits for its transcript."""
         ended = CallerTurn(item.item_id, 0.0, respond=False, phase=Ended(seconds))
         ended.typed = item.text
-        ended.standing, ended.recognized = Standing.COMMITTED, Recognized(flushes=1)
+        ended.visibility, ended.recognition = TurnVisibility.COMMITTED, RecognitionState(flushes=1)
         self.awaiting.append(ended)
 
-    def forget(self, turn: CallerTurn) -> list[Command]:
+    def drop(self, turn: CallerTurn) -> list[Command]:
         """Drop the turn and close its recognition."""
         if turn is self.open:
             self.open = None
@@ -155,64 +162,64 @@ class Caller:
         """Write the final transcript of a committed turn into its item, if it still exists, and notify the
         client of it or of its failure.
         """
-        if turn.text and turn.level_db is not None and turn.nearness is Nearness.NEAR:
-            self.levels.said(turn.level_db)
+        if turn.text and turn.level_db is not None and turn.proximity is SpeakerProximity.NEAR:
+            self.levels.add_turn(turn.level_db)
         if turn.item_id in self._history:  # a client may have deleted it meanwhile
             words = "\n".join(filter(None, (turn.typed, turn.text)))
             self._history.put(MessageItem(turn.item_id, "user", words, spoken=True))
-        if turn.recognized.failure is not None:
-            return [notify.NotifyTranscriptFailed(turn.item_id, turn.recognized.failure)]
+        if turn.recognition.failure is not None:
+            return [notify.NotifyTranscriptFailed(turn.item_id, turn.recognition.failure)]
         seconds = turn.end_s - turn.started_at_s
-        confidence = turn.recognized.confidence
+        confidence = turn.recognition.confidence
         logprob = math.log(confidence) if confidence else None
         final = notify.NotifyTranscript(turn.item_id, turn.text, True, seconds, logprob)
         return [final] if transcribe else []
 
     def notify_stable(self, turn: CallerTurn) -> list[Command]:
         """Notify the client of newly stable words."""
-        stable = turn.recognized.stable
+        stable = turn.recognition.stable
         if not stable.startswith(turn.notified) or len(stable) == len(turn.notified):
             return []
         added = stable[len(turn.notified) :]
         turn.notified = stable
         return [notify.NotifyTranscript(turn.item_id, added, final=False)]
 
-    def understand(self, turn: CallerTurn, event: ev.TranscriptChanged) -> None:
+    def set_hypothesis(self, turn: CallerTurn, event: ev.TranscriptChanged) -> None:
         """Store the recognizer's newest hypothesis of the turn."""
         # counted: after a false pause an older flush may still be unanswered
-        answered = 1 if event.settled and turn.recognized.flushes else 0
-        turn.recognized = replace(
-            turn.recognized,
+        answered = 1 if event.settled and turn.recognition.flushes else 0
+        turn.recognition = replace(
+            turn.recognition,
             text=event.text,
-            before=turn.recognized.before if event.text == turn.text else turn.text,
+            before=turn.recognition.before if event.text == turn.text else turn.text,
             stable=event.stable,
             confidence=event.confidence,
             complete=event.complete,
-            flushes=turn.recognized.flushes - answered,
+            flushes=turn.recognition.flushes - answered,
             # the score applies to this exact text only
-            ends=turn.recognized.ends if event.text == turn.text else None,
+            ends=turn.recognition.ends if event.text == turn.text else None,
         )
 
-    def judge(self, turn: CallerTurn, event: ev.TurnJudged) -> None:
+    def set_turn_model_result(self, turn: CallerTurn, event: ev.TurnJudged) -> None:
         """Store the turn model's probability for the pause in progress. A late one must not apply to the next
         pause.
         """
         if isinstance(turn.phase, Paused):
             turn.phase = replace(turn.phase, probability=event.probability)
 
-    def take_end(self, turn: CallerTurn, event: ev.TurnEndTold) -> None:
+    def set_llm_score(self, turn: CallerTurn, event: ev.TurnEndTold) -> None:
         """Store the LLM's end-of-turn score, if it is of the current text."""
         if event.words == turn.text:
-            turn.recognized = replace(turn.recognized, ends=event.log_probability)
+            turn.recognition = replace(turn.recognition, ends=event.log_probability)
 
-    def fail(self, turn: CallerTurn, reason: str) -> None:
+    def set_failure(self, turn: CallerTurn, reason: str) -> None:
         """Record that the recognizer failed in this turn."""
-        turn.recognized = replace(turn.recognized, failure=reason)
+        turn.recognition = replace(turn.recognition, failure=reason)
 
     def _flush(self, turn: CallerTurn) -> list[Command]:
-        if turn.recognized.failure is not None:
+        if turn.recognition.failure is not None:
             return []
-        turn.recognized = replace(turn.recognized, flushes=turn.recognized.flushes + 1)
+        turn.recognition = replace(turn.recognition, flushes=turn.recognition.flushes + 1)
         said = self._history.last_words_of("assistant")
         number = asks_for_number(said, turn.dictation, language_of(self._language))
         return [do.FlushRecognition(turn.item_id, number)]
@@ -223,35 +230,35 @@ def _stopped(turn: CallerTurn) -> list[Command]:
     return [notify.NotifySpeechStopped(turn.item_id, turn.end_s, sound_end_s)]
 
 
-def judged(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy) -> EndOfTurn:
+def decide_end_of_turn(turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy) -> EndOfTurn:
     """Return the end-of-turn decision for the turn's transcript so far.
 
     agent: its latest text before the turn, "" for none.
     """
-    ends, llm_end = turn.recognized.ends, policy.llm_end
+    ends, llm_end = turn.recognition.ends, policy.llm_end
     told = turn.phase.probability if isinstance(turn.phase, Paused) else None
     evidence = TurnEvidence(
         turn.whole_text,
         agent,
         pauses=len(turn.pauses_s),
-        confidence=turn.recognized.confidence,
-        probability=turn.recognized.complete if told is None else told,
+        confidence=turn.recognition.confidence,
+        probability=turn.recognition.complete if told is None else told,
         dictation=turn.dictation,
         llm=None if ends is None or llm_end is None else llm_end.nats(ends),
-        before=turn.recognized.before,
+        before=turn.recognition.before,
         longest_pause_s=max(turn.pauses_s, default=0.0),
     )
     return judge(evidence, language_of(policy.language), eagerness)
 
 
-def limit_pause(
+def set_endpointing_delay(
     turn: CallerTurn, agent: str, eagerness: Eagerness, policy: TurnPolicy, answer_awaited: bool
 ) -> list[Command]:
     """Set the endpointing delay of the pause in progress.
 
-    agent: see `judged`. answer_awaited: the answer was started and has no audio yet.
+    agent: see `decide_end_of_turn`. answer_awaited: the answer was started and has no audio yet.
     """
     if not isinstance(turn.phase, Paused):
         return []
     more_s = ANSWER_S if answer_awaited else 0.0
-    return [RequireSilence(turn.item_id, judged(turn, agent, eagerness, policy), more_s)]
+    return [RequireSilence(turn.item_id, decide_end_of_turn(turn, agent, eagerness, policy), more_s)]

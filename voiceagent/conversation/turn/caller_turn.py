@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from voiceagent.conversation.turn.nearness import Nearness
+from voiceagent.conversation.turn.proximity import SpeakerProximity
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Ended:
 Phase = Speaking | Paused | Ended
 
 
-class Standing(Enum):
+class TurnVisibility(Enum):
     """The client's knowledge of a turn."""
 
     CANDIDATE = auto()
@@ -49,7 +49,7 @@ class Standing(Enum):
     """The client was notified of its end: it is an item of the conversation."""
 
 
-class Length(Enum):
+class VoiceLength(Enum):
     """Class of a voice over the agent by its length without a break."""
 
     BRIEF = auto()
@@ -60,7 +60,7 @@ class Length(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Recognized:
+class RecognitionState:
     """Recognition state of a turn.
 
     stable: the part of `text` that will not change. before: the hypothesis before `text`. confidence,
@@ -86,7 +86,7 @@ class CallerTurn:
     early. dictation: digits that a dictated number may have, empty for a name or the like, None without
     dictation. not_before_s: see `StartRecognition`. typed: text before the audio, of an item that the client
     created. notified: stable text sent to the client. own_pauses_s: pauses after which the caller continued,
-    in seconds. length, nearness: for a voice over the agent, its class by length and by loudness. level_db:
+    in seconds. length, proximity: for a voice over the agent, its class by length and by loudness. level_db:
     level in dBFS, None if unknown: of the whole voice once the turn is over; before that, over the agent, of
     its loudest window.
     """
@@ -97,20 +97,20 @@ class CallerTurn:
     resumes: CallerTurn | None = None
     dictation: tuple[int, ...] | None = None
     phase: Phase = Speaking()
-    standing: Standing = Standing.CANDIDATE
-    recognized: Recognized = Recognized()
+    visibility: TurnVisibility = TurnVisibility.CANDIDATE
+    recognition: RecognitionState = RecognitionState()
     not_before_s: float = field(default=0.0, init=False)
     typed: str = field(default="", init=False)
     notified: str = field(default="", init=False)
     own_pauses_s: tuple[float, ...] = field(default=(), init=False)
-    length: Length = field(default=Length.BRIEF, init=False)
-    nearness: Nearness = field(default=Nearness.NEAR, init=False)
+    length: VoiceLength = field(default=VoiceLength.BRIEF, init=False)
+    proximity: SpeakerProximity = field(default=SpeakerProximity.NEAR, init=False)
     level_db: float | None = field(default=None, init=False)
 
     @property
     def announced(self) -> bool:
         """True if the client knows the turn."""
-        return self.standing is not Standing.CANDIDATE
+        return self.visibility is not TurnVisibility.CANDIDATE
 
     @property
     def speaking(self) -> bool:
@@ -125,13 +125,13 @@ class CallerTurn:
     @property
     def settled(self) -> bool:
         """True if the transcript covers all voiced audio, or will not get better."""
-        known = self.recognized.failure is not None or self.recognized.flushes == 0
+        known = self.recognition.failure is not None or self.recognition.flushes == 0
         return known and not self.speaking
 
     @property
     def text(self) -> str:
         """The transcript."""
-        return self.recognized.text
+        return self.recognition.text
 
     @property
     def whole_text(self) -> str:

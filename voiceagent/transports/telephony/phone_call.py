@@ -199,7 +199,7 @@ class PhoneCall:
         if self._keys > self._line.max_keys:
             raise ProtocolError(f"more than {self._line.max_keys} keys were pressed (limits.max_keys)")
         pressed = self._call.press(digit, round(time.time()))
-        if pressed is Pressed.BEHIND:
+        if pressed is Pressed.IGNORED_TERMINATOR:
             return
         self._call.handle(ev.OutputCleared())
         if self._entry_timer is not None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from voiceagent.conversation.end_of_turn.dictation import (
     asks_for_number,
     dictation,
-    wholeness,
+    number_completeness,
 )
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import TurnEndLanguage, language_of
@@ -222,7 +222,7 @@ def test_a_yes_is_no_number() -> None:
 def test_a_number_is_whole_wherever_its_sentences_are_cut(digits: list[int], data: st.DataObject) -> None:
     cuts = data.draw(st.sets(st.integers(0, len(digits) - 1)))
     text = "".join(f"{digit}{'. ' if at in cuts else ' '}" for at, digit in enumerate(digits))
-    whole = wholeness(sentences_of(text), (10, 11), len(cuts), english()) == "whole"
+    whole = number_completeness(sentences_of(text), (10, 11), len(cuts), english()) == "whole"
     assert whole == (len(digits) >= 10)
 
 

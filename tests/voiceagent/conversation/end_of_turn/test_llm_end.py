@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
-from voiceagent.conversation.end_of_turn.llm_end import MOST_NATS, LlmEnd, log_odds
+from voiceagent.conversation.end_of_turn.llm_end import MAX_NATS, LlmEnd, log_odds
 from voiceagent.conversation.end_of_turn.probability import judge
 
 LOG_PROBABILITIES = st.floats(-200.0, 0.0)
@@ -31,7 +31,7 @@ def test_the_surer_the_model_the_more_it_adds(end: LlmEnd, one: float, other: fl
 
 @given(ENDS, LOG_PROBABILITIES)
 def test_it_never_decides_alone(end: LlmEnd, log_probability: float) -> None:
-    assert abs(end.nats(log_probability)) <= end.weight * MOST_NATS
+    assert abs(end.nats(log_probability)) <= end.weight * MAX_NATS
 
 
 def test_it_speaks_of_languages_of_which_nothing_else_is_known() -> None:

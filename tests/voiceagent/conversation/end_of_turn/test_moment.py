@@ -6,7 +6,7 @@ import pytest
 
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
 from voiceagent.conversation.end_of_turn.language import language_of
-from voiceagent.conversation.end_of_turn.moment import asks_for_moment, beside_moments
+from voiceagent.conversation.end_of_turn.moment import asks_for_moment, without_moments
 from voiceagent.conversation.end_of_turn.probability import MOMENT_S, judge
 from voiceagent.conversation.words import sentences_of
 
@@ -55,7 +55,7 @@ def test_who_asks_for_something_else_asks_for_none(code: str, said: str) -> None
 
 def test_of_a_language_that_nobody_knows_words_of_nothing_is_known() -> None:
     assert not asks_for_moment(sentences_of("Hold on."), None)
-    assert beside_moments(sentences_of("One moment."), None) == ["one", "moment"]
+    assert without_moments(sentences_of("One moment."), None) == ["one", "moment"]
 
 
 @pytest.mark.parametrize("agent", ["", "What is your phone number?", "What's your name?"])

@@ -28,8 +28,8 @@ def summarised(items: list[Item], text: str = "They talked.") -> PromptHistory:
     """A history whose old turns have been replaced."""
     history = PromptHistory(BUDGET)
     assert history.overdue(items) is not None
-    history.take(text)
-    assert history.replace()
+    history.set_summary(text)
+    assert history.apply_summary()
     return history
 
 
@@ -50,9 +50,9 @@ def test_until_the_summary_is_put_in_prompts_stay_as_they_are():
     history = PromptHistory(BUDGET)
     before = history.messages(turns(7))
     history.overdue(turns(7))
-    history.take("They talked.")
+    history.set_summary("They talked.")
     assert history.messages(turns(7)) == before
-    assert history.replace()
+    assert history.apply_summary()
     assert history.messages(turns(7)) != before
 
 
@@ -80,8 +80,8 @@ def test_replacements_are_few_and_large():
     history, replaced_at = PromptHistory(BUDGET), []
     for count in range(1, 61):
         if history.overdue(turns(count)) is not None:
-            history.take("They talked.")
-            history.replace()
+            history.set_summary("They talked.")
+            history.apply_summary()
             replaced_at.append(count)
     assert replaced_at[0] == 7
     assert all(after - before >= 3 for before, after in pairwise(replaced_at))
@@ -99,16 +99,16 @@ def test_one_summary_is_asked_for_at_a_time():
     history = PromptHistory(BUDGET)
     assert history.overdue(turns(7)) is not None
     assert history.overdue(turns(8)) is None
-    history.give_up()
+    history.cancel()
     assert history.overdue(turns(8)) is not None
 
 
 def test_a_summary_that_nobody_wants_any_more_is_ignored():
     history = PromptHistory(BUDGET)
     history.overdue(turns(7))
-    history.give_up()
-    history.take("They talked.")
-    assert not history.replace()
+    history.cancel()
+    history.set_summary("They talked.")
+    assert not history.apply_summary()
 
 
 def test_an_old_item_that_is_changed_undoes_the_summary():

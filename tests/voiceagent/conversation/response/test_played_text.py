@@ -29,9 +29,9 @@ def fragment(text: str) -> Fragment:
 def response(*parts: tuple[Fragment, list[Speech]]) -> PlayedText:
     heard = PlayedText(RATE_HZ)
     for part, speeches in parts:
-        heard.begin(part)
+        heard.add_fragment(part)
         for speech in speeches:
-            heard.add(speech)
+            heard.add_audio(speech)
         heard.complete_fragment()
     return heard
 
@@ -147,29 +147,29 @@ def test_without_alignment_a_fragment_is_played_whole_or_not():
 
 def test_while_sound_is_being_made_slow_speech_is_assumed():
     heard = PlayedText(RATE_HZ)
-    heard.begin(fragment("one two three four five six"))
-    heard.add(sound(400))
+    heard.add_fragment(fragment("one two three four five six"))
+    heard.add_audio(sound(400))
     assert heard.played(0.4) == "one"
-    heard.add(sound(680))
+    heard.add_audio(sound(680))
     heard.complete_fragment()
     assert heard.played(0.4) == "one two"
 
 
 def test_while_sound_is_made_only_words_with_a_timing_have_sounded():
     heard = PlayedText(RATE_HZ)
-    heard.begin(fragment("one two three four"))
-    heard.add(sound(5_000, (0, 0), (4, 300)))
+    heard.add_fragment(fragment("one two three four"))
+    heard.add_audio(sound(5_000, (0, 0), (4, 300)))
     assert heard.played(5.0) == "one two"
 
 
 def test_what_was_not_spoken_can_be_dropped():
     heard = response((fragment("All said. "), [sound(900)]))
-    heard.begin(fragment("Cut in the middle. "))
-    heard.add(sound(600, (0, 0), (4, 300)))
-    heard.begin(fragment("Never begun."))
+    heard.add_fragment(fragment("Cut in the middle. "))
+    heard.add_audio(sound(600, (0, 0), (4, 300)))
+    heard.add_fragment(fragment("Never begun."))
     heard.drop_unspoken()
-    heard.begin(fragment("Sorry."))
-    heard.add(sound(600))
+    heard.add_fragment(fragment("Sorry."))
+    heard.add_audio(sound(600))
     heard.complete_fragment()
     assert heard.text == "All said. Cut in Sorry."
     assert heard.played(1.3) == "All said. Cut in"
@@ -178,16 +178,16 @@ def test_what_was_not_spoken_can_be_dropped():
 
 def test_what_has_no_words_to_speak_is_dropped_with_the_rest():
     played = PlayedText(RATE_HZ)
-    played.begin(Fragment("\U0001f44b", "", ()))
+    played.add_fragment(Fragment("\U0001f44b", "", ()))
     played.drop_unspoken()
-    assert not played.awaits_sound
+    assert not played.awaits_audio
     assert played.played(1.0) == ""
 
 
 def test_sound_without_a_fragment_is_an_error():
     heard = response((fragment("Done."), [sound(100)]))
     with pytest.raises(ValueError, match="every fragment"):
-        heard.add(sound(20))
+        heard.add_audio(sound(20))
     with pytest.raises(ValueError, match="every fragment"):
         heard.complete_fragment()
 
@@ -233,11 +233,11 @@ def test_while_sound_is_made_only_words_that_sounded_are_played(words, made, sha
     flat = [word for part in words for word in part]
     text = "".join(word.text + " " for word in flat)
     heard = PlayedText(RATE_HZ)
-    heard.begin(fragment(text))
+    heard.add_fragment(fragment(text))
     character = at = 0
     begins = []
     for word in flat[:made]:
-        heard.add(sound(word.sound + word.pause, (character, at)))
+        heard.add_audio(sound(word.sound + word.pause, (character, at)))
         begins.append(at / RATE_HZ)
         character += len(word.text) + 1
         at += word.sound + word.pause

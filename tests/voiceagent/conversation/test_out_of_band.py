@@ -10,7 +10,7 @@ from llmcore.engine import Message, ToolCall, Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.beside import MAX_BESIDE
+from voiceagent.conversation.out_of_band import MAX_OUT_OF_BAND
 
 PROMPT = (Message("user", "Is the caller angry?"),)
 CLASSIFY = ev.ResponseRequested(messages=PROMPT, modality="text", in_conversation=False)
@@ -95,9 +95,9 @@ def test_it_is_cancelled_by_its_id_and_the_conversations_is_cancelled_without_on
 
 def test_so_many_run_at_once_and_one_more_is_refused() -> None:
     world = CallWorld()
-    first, *_ = [begin(world) for _ in range(MAX_BESIDE)]
+    first, *_ = [begin(world) for _ in range(MAX_OUT_OF_BAND)]
     (error,) = world.feed(CLASSIFY)
-    assert (error.code, str(MAX_BESIDE) in error.message) == (
+    assert (error.code, str(MAX_OUT_OF_BAND) in error.message) == (
         "conversation_already_has_active_response",
         True,
     )

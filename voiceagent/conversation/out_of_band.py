@@ -15,16 +15,16 @@ from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.tool_calls import ToolCalls
 
-MAX_BESIDE = 4
+MAX_OUT_OF_BAND = 4
 """Maximum number per call, pending ones included. Each is an additional LLM request."""
 
 
-def runs_beside(wanted: ev.ResponseRequested, settings: CallSettings) -> bool:
+def runs_out_of_band(wanted: ev.ResponseRequested, settings: CallSettings) -> bool:
     """Return True if a response can run out of band. Spoken ones cannot: the call has one voice."""
     return not wanted.in_conversation and (wanted.modality or settings.output_modality) == "text"
 
 
-class BesideResponses:
+class OutOfBandResponses:
     """Owner of the out-of-band responses. The conversation neither waits for them nor interrupts them.
     Methods return the commands that follow.
     """
@@ -36,36 +36,36 @@ class BesideResponses:
         self._prompts = prompts
         self._tools = tools
         self._new_id = new_id
-        self._waiting: list[ev.ResponseRequested] = []
-        self._made: dict[str, CurrentResponse] = {}
+        self._queue: list[ev.ResponseRequested] = []
+        self._running: dict[str, CurrentResponse] = {}
 
     def __contains__(self, response_id: str | None) -> bool:
-        return response_id in self._made
+        return response_id in self._running
 
     def request(self, wanted: ev.ResponseRequested) -> list[Command]:
-        """Queue a client's request for `begin`."""
-        if len(self._waiting) + len(self._made) >= MAX_BESIDE:
-            message = f"{MAX_BESIDE} responses out of band are in progress; wait for response.done of one"
+        """Queue a client's request for `start_queued`."""
+        if len(self._queue) + len(self._running) >= MAX_OUT_OF_BAND:
+            message = f"{MAX_OUT_OF_BAND} out-of-band responses are in progress; wait for a response.done"
             code = notify.RESPONSE_IN_PROGRESS
             return [notify.NotifyError(code, message, client_event_id=wanted.client_event_id)]
-        self._waiting.append(wanted)
+        self._queue.append(wanted)
         return []
 
-    def begin(self, settings: CallSettings, settled: bool) -> list[Command]:
+    def start_queued(self, settings: CallSettings, settled: bool) -> list[Command]:
         """Start the queued responses. settled: all transcripts are in the history; responses that have the
         history as their prompt wait for that.
         """
-        ready = [wanted for wanted in self._waiting if settled or wanted.messages is not None]
-        self._waiting = [wanted for wanted in self._waiting if wanted not in ready]
+        ready = [wanted for wanted in self._queue if settled or wanted.messages is not None]
+        self._queue = [wanted for wanted in self._queue if wanted not in ready]
         return [command for wanted in ready for command in self._start(wanted, settings)]
 
-    def take(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
+    def handle(self, event: ev.ResponseEvent, settings: CallSettings) -> list[Command]:
         """Handle an event of an out-of-band response."""
-        return self._after(event.response_id, self._made[event.response_id].take(event, settings))
+        return self._drop_if_over(event.response_id, self._running[event.response_id].handle(event, settings))
 
     def cancel(self, response_id: str) -> list[Command]:
         """Cancel a response on the client's request."""
-        return self._after(response_id, self._made[response_id].stop("client_cancelled"))
+        return self._drop_if_over(response_id, self._running[response_id].stop("client_cancelled"))
 
     def _start(self, wanted: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
         response_id = self._new_id("resp")
@@ -79,10 +79,10 @@ class BesideResponses:
             beside=True,
         )
         # text has no sample rate
-        made = self._made[response_id] = CurrentResponse(self._history, 1, self._new_id, self._tools)
-        return made.start(start, wanted)
+        response = self._running[response_id] = CurrentResponse(self._history, 1, self._new_id, self._tools)
+        return response.start(start, wanted)
 
-    def _after(self, response_id: str, commands: list[Command]) -> list[Command]:
-        if self._made[response_id].collect():
-            del self._made[response_id]
+    def _drop_if_over(self, response_id: str, commands: list[Command]) -> list[Command]:
+        if self._running[response_id].pop_ended():
+            del self._running[response_id]
         return commands

@@ -10,14 +10,14 @@ real time. Equals the time that a phone line may be without any audio (`limits.m
 """
 
 
-class Pace:
+class InputRateLimiter:
     """Rate limit of one client. limit_s: maximum lead over real time. now_s: start of its call."""
 
     def __init__(self, limit_s: float, now_s: float) -> None:
         self._limit_s = limit_s
         self._spoken_until_s = now_s  # time at which all audio so far is spoken, in real time
 
-    def take(self, seconds: float, now_s: float) -> None:
+    def count(self, seconds: float, now_s: float) -> None:
         """Count audio. Raises InputOverflow, and counts none of it, if it is too far ahead."""
         # a client that paused sending may catch up by at most `CATCH_UP_S`
         until_s = max(self._spoken_until_s, now_s - CATCH_UP_S) + seconds

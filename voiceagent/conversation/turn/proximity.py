@@ -19,7 +19,7 @@ VARIES_DB = 6.0
 """Maximum variation in level of one distant speaker."""
 
 
-class Nearness(Enum):
+class SpeakerProximity(Enum):
     """Source of a voice over the agent, as far as its loudness shows."""
 
     NEAR = auto()
@@ -30,7 +30,7 @@ class Nearness(Enum):
     """A distant one: as low as a voice that stayed low while the agent was silent."""
 
 
-class Levels:
+class VoiceLevels:
     """Levels of the voices of one call, in dBFS; None if unknown.
 
     others_db: the loudest that stayed low while the agent was silent.
@@ -38,27 +38,27 @@ class Levels:
 
     def __init__(self) -> None:
         self._callers: deque[float] = deque(maxlen=TURNS)
-        self.others_db: float | None = None
+        self.distant_db: float | None = None
 
     @property
-    def callers_db(self) -> float | None:
+    def caller_db(self) -> float | None:
         """Level of this caller; None before the first turn."""
         return median_low(self._callers) if self._callers else None
 
-    def said(self, level_db: float) -> None:
+    def add_turn(self, level_db: float) -> None:
         """Record the level of a caller's turn."""
         self._callers.append(level_db)
 
-    def stayed_low(self, level_db: float) -> None:
+    def add_low_voice(self, level_db: float) -> None:
         """Record the level of a voice that stayed low although the agent was silent."""
-        self.others_db = level_db if self.others_db is None else max(level_db, self.others_db)
+        self.distant_db = level_db if self.distant_db is None else max(level_db, self.distant_db)
 
-    def nearness(self, level_db: float | None, margin_db: float) -> Nearness:
-        """Return the nearness of a voice over the agent, by the level of its loudest window so far.
+    def proximity(self, level_db: float | None, margin_db: float) -> SpeakerProximity:
+        """Return the proximity of a voice over the agent, by the level of its loudest window so far.
         margin_db: difference to the caller's level from which a voice is low; 0 for none.
         """
-        callers_db = self.callers_db
-        if level_db is None or callers_db is None or not margin_db or level_db >= callers_db - margin_db:
-            return Nearness.NEAR
-        known = self.others_db is not None and level_db <= self.others_db + VARIES_DB
-        return Nearness.DISTANT if known else Nearness.LOW
+        caller_db = self.caller_db
+        if level_db is None or caller_db is None or not margin_db or level_db >= caller_db - margin_db:
+            return SpeakerProximity.NEAR
+        known = self.distant_db is not None and level_db <= self.distant_db + VARIES_DB
+        return SpeakerProximity.DISTANT if known else SpeakerProximity.LOW
