@@ -127,7 +127,7 @@ class CachedLlm:
         """Close the engine and the store; a second call does nothing."""
         for task in self._tasks:
             task.cancel()
-        await self.settled()
+        await self.wait_until_stored()
         self._vectors.close()
         try:
             await self._entries.close()
@@ -135,7 +135,7 @@ class CachedLlm:
             log.debug("closing: %s", error)
         await self._engine.close()
 
-    async def settled(self) -> None:
+    async def wait_until_stored(self) -> None:
         """Wait until all replies so far are stored and audited."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
@@ -185,7 +185,7 @@ class CachedLlm:
             self._on_store_failure(error)
             return "off"
         except EmbeddingError as error:
-            log.error("the semantic cache understands nothing: %s", error)
+            log.error("the embedding model of the semantic cache fails: %s", error)
             return "failed"
         if self._reported_off:
             self._reported_off = ""
@@ -193,7 +193,7 @@ class CachedLlm:
         found = choose_entry(question, near)
         if self._hits.add(found is not None):
             log.warning(
-                "the semantic cache is off for %.0f s: of the latest %d look-ups under %.0f %% were answered",
+                "the semantic cache is off for %.0f s: of the latest %d lookups, fewer than %.0f %% hit",
                 self._settings.off_s,
                 LOOK_UPS,
                 100 * self._settings.min_hits,
@@ -228,7 +228,7 @@ class CachedLlm:
             agreed = agreement(entry.reply, fresh, cosine) >= AGREES
             self._observer.on_audited(agreed)
             if not agreed:
-                log.warning("an answer of the semantic cache is not the model's any more, and is removed")
+                log.warning("a cached answer differs from the model's, and is removed")
                 await self._entries.remove(entry)
             if self._audits.add(agreed):
                 self._turn_off("audit", self._settings.off_s)
@@ -262,7 +262,7 @@ class CachedLlm:
         except EntriesError as error:
             self._on_store_failure(error)
         except EmbeddingError as error:
-            log.error("the semantic cache understands nothing: %s", error)
+            log.error("the embedding model of the semantic cache fails: %s", error)
 
     def _on_store_failure(self, error: EntriesError) -> None:
         if self._reported_off != "entries":

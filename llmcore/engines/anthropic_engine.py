@@ -172,4 +172,4 @@ class AnthropicLlm(AnthropicSettings, RemoteLlm[AsyncAnthropic]):
                 try:
                     await self._write_cache(json.loads(shared), {})
                 except LlmError as error:
-                    log.warning("what calls share is not kept in the cache: %s", error)
+                    log.warning("cannot keep the shared prompt cached: %s", error)

@@ -189,7 +189,7 @@ class CTranslate2Llm:
         """
         # one slot stays free for a reply: a prefill cannot be stopped
         if self._slots.free < min(2, self._settings.max_running):
-            raise BusyError(f"{self._settings.directory}: busy, nothing is read ahead beside so many replies")
+            raise BusyError(f"{self._settings.directory}: busy, no prefill next to so many replies")
         await self._slots.acquire(request.priority)
         return await self._compute(lambda reader: reader.read(request))
 

@@ -72,8 +72,8 @@ class HeldBackReply:
             self._thought_habit.observe(unopened=True)
             if passed:
                 log.warning(
-                    "%s: a thought was taken for words, as its end alone is marked; from now on words are "
-                    "held back until that. A reasoning parser of the server tells thoughts at once",
+                    "%s: the model sent a thought as words, with only its end marked; from now on words are "
+                    "held back until that mark. A reasoning parser on the server avoids this delay",
                     self._server,
                 )
         # a reply that was cut, or has only calls, shows nothing about the model

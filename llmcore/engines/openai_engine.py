@@ -198,9 +198,9 @@ class OpenAILlm(OpenAISettings, RemoteLlm[AsyncOpenAI]):
             async with asyncio.timeout(START_S):
                 learned = await ShapeProber(self, self._models).learn()
         except TimeoutError:
-            log.warning("%s: the shapes of messages that it takes are not known: no answer", self.base_url)
+            log.warning("%s: the accepted message shapes are unknown: no answer", self.base_url)
         except ProbeFailed as failure:
-            log.warning("%s: the shapes of messages that it takes are not known: %s", self.base_url, failure)
+            log.warning("%s: the accepted message shapes are unknown: %s", self.base_url, failure)
         else:
             self._finish_learning(learned)
 

@@ -151,7 +151,7 @@ class ShapeProber:
             )
             return rendering.prompt_in(answer.json())
         except (openai.APIError, ValueError, KeyError, TypeError) as error:
-            log.debug("%s: this prompt cannot be seen: %s", self._engine.base_url, error)
+            log.debug("%s: cannot show this prompt: %s", self._engine.base_url, error)
             return None
 
 

@@ -49,7 +49,7 @@ def misfits(settings: VllmSettings, device: Device) -> Iterator[str]:
     if settings.max_step_ms is not None and not (
         settings.scheduling_policy == "priority" and settings.enable_chunked_prefill
     ):
-        yield 'max_step_ms wants scheduling_policy = "priority" and enable_chunked_prefill = true'
+        yield 'max_step_ms needs scheduling_policy = "priority" and enable_chunked_prefill = true'
     if device.gpus:
         yield from _on_gpus(settings, device)
     else:
@@ -88,7 +88,7 @@ def _on_gpus(settings: VllmSettings, device: Device) -> Iterator[str]:
     minimum = MIN_CAPABILITY.get(settings.quantization or "", (0, 0))
     if device.capability < minimum:
         yield (
-            f"quantization is {settings.quantization!r}, which wants compute capability "
+            f"quantization is {settings.quantization!r}, which needs compute capability "
             f"{minimum[0]}.{minimum[1]}; this GPU has {has}: take another kind, or a checkpoint without"
         )
 
@@ -109,10 +109,10 @@ def _speculation(settings: VllmSettings, device: Device) -> Iterator[str]:
         return
     method = speculative.get("method")
     if method in DRAFTS and not speculative.get("model"):
-        yield f"speculative.method {method!r} wants speculative.model: a folder, or a name on the model hub"
+        yield f"speculative.method {method!r} needs speculative.model: a folder, or a name on the model hub"
     package = NEEDED.get(method or "")
     if package is not None and package not in device.packages:
         yield (
-            f"speculative.method {method!r} wants the package {package.replace('_', '-')}: "
+            f"speculative.method {method!r} needs the package {package.replace('_', '-')}: "
             f'install it, or take "ngram"'
         )

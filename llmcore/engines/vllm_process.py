@@ -159,7 +159,7 @@ class VllmProcess:
                 await asyncio.sleep(_MONITOR_S)
                 continue
             if self._running is not None:
-                log.error("vLLM (%s) died; starting it again", self._settings.model)
+                log.error("vLLM (%s) died; restarting it", self._settings.model)
                 dead, self._running = self._running, None
                 await _end(dead)
             try:
@@ -226,7 +226,7 @@ def _start_engine(settings: VllmSettings, on_cpu: bool) -> Any:
         return AsyncLLM.from_vllm_config(config)
     except Exception as error:
         raise LlmError(
-            f"vLLM ({settings.model}) cannot start: {_reason(error)} The cause stands in its log above. "
+            f"vLLM ({settings.model}) cannot start: {_reason(error)} See its log above for the cause. "
             "Usual ones: kv_cache_gib or gpu_memory_utilization beyond the free memory; max_model_len beyond "
             "what the cache holds; a quantization, KV dtype or speculative method that this device lacks."
         ) from error

@@ -79,7 +79,7 @@ def read_router(text: str) -> LearnedRouter:
         return LearnedRouter(weights, float(document["bias"]), float(document["threshold"]))
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise ValueError(
-            f"no learned router: {error}; voiceagent bench routing --learn writes one"
+            f"not a learned router: {error}; voiceagent bench routing --learn writes one"
         ) from error
 
 

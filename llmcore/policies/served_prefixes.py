@@ -109,7 +109,9 @@ class ServedPrefixes:
             self._known.popitem(last=False)
 
     def _evict_until(self, used: int) -> None:
-        """Drop the blocks last read at `used` or before, and reduce the capacity to the rest."""
+        """Drop the blocks last read at the counter value `used` or before, and reduce the capacity to
+        the rest.
+        """
         while self._known and next(iter(self._known.values())) <= used:
             self._known.popitem(last=False)
         self._limit = len(self._known)

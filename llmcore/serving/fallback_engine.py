@@ -131,7 +131,7 @@ class FallbackLlm:
     async def prefill(self, request: Request) -> Usage | None:
         """Prefill at the primary, unless its circuit is open. Raises LlmError."""
         if self._breaker.state != "closed":
-            raise _CircuitOpen("the engine fails, and reads nothing ahead now")
+            raise _CircuitOpen("the engine is failing, no prefill now")
         return await self._primary.prefill(request)
 
     async def _retry_empty_reply(self, request: Request) -> AsyncGenerator[Delta, None]:
@@ -142,7 +142,7 @@ class FallbackLlm:
                     yield delta
             return
         except _EmptyReply as error:
-            log.warning("%s; it is asked once more", error)
+            log.warning("%s; retrying once", error)
         async with aclosing(_require_words(self._report_outcome(request))) as deltas:
             async for delta in deltas:
                 yield delta
@@ -200,7 +200,9 @@ class FallbackLlm:
         self._breaker.record_failure(now_s)
         if self._breaker.state == "open" and before != "open":
             left_s = self._breaker.wait_s(now_s)
-            log.error("the engine is left alone for %.1f s: it keeps failing: %s", left_s, self._last_failure)
+            log.error(
+                "no requests to the engine for %.1f s, as it keeps failing: %s", left_s, self._last_failure
+            )
 
 
 async def _require_words(deltas: AsyncGenerator[Delta, None]) -> AsyncGenerator[Delta, None]:

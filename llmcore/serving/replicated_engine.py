@@ -61,7 +61,7 @@ class ResumedReply:
         if not self._expected.startswith(known) or (
             delta.finish_reason is not None and known != self._expected
         ):
-            raise _DivergedReply("another replica begins the reply otherwise")
+            raise _DivergedReply("the reply of another replica differs from the part already sent")
         self._expected = self._expected[len(known) :]
         rest = replace(delta, text=delta.text[len(known) :])
         return rest if rest.text or rest.tool_calls or rest.finish_reason is not None else None

@@ -75,7 +75,7 @@ class ChatTokens:
 
         def render(messages: tuple[Message, ...]) -> str:
             if is_cancelled():
-                raise LlmError("the request was given up")
+                raise LlmError("the request was cancelled")
             return self._render(messages, request.tools)
 
         return self._fit(request, render)

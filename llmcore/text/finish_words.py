@@ -47,5 +47,5 @@ def finish_reason(word: str | None, server: str) -> FinishReason:
         raise RefusedError(f"{server}: a filter ended the reply: {word}")
     if plain not in _STOPS and (server, plain) not in _logged and len(_logged) < _REMEMBERED:
         _logged.add((server, plain))
-        log.warning("%s ends replies with %r, which is not known here: taken for a stop", server, word)
+        log.warning("%s: unknown finish reason %r, treated as a stop", server, word)
     return "stop"

@@ -83,7 +83,7 @@ class ReplyParser:
         try:
             parts = parse()
         except MalformedToolCall as error:
-            raise ReplyError(f"the model wrote a tool call that cannot be read: {error}") from error
+            raise ReplyError(f"the model wrote an unreadable tool call: {error}") from error
         return [self._delta(part) for part in parts]
 
     def _delta(self, part: Part) -> Delta:

@@ -59,7 +59,7 @@ def read_calls(text: str, names: Container[str] = ()) -> list[WrittenCall]:
     for reader in (_json_calls, _gemma_calls, _named_json_calls, _xml_calls, _glm_calls, _python_calls):
         if calls := reader(text):
             return calls
-    raise MalformedToolCall(f"this is no call of a tool: {text!r}")
+    raise MalformedToolCall(f"not a tool call: {text!r}")
 
 
 def value_end(text: str, start: int = 0, limit: re.Pattern[str] | None = None) -> tuple[int, bool]:
@@ -127,7 +127,7 @@ def load(text: str) -> Any:
             return json.loads(written, strict=False)
     with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
         return ast.literal_eval(text)
-    raise MalformedToolCall(f"this is no JSON: {text!r}")
+    raise MalformedToolCall(f"not JSON: {text!r}")
 
 
 def _json_text(value: Any) -> str:

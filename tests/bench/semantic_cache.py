@@ -164,7 +164,7 @@ async def on_and_off(asked: list[Exchange], minilm: MiniLm, turns: int, table: T
         cache = cached()
         for request in requests:
             await whole(cache, request)
-        await cache.settled()
+        await cache.wait_until_stored()
         for ask, part in ((first_token, "first token"), (whole, "whole response")):
             for name, llm in (("off", engine), ("hit, embedding made in the pause", cache)):
                 table.add_row(f"{part}, cache {name}", *row(await timed_each(ask, llm, requests)))

@@ -73,7 +73,7 @@ class _CheckedRecognizer:
                     )
                 yield last
         if last is None or not last.settled:
-            message = "the sound ended, and no Hypothesis with settled=True came; wanted: one, the last"
+            message = "no Hypothesis with settled=True at the end of the audio; wanted: one, the last"
             raise RecognizerError(f"{self._display_name}: {message}")
 
 
@@ -164,15 +164,15 @@ def _playable(samples: object, name: str) -> Samples:
     """Return audio [n] as int16; floats from -1 to 1 are scaled. Raises SynthesizerError."""
     wanted = "one channel [n] of int16, or of floats from -1 to 1"
     if not isinstance(samples, np.ndarray) or samples.ndim != 1:
-        raise SynthesizerError(f"{name} made sound as {_describe(samples)}; wanted: {wanted}")
+        raise SynthesizerError(f"{name} yielded audio as {_describe(samples)}; wanted: {wanted}")
     if samples.dtype == np.int16:
         return samples
     if samples.dtype.kind != "f":
-        raise SynthesizerError(f"{name} made sound as {_describe(samples)}; wanted: {wanted}")
+        raise SynthesizerError(f"{name} yielded audio as {_describe(samples)}; wanted: {wanted}")
     loudest = float(np.max(np.abs(samples))) if len(samples) else 0.0
     if not loudest <= 1.0:  # NaN too
         found = f"{_describe(samples)} up to {loudest:g}"
-        raise SynthesizerError(f"{name} made sound as {found}; wanted: {wanted}")
+        raise SynthesizerError(f"{name} yielded audio as {found}; wanted: {wanted}")
     return cast("Samples", np.rint(samples * _FULL_SCALE).astype(np.int16))
 
 

@@ -52,7 +52,7 @@ class Alarm:
 
 def speculation_off(acceptance: float, minimum: float) -> Alarm:
     """Return the alarm for a draft that is off because too few of its tokens were accepted."""
-    text = f"speculation is off: {acceptance:.0%} of the tokens that it proposed were right"
+    text = f"speculation is off: {acceptance:.0%} of the proposed tokens were accepted"
     return Alarm("speculation_off", acceptance, minimum, text)
 
 
@@ -142,7 +142,7 @@ class LlmAlarms:
         if drafted < MIN_DRAFTED:
             return None
         rate = ((last.accepted or 0) - (first.accepted or 0)) / drafted
-        text = f"{rate:.0%} of the tokens that speculation proposed were right"
+        text = f"{rate:.0%} of the proposed tokens were accepted"
         return Alarm("acceptance", rate, MIN_ACCEPTANCE, text) if rate < MIN_ACCEPTANCE else None
 
     def _cache(self) -> Alarm | None:
@@ -155,4 +155,4 @@ class LlmAlarms:
         waited_s = now_s - self._waiting_since_s if self._waiting_since_s is not None else 0.0
         if waited_s < MAX_WAITING_S:
             return None
-        return Alarm("waiting", waited_s, MAX_WAITING_S, f"requests have waited for {waited_s:.0f} s on end")
+        return Alarm("waiting", waited_s, MAX_WAITING_S, f"requests have been waiting for {waited_s:.0f} s")

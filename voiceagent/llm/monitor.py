@@ -149,7 +149,7 @@ class LlmMonitor:
         """Return the same as `refusal` without counting it."""
         refusal = self._priority_llm.refusal(calls) if self._priority_llm is not None else None
         if refusal is None and calls and self.shedder.level >= SheddingLevel.REFUSE_CALLS:
-            refusal = Refusal("busy: the calls that are going on are answered late", RETRY_AFTER_S)
+            refusal = Refusal("busy: current calls are answered late", RETRY_AFTER_S)
         return refusal
 
     def alarms(self) -> dict[str, list[Alarm]]:

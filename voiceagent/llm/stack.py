@@ -126,7 +126,7 @@ def _build_replicas(
         message = "has no replicas; allowed with them: openai"
         raise problem(source, f"{name}.engine", table.engine, message)
     if "base_url" in table.options:
-        message = "stands beside replicas; allowed: one of the two"
+        message = "is set as well as replicas; allowed: one of the two"
         raise problem(source, f"{name}.base_url", table.options["base_url"], message)
     limits = {
         "first_token_timeout_s": TIMEOUT_SHARE * resilience.first_token_timeout_s,

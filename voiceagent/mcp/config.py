@@ -64,7 +64,7 @@ class McpServerConfig(Section):
         foreign = ("headers_env",) if self.url is None else ("args", "env")
         for name in foreign:
             if getattr(self, name):
-                raise PydanticCustomError("foreign", "{name} goes with the other way", {"name": name})
+                raise PydanticCustomError("foreign", "{name} belongs to the other one", {"name": name})
         return self
 
 

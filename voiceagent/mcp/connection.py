@@ -163,7 +163,7 @@ class Connection:
             except (TooMuch, asyncio.CancelledError):
                 raise
             except Exception as error:  # the SDK validates messages and raises various exceptions
-                message = f"it answered what cannot be understood ({type(error).__name__})"
+                message = f"it sent an invalid answer ({type(error).__name__})"
                 raise McpFailed(McpError("protocol_error", message)) from error
         raise AssertionError("the second attempt returns or raises")
 
@@ -291,7 +291,7 @@ def _as_failure(error: BaseException) -> McpFailed:
         return McpFailed(McpError("http_error", f"it cannot be reached ({type(error).__name__})", 502))
     message = cut(error.message, MAX_MESSAGE)
     if error.message in (_CONNECTION_LOST, SESSION_LOST):
-        message = "the connection to it was lost; what it was to do may have been done"
+        message = "the connection to it was lost; the action may have been done"
     if error.code == UNREACHABLE:
         return McpFailed(McpError("http_error", message, 502))
     return McpFailed(

@@ -126,7 +126,7 @@ def _install() -> None:
         Runner._calc_spec_decode_metadata = find  # type: ignore[method-assign]
         Runner._sample = sample  # type: ignore[method-assign]
     except (ImportError, AttributeError) as error:
-        log.warning("in this vLLM a draft costs time also where it is left out: %s", error)
+        log.warning("in this vLLM a draft costs time even when it is off: %s", error)
 
 
 _install()

@@ -258,7 +258,7 @@ async def test_an_embedding_that_fails_in_the_pause_is_no_lost_exception():
     await asyncio.to_thread(failed.wait, 30)
     assert await world.say() == "The pool is open.", "nor a lost call"
     assert world.told.events == ["failed"]
-    await world.llm.settled()
+    await world.llm.wait_until_stored()
     await world.llm.close()
     gc.collect()
     await asyncio.sleep(0)

@@ -99,7 +99,7 @@ async def test_a_finish_word_that_is_not_known_is_logged_once(
         await read(llm)
         await read(llm)
     assert [record.message for record in caplog.records if "because" in record.message] == [
-        f"{server.address} tiny ends replies with 'because', which is not known here: taken for a stop"
+        f"{server.address} tiny: unknown finish reason 'because', treated as a stop"
     ]
 
 

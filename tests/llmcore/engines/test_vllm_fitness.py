@@ -21,10 +21,10 @@ DRAFT = {"method": "draft_model", "model": "small", "num_speculative_tokens": 3}
         (CPU, {"kv_offload_gib": 4.0}, "kv_offload_gib is for GPUs"),
         (CPU, {"attention_backend": "FLASH_ATTN"}, "allowed on a CPU: CPU_ATTN"),
         (CPU, {"speculative": {"method": "ngram_gpu"}}, 'take "ngram"'),
-        (CPU, {"speculative": {"method": "draft_model"}}, "wants speculative.model"),
-        (CPU, {"max_step_ms": 80.0, "scheduling_policy": "fcfs"}, 'wants scheduling_policy = "priority"'),
+        (CPU, {"speculative": {"method": "draft_model"}}, "needs speculative.model"),
+        (CPU, {"max_step_ms": 80.0, "scheduling_policy": "fcfs"}, 'needs scheduling_policy = "priority"'),
         (HOPPER, {"max_step_ms": 20.0, "enable_chunked_prefill": False}, "enable_chunked_prefill = true"),
-        (HOPPER, {"speculative": {"method": "suffix"}}, "wants the package arctic-inference"),
+        (HOPPER, {"speculative": {"method": "suffix"}}, "needs the package arctic-inference"),
     ],
 )
 def test_a_setting_beyond_the_device_is_named_with_what_to_change(device, setting, change):

@@ -26,7 +26,7 @@ def test_a_call_that_would_make_the_engine_too_busy_is_refused():
     assert busy(6, calls=14).decide(14, 0.1) is None  # 6.4 of 10 slots with it
     refusal = busy(6, calls=3).decide(3, 0.1)  # 8 of them
     assert refusal is not None
-    assert "3 calls keep 6.0 of 10 slots" in refusal.reason
+    assert "3 calls use 6.0 of 10 slots" in refusal.reason
 
 
 def test_a_call_that_would_come_close_to_a_limit_is_refused():

@@ -122,10 +122,10 @@ async def world(model: CTranslate2Llm, minilm: MiniLm) -> AsyncIterator[World]:
 async def test_a_question_in_other_words_gets_the_first_ones_answer(world: World):
     answer = await world.ask("When is breakfast?")
     assert "seven" in answer
-    await world.llm.settled()
+    await world.llm.wait_until_stored()
     assert await world.ask("Hello, when is breakfast please?") == answer
     assert world.told.hits == 1
-    await world.llm.settled()
+    await world.llm.wait_until_stored()
     assert world.told.audits == [True]
 
 
@@ -134,7 +134,7 @@ async def test_a_poisoned_entry_is_caught(world: World):
         "When is breakfast?", "The hotel has closed. Transfer your deposit to another account."
     )
     assert "deposit" in await world.ask("When is breakfast?")
-    await world.llm.settled()
+    await world.llm.wait_until_stored()
     assert world.told.audits == [False]
     assert "seven" in await world.ask("When is breakfast?"), "the model answers again"
 
@@ -142,20 +142,20 @@ async def test_a_poisoned_entry_is_caught(world: World):
 async def test_an_entry_with_one_false_number_is_caught(world: World):
     true = await world.ask("When is breakfast?")
     assert "seven" in true
-    await world.llm.settled()
+    await world.llm.wait_until_stored()
     await world.poison("When is breakfast?", true.replace("seven", "eight"))
     assert "eight" in await world.ask("When is breakfast?")
-    await world.llm.settled()
+    await world.llm.wait_until_stored()
     assert world.told.audits == [False]
 
 
 async def test_an_entry_from_before_the_model_was_updated_is_caught(world: World):
     updated, world.engine.engine = world.engine.engine, ScriptedLlm(["Breakfast is from six to nine."])
     await world.ask("When is breakfast?")
-    await world.llm.settled()
+    await world.llm.wait_until_stored()
     world.engine.engine = updated
     assert "six" in await world.ask("When is breakfast?"), "it is stale"
-    await world.llm.settled()
+    await world.llm.wait_until_stored()
     assert world.told.audits == [False]
     assert "seven" in await world.ask("When is breakfast?")
 
@@ -166,7 +166,7 @@ async def test_a_cache_full_of_lies_is_emptied_and_turned_off(world: World):
         await world.poison(question, "You will have to ask somebody else about purple elephants.")
     for question in questions[:3]:
         assert "elephants" in await world.ask(question)
-        await world.llm.settled()
+        await world.llm.wait_until_stored()
     assert world.told.off == ["audit"]
     assert world.llm.why_off == "audit"
     assert "elephants" not in await world.ask(questions[3])

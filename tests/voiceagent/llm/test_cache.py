@@ -62,7 +62,7 @@ def test_without_the_table_there_is_no_cache(tmp_path):
         ),
         (
             '[semantic_cache]\ncacheable = [{ patterns = ["("] }]',
-            "semantic_cache.cacheable.0.patterns.0 = '(': Value error, no regular expression",
+            "semantic_cache.cacheable.0.patterns.0 = '(': Value error, not a regular expression",
         ),
     ],
 )
@@ -105,7 +105,7 @@ async def test_the_server_answers_from_the_cache_and_counts_it(tmp_path, monkeyp
         async with aclosing(llm.generate(ask(text))) as deltas:
             responses.append("".join([delta.text async for delta in deltas]))
     assert isinstance(llm, CachedLlm)
-    await llm.settled()
+    await llm.wait_until_stored()
     async with aclosing(llm.generate(ask("hello, when is breakfast?"))) as deltas:
         assert "".join([delta.text async for delta in deltas]) == responses[0]
     value = registry.get_sample_value

@@ -138,7 +138,7 @@ async def test_load_is_shed_level_by_level_until_calls_are_refused():
         request.cancel()
     refusal = monitor.refusal(calls=1)
     assert refusal is not None
-    assert refusal.reason == "busy: the calls that are going on are answered late"
+    assert refusal.reason == "busy: current calls are answered late"
     levels = [line["level"] for line in lines if line["event"] == "load_shedding"]
     assert levels == ["short_fragments", "no_preemptive", "small_model", "filler_at_once", "refuse_calls"]
     assert registry.get_sample_value("voiceagent_shedding_level") == 5

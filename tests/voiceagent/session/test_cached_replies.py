@@ -86,7 +86,7 @@ async def test_a_question_of_another_caller_is_answered_from_the_cache():
         shared, client = await call_services(Ears(*questions), llm, Mouth()), FakeClient()
         session = Session("call", shared, call_settings(latency_events=True), client)
         answers = [await spoken_turn(session, client, 10.0 * n) for n in range(len(questions))]
-        await llm.settled()
+        await llm.wait_until_stored()
         await session.close("test over")
         assert set(answers) == {RESPONSE}
     assert registry.get_sample_value("voiceagent_semantic_cache_hits_total") == 1
