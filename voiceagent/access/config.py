@@ -1,4 +1,4 @@
-"""The part of `[server]` that says who may call."""
+"""Access settings of `[server]` and `[limits]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from voiceagent.validation.section import Section
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""Hosts that nobody but this machine reaches."""
+"""Hosts that only this machine can reach."""
 
 
 def _networks(given: str) -> str:
@@ -19,36 +19,38 @@ def _networks(given: str) -> str:
 
 
 class AccessLimits(Section):
-    """What callers may take together, in all workers."""
+    """Limits per caller, counted over all workers."""
 
     max_calls_per_address: int = Field(default=10, ge=1)
-    """Calls of one IP address at once; phone lines and this machine's own are not held to it."""
+    """Concurrent calls of one IP address; telephony providers and this machine are exempt."""
     max_calls_per_key: int = Field(default=0, ge=0)
-    """Calls with one API key at once; 0: as many as there may be."""
+    """Concurrent calls with one API key; 0 for no limit."""
     max_calls_per_secret: int = Field(default=4, ge=1)
-    """Calls with one client secret at once."""
+    """Concurrent calls with one client secret."""
     max_wrong_keys: int = Field(default=20, ge=1)
-    """Wrong keys of one address in a minute, after which none of its keys are looked at in that minute."""
+    """Wrong keys per address and minute; after that all keys from the address are refused for that minute."""
     max_client_secrets: int = Field(default=1_000, ge=1)
-    """Client secrets at once; beyond that the oldest ends early."""
+    """Maximum number of client secrets; beyond it the oldest is removed."""
 
 
 class AccessConfig(Section):
-    """Who reaches the server, and who of them may call."""
+    """Address of the server, and the callers that may use it."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""
     api_keys_env: str | None = None
     """Name of the environment variable with the accepted API keys, separated by commas or spaces."""
     open: bool = False
-    """Let everyone in who reaches the port. Without it, and without keys, only a loopback host is allowed."""
+    """Let in everyone who reaches the port. Without it, and without keys, only a loopback host is allowed."""
 
     trusted_proxies: tuple[Annotated[str, AfterValidator(_networks)], ...] = ()
-    """Addresses and networks of proxies whose X-Forwarded-For tells who asks. Without keys nothing is taken
-    through any other; what these pass on is let in, as they are to ask for keys themselves."""
+    """Addresses and networks of proxies whose X-Forwarded-For is believed. Without keys, requests through any
+    other proxy are refused; those through these are accepted, because the proxy must authenticate them.
+    """
     allowed_origins: tuple[Annotated[str, Field(pattern=r"^https?://[^/\s]+$")], ...] | None = None
-    """Pages that may call beside this server's own, as "https://shop.example"; left out, those of any site
-    where keys are asked for, and no others where none are."""
+    """Origins of pages that may call, besides the server's own, as "https://shop.example". Default: any
+    origin if keys are required, otherwise none.
+    """
 
     @model_validator(mode="after")
     def _closed_to_strangers(self) -> Self:
