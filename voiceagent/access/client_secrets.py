@@ -25,7 +25,7 @@ class ClientSecret:
 class ClientSecrets:
     """The unexpired client secrets, by digest. Time is an argument, in monotonic seconds.
 
-       max_secrets: limit; beyond it the oldest are removed.
+    max_secrets: limit; beyond it the oldest are removed.
     """
 
     def __init__(self, max_secrets: int) -> None:

@@ -98,7 +98,7 @@ class LocalSlots:
 class SharedSlots:
     """Slots of several processes, `max_calls` in all; each worker counts its own calls.
 
-       file: descriptor of a file of `SharedSlots.size(max_calls, workers)` bytes, inherited by every worker.
+    file: descriptor of a file of `SharedSlots.size(max_calls, workers)` bytes, inherited by every worker.
     """
 
     def __init__(self, file: int, max_calls: int, workers: int, worker: int) -> None:

@@ -19,7 +19,7 @@ NUMBERS = _SETS * _WAYS * _FIELDS
 class WrongKeys:
     """Wrong keys of each address within a minute of the first. Time is an argument.
 
-       numbers: `NUMBERS` zeros, or memory shared with other processes. locked: excludes the other processes.
+    numbers: `NUMBERS` zeros, or memory shared with other processes. locked: excludes the other processes.
     """
 
     def __init__(

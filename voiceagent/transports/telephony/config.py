@@ -1,4 +1,4 @@
-"""`[telephony]`: what holds for all phone lines, and a table a provider: it is served if it has one."""
+"""`[telephony]`: settings of all providers, and one table per provider; a provider without a table is off."""
 
 from __future__ import annotations
 
@@ -20,16 +20,18 @@ _HERE = Placement()
 
 
 class TelephonyConfig(Section):
-    """`[telephony]`: what holds for all lines."""
+    """`[telephony]`: settings of all providers."""
 
     public_url: str | None = Field(default=None, pattern=r"^https?://[^/\s?#]+[^\s?#]*$")
-    """Where providers reach this server ("https://agent.example.com"); left out, a proxy's headers tell."""
+    """URL at which providers reach this server ("https://agent.example.com"). Default: from the proxy's
+    headers.
+    """
     tools: bool = True
-    """Let the model hang up and transfer callers, by tools; false for a model that cannot call tools."""
+    """Give the model tools to hang up and transfer calls; false for a model that cannot call tools."""
     transfers: dict[str, str] = Field(default_factory=dict)
-    """Who callers may be connected to: a name for the model, and a number as the provider dials it."""
+    """Transfer destinations: a name for the model, and the number as the provider dials it."""
     twilio: TwilioConfig | None = None
-    """Twilio Media Streams; left out, there is no such line."""
+    """Twilio Media Streams. This and the tables below: off if left out."""
     telnyx: TelnyxConfig | None = None
     """Telnyx media streaming."""
     plivo: PlivoConfig | None = None
@@ -42,15 +44,15 @@ class TelephonyConfig(Section):
     """Asterisk's AudioSocket."""
 
     def providers(self) -> dict[str, ProviderConfig]:
-        """The providers that are served over WebSocket, by name."""
+        """Return the configured providers that use WebSocket, by name."""
         tables = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: table for name, table in tables.items() if isinstance(table, ProviderConfig)}
 
     def lines(
         self, environment: Mapping[str, str], source: Path, placement: Placement = _HERE
     ) -> dict[str, PhoneLine]:
-        """The phone lines of the providers. source: the file that this table is from. placement: which
-        gateway and agent takes a call. Raises ConfigError.
+        """Return the telephony providers by name. source: the configuration file. placement: chooses the
+        gateway and the agent of a call. Raise ConfigError.
         """
         return {
             name: table.line(

@@ -1,4 +1,4 @@
-"""The line of Asterisk's chan_websocket: its table, and what is made of it."""
+"""Configuration of Asterisk's chan_websocket."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AsteriskConfig(ProviderConfig):
     """Name of the environment variable with the password of the connection in websocket_client.conf."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
-        """Raises ConfigError."""
+        """Return the provider with its serializer and authentication. Raise ConfigError."""
         password = settings.key("password_env", self.password_env)
 
         def trusts(url: str, headers: Mapping[str, str]) -> bool:
@@ -30,7 +30,9 @@ class AsteriskConfig(ProviderConfig):
 
 
 def has_password(password: str, headers: Mapping[str, str]) -> bool:
-    """Whether `Authorization` holds this password (RFC 7617), for whatever user. headers: in lower case."""
+    """Return True if `Authorization` holds this password (RFC 7617), for any user. headers: names in lower
+    case.
+    """
     scheme, _, given = headers.get("authorization", "").partition(" ")
     try:
         sent = b64decode(given.strip(), validate=True).partition(b":")[2]

@@ -1,7 +1,7 @@
-"""Asterisk's chan_websocket: sound in binary messages, commands and events in text. Pure.
+"""Asterisk's chan_websocket: audio in binary messages, commands and events in text.
 
-https://docs.asterisk.org/Configuration/Channel-Drivers/WebSocket. The text is JSON where the channel was
-dialled with `f(json)`, and then has marks; else it is plain.
+   https://docs.asterisk.org/Configuration/Channel-Drivers/WebSocket. Text is JSON, and marks are supported,
+if the channel was dialled with `f(json)`; otherwise text is plain.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _MarkMessage(TypedDict):
 
 
 class _QueueMessage(TypedDict):
-    """The state of Asterisk's queue of 20 s, which never fills: sound is sent at the pace of real time."""
+    """State of Asterisk's queue of 20 s. It never fills, because audio is sent in real time."""
 
     event: Literal["MEDIA_XON", "MEDIA_XOFF", "MEDIA_BUFFERING_COMPLETED", "QUEUE_DRAINED", "STATUS"]
 
@@ -62,14 +62,16 @@ _MESSAGES: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discrim
 
 
 class AsteriskSerializer:
-    """One channel. Messages of 20 ms are whole frames to Asterisk: nothing needs its buffering."""
+    """Serializer of one channel. Messages of 20 ms are whole frames for Asterisk, so its buffering is not
+    needed.
+    """
 
     def __init__(self) -> None:
         self._format: AudioFormat | None = None
         self._json = False
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """Return the event in a message, None for messages before MEDIA_START. Raises ProtocolError."""
+        """Return the event in a message, None for messages before MEDIA_START. Raise ProtocolError."""
         if isinstance(message, bytes):
             return None if self._format is None else Media(message)
         in_json = message.lstrip().startswith("{")
@@ -87,20 +89,22 @@ class AsteriskSerializer:
         return None
 
     def media(self, frame: Samples) -> bytes:
-        """The agent's sound."""
-        assert self._format is not None  # nothing is played before the start
+        """Return a frame of the agent's audio as a message."""
+        assert self._format is not None  # the start comes before any audio
         return encode_sound(frame, self._format)
 
     def mark(self, name: str) -> str | None:
-        """Asterisk tells when a mark comes to the front of its queue; the plain protocol has none."""
+        """Return a mark. Asterisk reports it when it reaches the front of its queue. None in the plain
+        protocol.
+        """
         return self._command("MARK_MEDIA", correlation_id=name) if self._json else None
 
     def clear(self) -> str:
-        """Asterisk drops what it has queued."""
+        """Return the command that empties Asterisk's queue."""
         return self._command("FLUSH_MEDIA")
 
     def hang_up(self) -> str:
-        """Asterisk hangs up the channel, and closes the connection."""
+        """Return the command that hangs up the channel; Asterisk then closes the connection."""
         return self._command("HANGUP")
 
     def _start(self, said: _StartMessage, in_json: bool) -> Started:
@@ -121,7 +125,7 @@ def _read_json(message: str) -> _Message | Unknown:
 
 
 def _read_plain(message: str) -> _Message | Unknown:
-    """An event in plain text: `EVENT name:value name:value`."""
+    """Parse an event in plain text: `EVENT name:value name:value`."""
     event, *pairs = message.split()[:32] or [""]
     values = {name: value for name, _, value in (pair.partition(":") for pair in pairs)}
     return read_fields(_MESSAGES, {"event": event, **values})

@@ -1,4 +1,4 @@
-"""AudioSocket's end: phone calls over TCP, on a port of their own."""
+"""Endpoint of AudioSocket: phone calls over TCP on a separate port."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ from voiceagent.validation.section import Section
 log = structlog.get_logger()
 
 MAX_UNSENT_BYTES = 65_536
-"""What one connection may leave unread before its call's queue fills: about four seconds."""
+"""Unsent bytes of a connection before its call's queue fills: about four seconds."""
 QUIET_S = 0.5
-"""Of a line without the agent's sound, after which it carries a frame of silence: Asterisk gives up a call in
-which neither side has sent anything for 2 s (app_audiosocket.c), as where a phone leaves silence out.
+"""A frame of silence is sent after so long without agent audio. Asterisk ends a call in which neither side
+sends for 2 s (app_audiosocket.c), which happens when the phone suppresses silence.
 """
 _SILENCE: Samples = np.zeros(FORMAT.rate_hz // 50, np.int16)
 _Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class AudioSocketConfig(Section):
-    """`[telephony.audiosocket]`: AudioSocket over TCP, on a port of its own. It knows no keys."""
+    """`[telephony.audiosocket]`: AudioSocket over TCP on a separate port. The protocol has no authentication."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""
     port: int = Field(default=9092, ge=0, le=65_535)
-    """Port; 0 takes a free one."""
+    """Port; 0 for any free one."""
     open: bool = False
-    """Let everyone in who reaches the port: needed where others than this machine reach it."""
+    """Accept all clients: required if other machines can reach the port."""
 
 
 @asynccontextmanager
@@ -60,10 +60,10 @@ async def audiosocket(
     open_call: OpenCall,
     limits: TransportLimits = USUAL_LIMITS,
 ) -> AsyncIterator[int | None]:
-    """Take AudioSocket calls for the length of the block, if there is a table; gives the port.
+    """Accept AudioSocket calls during the block, if there is a table. Yield the port, None without a table.
 
-    tools: let the model hang up. limits: what each call may take. Calls that are going on at the end of the
-    block are the caller's to close. Raises CommandFailed.
+       tools: let the model hang up. limits: of each call. The caller must end calls that still run at the end
+    of the block. Raise CommandFailed.
     """
     if table is None:
         yield None
@@ -78,12 +78,12 @@ async def audiosocket(
 
 
 def listen_for_audiosocket(table: AudioSocketConfig) -> socket.socket:
-    """The socket that such calls arrive at. Raises CommandFailed."""
+    """Return the listening socket for AudioSocket. Raise CommandFailed."""
     return listen(table.host, table.port, " for AudioSocket")
 
 
 class AudioSocketEndpoint:
-    """Serves calls. tools: let the model hang up. limits: what each may take."""
+    """Server of AudioSocket calls. tools: let the model hang up. limits: of each call."""
 
     def __init__(self, tools: bool, open_call: OpenCall, limits: TransportLimits = USUAL_LIMITS) -> None:
         self._options = LineOptions("audiosocket", no_control, {}, tools, limits.max_keys)
@@ -95,11 +95,11 @@ class AudioSocketEndpoint:
         await asyncio.get_running_loop().connect_accepted_socket(self.protocol, connection)
 
     def protocol(self) -> asyncio.Protocol:
-        """What serves a new connection."""
+        """Return the protocol for a new connection."""
         return _ReadInRounds(self.serve)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, to the end of its call."""
+        """Serve one connection to the end of its call."""
         call_id = new_id("call")
         serializer = AudioSocketSerializer()
         client = PhoneClient(call_id, serializer)
@@ -129,13 +129,13 @@ async def _send_silence(client: PhoneClient) -> Never:
 
 
 class _ReadInRounds(asyncio.StreamReaderProtocol):
-    """A connection as two streams, which is read with the others where calls are many."""
+    """A connection as two streams; read together with others while calls are many."""
 
     def __init__(self, serve: _Serve) -> None:
         super().__init__(asyncio.StreamReader(), serve)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Be read with the others."""
+        """Join the reading rounds."""
         transport = cast("asyncio.Transport", transport)
         transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
         rounds = reading_of(asyncio.get_running_loop())
@@ -144,7 +144,7 @@ class _ReadInRounds(asyncio.StreamReaderProtocol):
         self._reading.join()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is read any more."""
+        """Leave the reading rounds."""
         self._reading.lost()
         super().connection_lost(exc)
 
@@ -159,7 +159,7 @@ class _TcpWire:
         self._writer = writer
 
     async def open(self) -> None:
-        """It is open."""
+        """Do nothing: the connection is open."""
 
     async def receive(self) -> bytes:
         try:
@@ -169,7 +169,7 @@ class _TcpWire:
             raise Disconnected("the client left") from error
 
     async def send(self, message: Message) -> None:
-        assert isinstance(message, bytes)  # the serializer makes no text
+        assert isinstance(message, bytes)  # the serializer produces no text
         try:
             self._writer.write(message)
             await self._writer.drain()
@@ -177,10 +177,10 @@ class _TcpWire:
             raise Disconnected("the client left") from error
 
     def open_fast_path(self, take: Callable[[Message], None]) -> None:
-        """There is none."""
+        """Do nothing: TCP has no fast path."""
 
     def close_fast_path(self) -> None:
-        """There is none."""
+        """Do nothing: TCP has no fast path."""
 
     async def close(self, code: int, reason: str) -> None:
         self._writer.close()

@@ -1,7 +1,7 @@
-"""AudioSocket, Asterisk's sound over TCP: a byte of kind, two of length (big-endian), then a body. Pure.
+"""AudioSocket, Asterisk's audio over TCP: one byte of kind, two of length (big-endian), then the body.
 
-https://docs.asterisk.org/Configuration/Channel-Drivers/AudioSocket. Sound is 16-bit linear at 8 kHz,
-little-endian; the sender paces it. There is no way to take sound back, nor to know what was heard.
+   https://docs.asterisk.org/Configuration/Channel-Drivers/AudioSocket. Audio is 16-bit linear at 8 kHz,
+little-endian; the sender paces it. The protocol can neither clear sent audio nor report playout.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ HANG_UP, IDENTITY, DTMF, SOUND, ERROR = 0x00, 0x01, 0x03, 0x10, 0xFF
 
 
 class AudioSocketSerializer:
-    """One connection. Messages are whole: head and body."""
+    """Serializer of one connection. Messages are whole: head and body."""
 
     def __init__(self) -> None:
         self._started = False
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """Return the event in a message, None for messages before the call's UUID. Raises ProtocolError."""
-        assert isinstance(message, bytes)  # TCP has no text
+        """Return the event in a message, None for messages before the call's UUID. Raise ProtocolError."""
+        assert isinstance(message, bytes)  # AudioSocket has no text
         kind, body = message[0], message[HEAD_BYTES:]
         if kind == IDENTITY:
             return self._start(body)
@@ -55,17 +55,17 @@ class AudioSocketSerializer:
                 return Unknown(f"{kind:#04x}")
 
     def media(self, frame: Samples) -> bytes:
-        """The agent's sound."""
+        """Return a frame of the agent's audio as a message."""
         return _message(SOUND, encode_sound(frame, FORMAT))
 
     def mark(self, name: str) -> None:
-        """There are no marks: what was heard follows the clock."""
+        """Return None: AudioSocket has no marks, so playout is estimated from the clock."""
 
     def clear(self) -> None:
-        """What was sent cannot be taken back; it is never more than `playout.lead_s`."""
+        """Return None: sent audio cannot be dropped. It is never more than `playout.lead_s`."""
 
     def hang_up(self) -> bytes:
-        """Asterisk hangs up, or goes on in the dialplan."""
+        """Return the hang-up message. Asterisk then hangs up or continues in the dialplan."""
         return _message(HANG_UP, b"")
 
     def _start(self, body: bytes) -> Started:
@@ -85,7 +85,7 @@ def _key(body: bytes) -> KeyPressed:
 
 
 def body_bytes(head: bytes) -> int:
-    """How many bytes follow this head [3]."""
+    """Return the length of the body that follows this head [3]."""
     return int.from_bytes(head[1:], "big")
 
 

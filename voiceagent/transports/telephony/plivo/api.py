@@ -1,4 +1,4 @@
-"""What Plivo is told outside of the stream: XML, and requests to its REST API.
+"""Plivo outside the stream: XML, and requests to its REST API.
 
 https://www.plivo.com/docs/voice/api/call
 """
@@ -14,17 +14,17 @@ from voiceagent.transports.telephony.stream.serializer import Started
 
 
 def dial_xml(number: str) -> str:
-    """XML that connects the caller to `number`."""
+    """Return the XML that connects the caller to `number`."""
     return f"<Response><Dial><Number>{escape(number)}</Number></Dial></Response>"
 
 
 def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
-    """Ends a call."""
+    """Return the request that ends a call."""
     return RestRequest("DELETE", _call_url(api_url, account_id, call_id), user=(account_id, token))
 
 
 def transfer_request(api_url: str, account_id: str, call_id: str, token: str, xml_url: str) -> RestRequest:
-    """Lets the caller's leg go on with the XML at `xml_url`, which ends the stream."""
+    """Return the request that continues the caller's leg with the XML at `xml_url`; this ends the stream."""
     fields = {"legs": "aleg", "aleg_url": xml_url, "aleg_method": "POST"}
     return RestRequest("POST", _call_url(api_url, account_id, call_id), json=fields, user=(account_id, token))
 
@@ -35,8 +35,8 @@ def _call_url(api_url: str, account_id: str, call_id: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlivoControl:
-    """One call at Plivo. token: the auth token. public_url: of this server; transfers need it. numbers: those
-    that this server lets Plivo dial.
+    """Control of one Plivo call. token: the auth token. public_url: of this server, required for transfers.
+    numbers: allowed destinations.
     """
 
     api_url: str
@@ -47,15 +47,15 @@ class PlivoControl:
 
     @property
     def transfers(self) -> bool:
-        """Plivo fetches what to do with the caller, so it must know where."""
+        """True if the public URL is known: Plivo fetches the transfer XML from this server."""
         return self.public_url is not None
 
     async def hang_up(self) -> None:
-        """End the call. Raises ControlError."""
+        """End the call. Raise ControlError."""
         await send(hang_up_request(self.api_url, self.started.account_id, self.started.call_id, self.token))
 
     async def transfer(self, number: str) -> None:
-        """Connect the caller to `number`. Raises ControlError."""
+        """Connect the caller to `number`. Raise ControlError."""
         assert self.public_url is not None
         if number not in self.numbers:
             raise ControlError(f"Plivo dials the numbers of telephony.transfers alone; not {number}")

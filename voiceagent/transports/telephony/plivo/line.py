@@ -1,4 +1,4 @@
-"""Plivo's line: its table, and what is made of it."""
+"""Configuration of Plivo."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ class PlivoConfig(ProviderConfig):
 
     key_name: ClassVar[str] = "auth_token_env"
     auth_token_env: str | None = None
-    """Name of the environment variable with the account's auth token: signatures are checked with it, and
-    calls hung up and transferred."""
+    """Name of the environment variable with the account's auth token: it checks signatures, hangs up and
+    transfers.
+    """
     api_url: str = Field(default="https://api.plivo.com", pattern=API_URL)
     """Plivo's REST API."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
-        """Without a token calls are neither checked nor controlled. Raises ConfigError."""
+        """Return the provider; without a token, calls are neither authenticated nor controlled. Raise
+        ConfigError.
+        """
         token = settings.key("auth_token_env", self.auth_token_env)
         if token is None:
             return PhoneLine(PlivoSerializer)
@@ -42,11 +45,11 @@ class PlivoConfig(ProviderConfig):
             return is_genuine(token, url, form, headers)
 
         def trusts(url: str, headers: Mapping[str, str]) -> bool:
-            # Plivo does not say which scheme of a stream's URL it signs.
+            # Plivo does not document with which scheme it signs a stream's URL.
             return any([signed(one, {}, headers) for one in (url, "http" + url.removeprefix("ws"))])
 
         def dial(url: str, form: Form, headers: Mapping[str, str]) -> Response:
-            """XML that connects a caller to one of those who may be dialled, and to no others."""
+            """Return the XML that connects the caller to an allowed destination, 400 for all others."""
             number = dict(parse_qsl(urlsplit(url).query)).get("to", "")
             if number not in settings.transfers.values():
                 message = f"to is {number!r}; allowed: the numbers of telephony.transfers"

@@ -1,7 +1,7 @@
-"""Plivo audio streaming: JSON text with base64 sound; marks are checkpoints. Pure.
+"""Plivo audio streaming: JSON text with base64 audio; marks are called checkpoints.
 
-https://www.plivo.com/docs/voice-agents/audio-streaming/concepts/audio-streaming-guide. Of L16 it does not
-tell the byte order: see `stream/arrival.ByteOrder`.
+   https://www.plivo.com/docs/voice-agents/audio-streaming/concepts/audio-streaming-guide. The byte order of
+L16 is not documented: see `stream/arrival.ByteOrder`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ FORMATS = {
 
 
 def _pairs(headers: object) -> object:
-    """The `extraHeaders` of the Stream element, where they come as "name=value;name=value"."""
+    """Parse `extraHeaders` of the Stream element if they arrive as "name=value;name=value"."""
     if not isinstance(headers, str):
         return headers
     pairs = [pair.partition("=") for pair in headers.strip("{} ").replace(",", ";").split(";") if "=" in pair]
@@ -90,22 +90,24 @@ _Message = (
 
 
 class PlivoSerializer(JsonStream):
-    """One stream. Its id is the one of `start`."""
+    """Serializer of one stream. Messages carry the stream id of `start`."""
 
     provider = "Plivo"
     id_field = "streamId"
     messages: ClassVar[TypeAdapter[Any]] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
     def mark(self, name: str) -> str:
-        """Plivo tells that what is before a checkpoint was played; nothing, if it was cleared."""
+        """Return a checkpoint. Plivo reports when the audio before it was played, and nothing if it was
+        cleared.
+        """
         return self._message(event="checkpoint", name=name)
 
     def clear(self) -> str:
-        """Plivo drops what it has queued."""
+        """Return the command that clears Plivo's queue."""
         return self._message(event="clearAudio")
 
     def hang_up(self) -> None:
-        """Plivo hangs up by REST, or when the stream ends, unless its XML says `keepCallAlive`."""
+        """Return None: Plivo hangs up by REST, or when the stream ends unless its XML says `keepCallAlive`."""
 
     def _start(self, said: _StartMessage) -> Started:
         start = said["start"]

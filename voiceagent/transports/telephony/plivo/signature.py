@@ -1,8 +1,8 @@
-"""Whether a request comes from Plivo. Pure.
+"""Signatures of Plivo's requests.
 
-https://www.plivo.com/docs/voice/concepts/signature-validation: version 3 of the signature is the base64 of
-an HMAC-SHA256, keyed with the auth token, of the URL with its query sorted, a form's sorted names and values,
-and a nonce, with dots between.
+   https://www.plivo.com/docs/voice/concepts/signature-validation: version 3 is the base64 of an HMAC-SHA256,
+keyed with the auth token, of the URL with sorted query, a form's sorted names and values, and a nonce,
+separated by dots.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from urllib.parse import parse_qs, urlsplit
 from voiceagent.transports.telephony.stream.public_url import with_and_without_port
 
 HEADERS = ("x-plivo-signature-v3", "x-plivo-signature-ma-v3")
-"""Signed by the account that owns the number, and by its main account. Each may hold several, with commas."""
+"""Signatures by the number's account and by its main account. Each may hold several, separated by commas."""
 NONCE_HEADER = "x-plivo-signature-v3-nonce"
 
 
 def signature(token: str, url: str, form: Mapping[str, Sequence[str]], nonce: str) -> str:
-    """What Plivo puts into its header. form: the values of each name, none for a GET."""
+    """Return Plivo's signature of a request. form: the values of each name, empty for a GET."""
     parts = urlsplit(url)
     query = parse_qs(parts.query, keep_blank_values=True)
     base = parts._replace(query="", fragment="").geturl()
@@ -31,7 +31,7 @@ def signature(token: str, url: str, form: Mapping[str, Sequence[str]], nonce: st
 
 
 def is_genuine(token: str, url: str, form: Mapping[str, Sequence[str]], headers: Mapping[str, str]) -> bool:
-    """Whether the headers (names in lower case) sign this request, its URL with or without the port."""
+    """Return True if the headers (names in lower case) sign this request, its URL with or without the port."""
     nonce = headers.get(NONCE_HEADER)
     given = [one.strip() for name in HEADERS for one in headers.get(name, "").split(",") if one.strip()]
     if not nonce or not given:

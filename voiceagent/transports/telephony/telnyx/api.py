@@ -1,4 +1,4 @@
-"""What Telnyx is asked by its REST API.
+"""Requests to Telnyx's REST API.
 
 https://developers.telnyx.com/api-reference/call-commands
 """
@@ -12,12 +12,12 @@ from voiceagent.transports.telephony.control import RestRequest, send
 
 
 def hang_up_request(api_url: str, call_id: str, key: str) -> RestRequest:
-    """Ends a call."""
+    """Return the request that ends a call."""
     return _command(api_url, call_id, key, "hangup", {})
 
 
 def transfer_request(api_url: str, call_id: str, key: str, number: str) -> RestRequest:
-    """Connects the caller to `number`."""
+    """Return the request that connects the caller to `number`."""
     return _command(api_url, call_id, key, "transfer", {"to": number})
 
 
@@ -28,7 +28,7 @@ def _command(api_url: str, call_id: str, key: str, action: str, fields: dict[str
 
 @dataclass(frozen=True, slots=True)
 class TelnyxControl:
-    """One call at Telnyx. key: an API key."""
+    """Control of one Telnyx call. key: an API key."""
 
     api_url: str
     key: str
@@ -36,9 +36,9 @@ class TelnyxControl:
     transfers: bool = True
 
     async def hang_up(self) -> None:
-        """End the call. Raises ControlError."""
+        """End the call. Raise ControlError."""
         await send(hang_up_request(self.api_url, self.call_id, self.key))
 
     async def transfer(self, number: str) -> None:
-        """Connect the caller to `number`. Raises ControlError."""
+        """Connect the caller to `number`. Raise ControlError."""
         await send(transfer_request(self.api_url, self.call_id, self.key, number))

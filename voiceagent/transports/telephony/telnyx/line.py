@@ -1,4 +1,4 @@
-"""Telnyx's line: its table, and what is made of it."""
+"""Configuration of Telnyx."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from voiceagent.transports.telephony.telnyx.api import TelnyxControl
 from voiceagent.transports.telephony.telnyx.serializer import TelnyxSerializer
 
 TOKEN_HEADER = "x-telnyx-streaming-auth-token"
-"""Carries what was given as `stream_auth_token` when the stream was asked for."""
+"""Header with the `stream_auth_token` of the request that started the stream."""
 
 
 class TelnyxConfig(ProviderConfig):
@@ -23,14 +23,14 @@ class TelnyxConfig(ProviderConfig):
 
     key_name: ClassVar[str] = "stream_token_env"
     stream_token_env: str | None = None
-    """Name of the environment variable with the `stream_auth_token` that streams are asked for with."""
+    """Name of the environment variable with the `stream_auth_token` given when streams are started."""
     api_key_env: str | None = None
-    """Name of the environment variable with an API key: calls are hung up and transferred with it."""
+    """Name of the environment variable with the API key that hangs up and transfers calls."""
     api_url: str = Field(default="https://api.telnyx.com", pattern=API_URL)
     """Telnyx's REST API."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
-        """Raises ConfigError."""
+        """Return the configured provider. Raise ConfigError."""
         token = settings.key("stream_token_env", self.stream_token_env)
         key = settings.key("api_key_env", self.api_key_env)
 

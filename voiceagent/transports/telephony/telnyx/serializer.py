@@ -1,8 +1,8 @@
-"""Telnyx media streaming: JSON text with base64 sound; snake_case, and no stream id in what is sent. Pure.
+"""Telnyx media streaming: JSON text with base64 audio; snake_case, and no stream id in sent messages.
 
-https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket. The agent's sound
-goes out in the caller's codec: `stream_bidirectional_mode` must be "rtp", `stream_bidirectional_codec` that
-of the stream. Of L16 the documentation does not tell the byte order: see `stream/arrival.ByteOrder`.
+   https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket. Agent audio is
+sent in the caller's codec: `stream_bidirectional_mode` must be "rtp", `stream_bidirectional_codec` that of
+the stream. The byte order of L16 is not documented: see `stream/arrival.ByteOrder`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ FORMATS = {
 
 
 def _by_name(parameters: object) -> object:
-    """`custom_parameters` where they come as they are given to Telnyx, a list of names and values."""
+    """Convert `custom_parameters` to a dict if they arrive in Telnyx's input form, a list of names and
+    values.
+    """
     if not isinstance(parameters, list):
         return parameters
     pairs = [(one.get("name"), one.get("value")) for one in parameters if isinstance(one, dict)]
@@ -77,22 +79,22 @@ _Message = (
 
 
 class TelnyxSerializer(JsonStream):
-    """One stream. Its sound goes out without a header, 20 ms or more a message."""
+    """Serializer of one stream. Audio is sent without headers, 20 ms or more per message."""
 
     provider = "Telnyx"
     id_field = "stream_id"
     messages: ClassVar[TypeAdapter[Any]] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
     def mark(self, name: str) -> str:
-        """Telnyx returns a mark when what is before it was played, or dropped by a `clear`."""
+        """Return a mark. Telnyx returns it when the audio before it was played, or dropped by `clear`."""
         return json.dumps({"event": "mark", "mark": {"name": name}}, separators=(",", ":"))
 
     def clear(self) -> str:
-        """Telnyx drops what it has queued."""
+        """Return the command that clears Telnyx's queue."""
         return '{"event":"clear"}'
 
     def hang_up(self) -> None:
-        """Telnyx hangs up by REST; a TeXML stream also when it ends."""
+        """Return None: Telnyx hangs up by REST; a TeXML stream also when it ends."""
 
     def _start(self, said: _StartMessage) -> Started:
         start = said["start"]
@@ -108,5 +110,7 @@ class TelnyxSerializer(JsonStream):
         return Started(start["call_control_id"], self._format, self._format, parameters=parameters)
 
     def _other(self, said: _ErrorMessage) -> LineError:
-        """All errors that the documentation has are of one message; a stream that is over says `stop`."""
+        """Return the reported error. All documented errors concern one message; a stream that is over sends
+        `stop`.
+        """
         return LineError(shorten(said.get("payload")))

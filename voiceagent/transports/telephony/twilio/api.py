@@ -1,4 +1,4 @@
-"""What Twilio is told outside of the stream: TwiML, and requests to its REST API.
+"""Twilio outside the stream: TwiML, and requests to its REST API.
 
 https://www.twilio.com/docs/voice/twiml/stream, https://www.twilio.com/docs/voice/api/call-resource
 """
@@ -15,10 +15,8 @@ from voiceagent.transports.telephony.stream.serializer import Started
 
 
 def connect_twiml(stream_url: str, parameters: Mapping[str, str], then: str | None = None) -> str:
-    """TwiML that connects a call to a stream. parameters: come back in the stream's `customParameters`.
-
-    then: where it is asked what follows when the stream has ended or could not begin and the call still goes
-    on; None ends the call.
+    """Return TwiML that connects a call to a stream. parameters: returned in the stream's `customParameters`.
+    then: URL requested if the stream has ended or failed and the call continues; None ends the call.
     """
     given = "".join(
         f"<Parameter name={quoteattr(name)} value={quoteattr(value)}/>" for name, value in parameters.items()
@@ -29,12 +27,12 @@ def connect_twiml(stream_url: str, parameters: Mapping[str, str], then: str | No
 
 
 def hang_up_request(api_url: str, account_id: str, call_id: str, token: str) -> RestRequest:
-    """Ends a call."""
+    """Return the request that ends a call."""
     return _update(api_url, account_id, call_id, token, {"Status": "completed"})
 
 
 def transfer_request(api_url: str, account_id: str, call_id: str, token: str, number: str) -> RestRequest:
-    """Connects the caller to `number`, which ends the stream."""
+    """Return the request that connects the caller to `number`, which ends the stream."""
     twiml = f"<Response><Dial>{escape(number)}</Dial></Response>"
     return _update(api_url, account_id, call_id, token, {"Twiml": twiml})
 
@@ -46,7 +44,7 @@ def _update(api_url: str, account_id: str, call_id: str, token: str, form: dict[
 
 @dataclass(frozen=True, slots=True)
 class TwilioControl:
-    """One call at Twilio. token: the account's auth token."""
+    """Control of one Twilio call. token: the account's auth token."""
 
     api_url: str
     token: str
@@ -54,12 +52,12 @@ class TwilioControl:
     transfers: bool = True
 
     async def hang_up(self) -> None:
-        """End the call. Raises ControlError."""
+        """End the call. Raise ControlError."""
         await send(
             hang_up_request(self.api_url, self.started.account_id, self.started.call_id, self.token),
         )
 
     async def transfer(self, number: str) -> None:
-        """Connect the caller to `number`. Raises ControlError."""
+        """Connect the caller to `number`. Raise ControlError."""
         account_id, call_id = self.started.account_id, self.started.call_id
         await send(transfer_request(self.api_url, account_id, call_id, self.token, number))

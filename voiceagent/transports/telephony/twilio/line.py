@@ -1,4 +1,4 @@
-"""Twilio's line: its table, and what is made of it."""
+"""Configuration of Twilio, and the webhook of its numbers."""
 
 from __future__ import annotations
 
@@ -21,25 +21,28 @@ from voiceagent.transports.telephony.twilio.signature import is_genuine
 from voiceagent.transports.telephony.webhook import Form, Webhook
 
 VOICE = "/voice"
-"""Ends the path of the webhook; what stands before it is the stream's."""
+"""Last part of the webhook's path; the rest is the stream's path."""
 RETRY = "retry"
-"""The parameter that says how often a call has lost its stream; its agent is told."""
+"""Parameter that counts how often a call has lost its stream; the agent receives it too."""
 RETRIES = ("0", "1", "2")
-"""What it may be where one more is allowed."""
+"""Values after which another retry is allowed."""
 
 
 class TwilioConfig(ProviderConfig):
-    """`[telephony.twilio]`: Media Streams at /telephony/twilio, the webhook of a number at .../voice."""
+    """`[telephony.twilio]`: Media Streams at /telephony/twilio, the number's webhook at .../voice."""
 
     key_name: ClassVar[str] = "auth_token_env"
     auth_token_env: str | None = None
-    """Name of the environment variable with the account's auth token: signatures are checked with it, and
-    calls hung up and transferred."""
+    """Name of the environment variable with the account's auth token: it checks signatures, hangs up and
+    transfers.
+    """
     api_url: str = Field(default="https://api.twilio.com", pattern=API_URL)
     """Twilio's REST API; other regions have their own."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
-        """Without a token calls are neither checked nor controlled. Raises ConfigError."""
+        """Return the provider; without a token, calls are neither authenticated nor controlled. Raise
+        ConfigError.
+        """
         token = settings.key("auth_token_env", self.auth_token_env)
         placement = settings.placement
         answer = partial(_connect, placement.next_call, token is not None)
@@ -68,9 +71,11 @@ def _routes(voice: Webhook) -> tuple[BaseRoute, ...]:
 def _connect(
     next_call: Callable[[], str | None], again: bool, url: str, form: Form, headers: Mapping[str, str]
 ) -> Response:
-    """TwiML that connects the caller to the stream of a gateway, with who calls whom, the SIP headers, the
-    parameters of the URL, and the trace that this is part of. again: a call whose stream was lost asks once
-    more, which only those calls may that are hung up over the API. Raises CallRefused.
+    """Return TwiML that connects the caller to a gateway's stream, with the parameters from, to, SIP headers,
+    the URL's query and the trace.
+
+       again: let a call that lost its stream reconnect. Only for calls that are hung up over the API: others
+    would reconnect after a hang-up. Raise CallRefused.
     """
     parts = urlsplit(url)
     stream_url = websocket_url((next_call() or f"{parts.scheme}://{parts.netloc}") + parts.path)
@@ -85,7 +90,7 @@ def _connect(
 
 
 def _once_more(parts: SplitResult) -> str | None:
-    """The URL that counts one more retry; None where there were enough."""
+    """Return the URL with the retry count raised by one; None after the last retry."""
     query = dict(parse_qsl(parts.query))
     count = query.get(RETRY, "0")
     retries = int(count) if count in RETRIES else len(RETRIES)

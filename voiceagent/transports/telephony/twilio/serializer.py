@@ -1,4 +1,4 @@
-"""Twilio Media Streams: JSON text with base64 mu-law at 8 kHz, 20 ms a message of the caller's. Pure.
+"""Twilio Media Streams: JSON text with base64 mu-law at 8 kHz; the caller's messages hold 20 ms.
 
 https://www.twilio.com/docs/voice/media-streams/websocket-messages
 """
@@ -47,7 +47,7 @@ _Message = _StartMessage | MediaMessage | DigitMessage | MarkMessage | StopMessa
 
 
 class TwilioSerializer(JsonStream):
-    """One stream. Its id, which all messages carry, is the one of `start`.
+    """Serializer of one stream. All messages carry the stream id of `start`.
 
     Twilio plays messages in order, whatever their length.
     """
@@ -57,15 +57,15 @@ class TwilioSerializer(JsonStream):
     messages: ClassVar[TypeAdapter[Any]] = TypeAdapter(Annotated[_Message, Field(discriminator="event")])
 
     def mark(self, name: str) -> str:
-        """Twilio returns a mark when it is reached, or when a `clear` drops it."""
+        """Return a mark. Twilio returns it when it is reached, or when `clear` drops it."""
         return self._message("mark", mark={"name": name})
 
     def clear(self) -> str:
-        """Twilio drops what it has buffered."""
+        """Return the command that clears Twilio's buffer."""
         return self._message("clear")
 
     def hang_up(self) -> None:
-        """Twilio hangs up by REST, or when the stream ends and the TwiML has no more verbs."""
+        """Return None: Twilio hangs up by REST, or when the stream ends and the TwiML has no further verbs."""
 
     def _start(self, said: _StartMessage) -> Started:
         start = said["start"]

@@ -1,7 +1,7 @@
-"""Whether a request comes from Twilio. Pure.
+"""Signatures of Twilio's requests.
 
-https://www.twilio.com/docs/usage/security#validating-requests: the signature is the base64 of an HMAC-SHA1,
-keyed with the account's auth token, of the URL and, of a form, every name and value, sorted by name.
+   https://www.twilio.com/docs/usage/security#validating-requests: the base64 of an HMAC-SHA1, keyed with the
+account's auth token, of the URL and, for a form, every name and value, sorted by name.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ HEADER = "x-twilio-signature"
 
 
 def signature(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str:
-    """What Twilio puts into the header `X-Twilio-Signature`. form: the values of each name, if any."""
+    """Return the value of `X-Twilio-Signature` for a request. form: the values of each name, if any."""
     signed = url + "".join(name + value for name in sorted(form) for value in sorted(set(form[name])))
     return b64encode(hmac.digest(token.encode(), signed.encode(), "sha1")).decode("ascii")
 
 
 def is_genuine(token: str, url: str, form: Mapping[str, Sequence[str]], headers: Mapping[str, str]) -> bool:
-    """Whether the headers (names in lower case) sign this request, its URL with or without the port."""
+    """Return True if the headers (names in lower case) sign this request, its URL with or without the port."""
     given = headers.get(HEADER)
     if not given:
         return False

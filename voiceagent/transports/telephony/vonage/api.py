@@ -1,4 +1,4 @@
-"""What Vonage is asked by its REST API: https://developer.vonage.com/en/api/voice."""
+"""Requests to Vonage's REST API: https://developer.vonage.com/en/api/voice."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from voiceagent.transports.telephony.vonage.signature import application_token
 
 
 def hang_up_request(api_url: str, call_id: str, token: str) -> RestRequest:
-    """Ends a call."""
+    """Return the request that ends a call."""
     return _update(api_url, call_id, token, {"action": "hangup"})
 
 
 def transfer_request(api_url: str, call_id: str, token: str, number: str) -> RestRequest:
-    """Connects the caller to `number`: E.164 without the plus."""
+    """Return the request that connects the caller to `number`, E.164 without the plus."""
     endpoint = {"type": "phone", "number": number.lstrip("+")}
     ncco = [{"action": "connect", "endpoint": [endpoint]}]
     action = {"action": "transfer", "destination": {"type": "ncco", "ncco": ncco}}
@@ -33,7 +33,7 @@ def _update(api_url: str, call_id: str, token: str, action: dict[str, Any]) -> R
 
 @dataclass(frozen=True, slots=True)
 class VonageControl:
-    """One call at Vonage, which tells its id only where the NCCO passes it on, as the header `call_uuid`."""
+    """Control of one Vonage call. Its id is known only if the NCCO passes it as the header `call_uuid`."""
 
     api_url: str
     application_id: str
@@ -42,11 +42,11 @@ class VonageControl:
     transfers: bool = True
 
     async def hang_up(self) -> None:
-        """End the call. Raises ControlError."""
+        """End the call. Raise ControlError."""
         await send(hang_up_request(self.api_url, self.call_id, self._token()))
 
     async def transfer(self, number: str) -> None:
-        """Connect the caller to `number`. Raises ControlError."""
+        """Connect the caller to `number`. Raise ControlError."""
         await send(transfer_request(self.api_url, self.call_id, self._token(), number))
 
     def _token(self) -> str:

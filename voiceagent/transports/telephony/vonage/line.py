@@ -1,4 +1,4 @@
-"""Vonage's line: its table, and what is made of it."""
+"""Configuration of Vonage."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class VonageConfig(ProviderConfig):
 
     key_name: ClassVar[str] = "signature_secret_env"
     signature_secret_env: str | None = None
-    """Name of the environment variable with the account's signature secret: it signs handshakes."""
+    """Name of the environment variable with the account's signature secret, which signs handshakes."""
     application_id: str = ""
-    """The Voice application: calls are hung up and transferred in its name."""
+    """Id of the Voice application that hangs up and transfers calls."""
     private_key_env: str | None = None
     """Name of the environment variable with the application's private key, as PEM."""
     api_url: str = Field(default="https://api.nexmo.com", pattern=API_URL)
     """Vonage's REST API."""
 
     def line(self, settings: LineSettings) -> PhoneLine:
-        """Raises ConfigError."""
+        """Return the configured provider. Raise ConfigError."""
         secret = settings.key("signature_secret_env", self.signature_secret_env)
         pem = settings.key("private_key_env", self.private_key_env)
         key = None if pem is None else self._private_key(pem, settings)

@@ -1,4 +1,4 @@
-"""Vonage Voice WebSockets: sound in binary messages of 20 ms, L16 little-endian; events as JSON text. Pure.
+"""Vonage Voice WebSockets: audio in binary messages of 20 ms, L16 little-endian; events as JSON text.
 
 https://developer.vonage.com/en/voice/voice-api/concepts/websockets
 """
@@ -31,8 +31,8 @@ _CONTENT_TYPE = re.compile(r"audio/l16;\s*rate=(\d{1,6})")
 
 
 def _gathered(document: object) -> object:
-    """What the NCCO has as `headers` stands beside the other fields: its own place makes it one field. Its
-    values are any JSON; those that are no text are read as they are written.
+    """Collect the NCCO's `headers`, which Vonage puts among the other fields, into one field. Their values
+    are any JSON; those that are not text are kept as JSON text.
     """
     if not isinstance(document, dict):
         return document
@@ -81,15 +81,13 @@ _MESSAGES: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discrim
 
 
 class VonageSerializer:
-    """One call's connection; what Vonage was given as `headers` comes in its first message."""
+    """Serializer of one connection. The NCCO's `headers` arrive in its first message."""
 
     def __init__(self) -> None:
         self._format: AudioFormat | None = None
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """Return the event in a message, None for messages before Vonage's first one. Raises
-        ProtocolError.
-        """
+        """Return the event in a message, None for messages before Vonage's first one. Raise ProtocolError."""
         if isinstance(message, bytes):
             return None if self._format is None else Media(message)
         said = read_text(_MESSAGES, message)
@@ -106,20 +104,20 @@ class VonageSerializer:
         return None
 
     def media(self, frame: Samples) -> bytes:
-        """The agent's sound: one message of 20 ms, as Vonage wants it."""
-        assert self._format is not None  # nothing is played before the start
+        """Return a frame of the agent's audio as a message. Vonage requires 20 ms per message."""
+        assert self._format is not None  # the start comes before any audio
         return encode_sound(frame, self._format)
 
     def mark(self, name: str) -> str:
-        """Vonage notifies when what is before it was played."""
+        """Return a mark. Vonage notifies when the audio before it was played."""
         return json.dumps({"action": "notify", "payload": {"name": name}}, separators=(",", ":"))
 
     def clear(self) -> str:
-        """Vonage drops what it has buffered."""
+        """Return the command that clears Vonage's buffer."""
         return '{"action":"clear"}'
 
     def hang_up(self) -> None:
-        """Vonage goes on to the next action of the NCCO when the connection ends; without one it hangs up."""
+        """Return None: Vonage continues with the NCCO's next action when the connection ends, or hangs up."""
 
     def _start(self, said: _Connected) -> Started:
         if self._format is not None:

@@ -1,7 +1,8 @@
-"""How Vonage's connections prove themselves, and we to its REST API. Pure: time is an argument.
+"""Authentication of Vonage's connections, and of this server's requests to its REST API.
 
-https://developer.vonage.com/en/getting-started/concepts/webhooks: both sides send JSON Web Tokens (RFC 7519),
-ours signed by an application's private key (RS256), theirs by the account's signature secret (HS256).
+   https://developer.vonage.com/en/getting-started/concepts/webhooks: both sides send JSON Web Tokens (RFC
+7519). Ours are signed with an application's private key (RS256), Vonage's with the account's signature secret
+(HS256).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.hashes import SHA256
 
 MAX_AGE_S = 300.0
-"""How old a token without an expiry may be, and how far clocks may differ."""
+"""Maximum age of a token without an expiry, and maximum clock difference."""
 
 
 def is_genuine(secret: str, headers: Mapping[str, str], now_s: float) -> bool:
-    """Whether `Authorization` holds a token that the signature secret signed, and not long ago.
+    """Return True if `Authorization` holds a current token signed with the signature secret.
 
     headers: names in lower case. now_s: Unix seconds.
     """
@@ -41,7 +42,7 @@ def is_genuine(secret: str, headers: Mapping[str, str], now_s: float) -> bool:
 
 
 def application_token(application_id: str, key: RSAPrivateKey, now_s: float) -> str:
-    """A token for the REST API, good for a minute. now_s: Unix seconds."""
+    """Return a token for the REST API, valid for a minute. now_s: Unix seconds."""
     claims = {
         "application_id": application_id,
         "iat": int(now_s),
