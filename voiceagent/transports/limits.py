@@ -1,4 +1,4 @@
-"""How much a client may send, on any transport: the part of `[limits]` for connections. Pure."""
+"""Limits of connections, for all transports: a part of `[limits]`."""
 
 from __future__ import annotations
 
@@ -10,83 +10,86 @@ from voiceagent.validation.section import Duration, Section
 
 
 class EventLimits(Section):
-    """What one event of the Realtime API may be; one with sound only has `server.max_message_bytes`."""
+    """Limits of one event of the Realtime API; events with audio only have `server.max_message_bytes`."""
 
     max_event_bytes: int = Field(default=262_144, ge=4_096)
-    """Longest event but for appended sound, and longest body of a request, in bytes."""
+    """Maximum length of an event without its audio, and of a request's body, in bytes."""
     max_event_values: int = Field(default=10_000, ge=100)
-    """JSON values in one event: numbers, texts, objects, lists, each counted."""
+    """Maximum number of JSON values in one event: numbers, texts, objects and lists."""
     max_event_depth: int = Field(default=32, ge=8)
-    """Objects and lists within each other in one event, a tool's schema among them."""
+    """Maximum nesting of objects and lists in one event, including tools' schemas."""
     max_tools: int = Field(default=128, ge=0)
-    """Tools of a session or of one response."""
+    """Maximum number of tools of a session or a response."""
     max_tools_bytes: int = Field(default=65_536, ge=1_024)
-    """Bytes of those tools together, as JSON: each prompt has them."""
+    """Maximum length of those tools as JSON, in bytes: they are part of each prompt."""
     max_instructions_characters: int = Field(default=100_000, ge=1)
-    """Longest instructions of a session or of one response."""
+    """Maximum length of the instructions of a session or a response."""
     max_response_items: int = Field(default=500, ge=1)
-    """Items that one response may be given as its input."""
+    """Maximum number of items in a response's input."""
 
 
 class OfferLimits(Section):
-    """What a WebRTC caller's offer, and what comes over its connection, may be."""
+    """Limits of a WebRTC caller's offer and connection."""
 
     max_offer_bytes: int = Field(default=65_536, ge=4_096)
-    """Longest SDP offer."""
+    """Maximum length of an SDP offer."""
     max_offer_lines: int = Field(default=1_000, ge=50)
-    """Lines of an offer."""
+    """Maximum number of lines of an offer."""
     max_offer_sections: int = Field(default=8, ge=2)
-    """Media sections of an offer."""
+    """Maximum number of media sections of an offer."""
     max_offer_candidates: int = Field(default=32, ge=1)
-    """ICE candidates of an offer, whatever becomes of them."""
+    """Maximum number of ICE candidates of an offer, usable or not."""
     max_channels: int = Field(default=4, ge=1)
-    """Data channels of a call; one more ends it."""
+    """Maximum number of data channels of a call; more end it."""
     max_streams: int = Field(default=8, ge=1)
-    """Sources of sound (SSRCs) of a call, and sources of reports of it; those of more are not heard."""
+    """Maximum number of audio sources (SSRCs) of a call, and of sources of reports; others are ignored."""
 
 
 class TransportLimits(EventLimits, OfferLimits):
-    """What a connection may send, and how long it may last."""
+    """Limits of a connection's rate and duration."""
 
     max_bytes_per_s: int = Field(default=1_048_576, ge=65_536)
-    """Bytes a second that one client may send in the long run, each message counted as 4 kB more than it has.
-    A client that sends faster is read more slowly; where that cannot be done (data channels), its call is
-    ended. The packets of WebRTC are counted beside that, with 1 kB more each; those beyond it are dropped."""
+    """Long-term rate of one client in bytes per second; each message counts 4 kB more than its length. A
+    client that sends faster is read more slowly; where that is impossible (data channels), its call ends.
+    WebRTC packets have a separate budget of the same size, with 1 kB more each; packets beyond it are
+    dropped.
+    """
     max_connections: int = Field(default=1_000, ge=8)
-    """TCP connections of a process at once; one more ends the one that has waited longest for a request."""
+    """Maximum number of TCP connections of a process; another one closes the connection that has waited
+    longest for a request.
+    """
     max_request_s: Duration = 10.0
-    """Seconds in which a request must have come, with its body; a connection without one is closed."""
+    """Maximum time for a request with its body to arrive, in seconds; then the connection is closed."""
     max_call_s: Duration = 14_400.0
-    """Longest call."""
+    """Maximum length of a call."""
     max_idle_s: Duration = 600.0
-    """Longest time in which nothing at all may come from a caller."""
+    """Maximum time without any data from a caller."""
     max_phone_idle_s: Duration = 30.0
-    """The same on a phone line, on which sound always comes."""
+    """The same for phone calls, which send audio continuously."""
     max_sidebands: int = Field(default=8, ge=0)
     """Maximum number of sidebands of one call at once; 0 allows none."""
     max_keys: int = Field(default=1_000, ge=1)
-    """Keys that a caller on a phone line may press; one more ends the call."""
+    """Maximum number of keypresses in a phone call; another one ends the call."""
 
 
 USUAL_LIMITS = TransportLimits()
-"""The limits that hold where no configuration sets others."""
+"""Default limits."""
 
 
 MESSAGE_BYTES = 4_096
-"""Bytes that a message counts on top of its own: what it costs to take in even a short one."""
+"""Bytes added to the length of each message: the cost of receiving even a short one."""
 PACKET_BYTES = 1_024
-"""Bytes that a packet of sound, or a chunk of SCTP, counts on top of its own over WebRTC."""
+"""Bytes added to each WebRTC audio packet and SCTP chunk."""
 BURST_S = 4.0
-"""How many seconds' worth may come at once: an upload of the sound that `server.input_buffer_s` takes."""
+"""Burst size, in seconds of the rate: an upload as long as `server.input_buffer_s`."""
 
 
 class Allowance:
-    """How fast one client may send: a token bucket of bytes. Time is an argument.
+    """Rate limiter of one client: a token bucket of bytes. Time is an argument.
 
-    What is `left` may be spent at once; it grows by `rate` bytes a second, to `BURST_S` seconds' worth.
-
-    Whoever spends subtracts from `left`, and asks `wait_s` only where it is below 0: that costs a frame of
-    sound a comparison.
+    `left` may be spent at once; it grows by `rate` bytes a second, up to `BURST_S` seconds' worth. Hot paths
+    subtract from `left` and call `wait_s` only if it is negative, so that an audio frame costs one
+    comparison.
     """
 
     def __init__(self, rate: int, now_s: float) -> None:
@@ -96,16 +99,16 @@ class Allowance:
         self.left = self._full
 
     def spend(self, size: int, clock: Callable[[], float]) -> bool:
-        """Spend `size` where anything is left. Where nothing is, what came is to be dropped."""
+        """Spend `size` and return True, or return False if nothing is left: then drop the data."""
         if self.left < 0 and self.wait_s(clock()):
             return False
         self.left -= size
         return True
 
     def wait_s(self, now_s: float) -> float:
-        """How long to wait before anything more is taken, 0 where it may be at once."""
+        """Return the seconds to wait before reading more; 0 if none."""
         grown = int((now_s - self._filled_s) * self._rate)
-        # by what grew in whole bytes: the rest of a byte is not lost
+        # by whole bytes: the fraction of a byte is not lost
         self._filled_s += grown / self._rate
         self.left = min(self._full, self.left + grown)
         return max(0.0, -self.left / self._rate)

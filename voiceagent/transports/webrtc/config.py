@@ -22,16 +22,16 @@ def _network(given: str) -> str:
 
 
 class WebRtcConfig(Section):
-    """`[webrtc]`: how calls over WebRTC are reached, where that is not by the addresses of this machine."""
+    """`[webrtc]`: network addresses and servers of WebRTC calls."""
 
     announced_address: Annotated[str, AfterValidator(_ip_address)] | None = None
-    """IP address that callers get instead of this machine's: of a router that hands `ports` on to it."""
+    """IP address for callers instead of this machine's: of a router that forwards `ports`."""
     ports: tuple[_Port, _Port] = (0, 0)
-    """The first and the last UDP port, of which a process takes one for all its calls, at each address of
-    this machine; 0, 0 for any.
+    """First and last UDP port. A process uses one of them for all its calls, at each address of this machine;
+    0, 0 for any.
     """
     stun: str | None = Field(default=None, pattern=r"^stun:[^\s:?]+(:\d+)?$")
-    """STUN server to ask for this machine's address outside, as "stun:host:port"; left out, none is."""
+    """STUN server to find this machine's public address, as "stun:host:port". Default: none."""
     turn: str | None = Field(default=None, pattern=r"^turns?:[^\s:?]+(:\d+)?(\?transport=(udp|tcp))?$")
     """TURN server that relays calls, as "turn:host:port?transport=udp"."""
     turn_username: str | None = None
@@ -40,8 +40,9 @@ class WebRtcConfig(Section):
     """Name of the environment variable with the password for the TURN server."""
 
     called_networks: tuple[Annotated[str, AfterValidator(_network)], ...] = ()
-    """Networks, as "10.0.0.0/8", where callers are called beside the address that they ask from; they may
-    always call this server, from wherever they are."""
+    """Networks, as "10.0.0.0/8", to which the server may send ICE requests, besides the address of the
+    caller's request. Callers from anywhere can always send to this server.
+    """
 
     @model_validator(mode="after")
     def _ports_in_order(self) -> Self:

@@ -43,7 +43,7 @@ _Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class AudioSocketConfig(Section):
-    """`[telephony.audiosocket]`: AudioSocket over TCP on a separate port. The protocol has no authentication."""
+    """`[telephony.audiosocket]`: AudioSocket over TCP on a separate port, without authentication."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""

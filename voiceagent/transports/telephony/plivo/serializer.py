@@ -107,7 +107,7 @@ class PlivoSerializer(JsonStream):
         return self._message(event="clearAudio")
 
     def hang_up(self) -> None:
-        """Return None: Plivo hangs up by REST, or when the stream ends unless its XML says `keepCallAlive`."""
+        """Return None: Plivo hangs up by REST, or at the stream's end unless its XML says `keepCallAlive`."""
 
     def _start(self, said: _StartMessage) -> Started:
         start = said["start"]

@@ -31,7 +31,7 @@ def signature(token: str, url: str, form: Mapping[str, Sequence[str]], nonce: st
 
 
 def is_genuine(token: str, url: str, form: Mapping[str, Sequence[str]], headers: Mapping[str, str]) -> bool:
-    """Return True if the headers (names in lower case) sign this request, its URL with or without the port."""
+    """Return True if the headers (names in lower case) sign this request, with or without the URL's port."""
     nonce = headers.get(NONCE_HEADER)
     given = [one.strip() for name in HEADERS for one in headers.get(name, "").split(",") if one.strip()]
     if not nonce or not given:

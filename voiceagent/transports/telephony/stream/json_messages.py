@@ -118,5 +118,5 @@ def _not_read(error: ValidationError) -> Unknown:
 
 
 def _place(error: ErrorDetails) -> str:
-    """Return the path of the invalid field, as `media.payload`, without the event that pydantic puts first."""
+    """Return the path of the invalid field, as `media.payload`, without the event that pydantic adds."""
     return ".".join(part if len(part) <= 80 else shorten(part) for part in map(str, error["loc"][1:]))

@@ -15,7 +15,7 @@ def public_url(path: str, headers: Mapping[str, str], secure: bool, configured: 
 
        A proxy changes scheme and host. They are taken from `configured`, the server's public URL, if given,
     else from X-Forwarded-Proto and X-Forwarded-Host. headers: names in lower case. A forged header only
-    yields a URL that nobody signed; an invalid host is ignored.
+    yields a URL without a valid signature; an invalid host is ignored.
     """
     if configured is not None:
         return configured.rstrip("/") + path

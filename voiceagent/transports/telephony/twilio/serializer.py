@@ -65,7 +65,7 @@ class TwilioSerializer(JsonStream):
         return self._message("clear")
 
     def hang_up(self) -> None:
-        """Return None: Twilio hangs up by REST, or when the stream ends and the TwiML has no further verbs."""
+        """Return None: Twilio hangs up by REST, or at the end of the stream if no TwiML verbs follow."""
 
     def _start(self, said: _StartMessage) -> Started:
         start = said["start"]

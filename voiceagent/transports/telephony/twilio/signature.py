@@ -22,7 +22,7 @@ def signature(token: str, url: str, form: Mapping[str, Sequence[str]]) -> str:
 
 
 def is_genuine(token: str, url: str, form: Mapping[str, Sequence[str]], headers: Mapping[str, str]) -> bool:
-    """Return True if the headers (names in lower case) sign this request, its URL with or without the port."""
+    """Return True if the headers (names in lower case) sign this request, with or without the URL's port."""
     given = headers.get(HEADER)
     if not given:
         return False
