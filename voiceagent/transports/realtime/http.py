@@ -20,8 +20,9 @@ from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.limits import EventLimits
-from voiceagent.transports.realtime.protocol.errors import RequestError, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.limits import check_size, check_values
+from voiceagent.validation.shorten import shorten
 
 _PATH = "/v1/realtime"
 _API = "/v1/"

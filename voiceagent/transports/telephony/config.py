@@ -7,13 +7,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from voiceagent.transports.telephony.asterisk.line import AsteriskConfig
-from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketConfig
-from voiceagent.transports.telephony.plivo.line import PlivoConfig
+from voiceagent.transports.telephony.asterisk import AsteriskConfig
+from voiceagent.transports.telephony.audiosocket import AudioSocketConfig
+from voiceagent.transports.telephony.plivo import PlivoConfig
 from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, Placement, ProviderConfig
-from voiceagent.transports.telephony.telnyx.line import TelnyxConfig
-from voiceagent.transports.telephony.twilio.line import TwilioConfig
-from voiceagent.transports.telephony.vonage.line import VonageConfig
+from voiceagent.transports.telephony.telnyx import TelnyxConfig
+from voiceagent.transports.telephony.twilio import TwilioConfig
+from voiceagent.transports.telephony.vonage import VonageConfig
 from voiceagent.validation.section import Section
 
 _HERE = Placement()

@@ -1,6 +1,6 @@
 """Interface of a telephony provider: a table of `[telephony]` that makes a `PhoneLine`.
 
-A new provider is a folder with such a table, and a field of `TelephonyConfig`.
+A new provider is a file with such a table, and a field of `TelephonyConfig`.
 """
 
 from __future__ import annotations

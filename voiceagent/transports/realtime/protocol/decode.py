@@ -24,7 +24,7 @@ from voiceagent.transports.base64_text import from_base64
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.protocol import client_events as wire
 from voiceagent.transports.realtime.protocol import transcription
-from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
 from voiceagent.transports.realtime.protocol.items import (
     InputItem,
     ItemReference,
@@ -44,6 +44,7 @@ from voiceagent.transports.realtime.protocol.session_settings import (
     to_format,
     to_tools,
 )
+from voiceagent.validation.shorten import shorten
 
 
 class AudioAppended(NamedTuple):

@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
+from voiceagent.validation.shorten import shorten
 
 MAX_PLACE = 200
 """Maximum length of an error's path, in characters: property names may be as long as an event."""

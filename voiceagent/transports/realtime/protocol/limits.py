@@ -8,7 +8,8 @@ from typing import Any
 from pydantic_core import to_json
 
 from voiceagent.transports.limits import EventLimits
-from voiceagent.transports.realtime.protocol.errors import PAYLOADS, RequestError
+from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.validation.shorten import PAYLOADS
 
 APPEND = "input_audio_buffer.append"
 _FEW_COMMAS = 16

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from voiceagent.conversation.mcp import NO_APPROVAL, Approval, McpServer, ToolFilter
-from voiceagent.transports.realtime.protocol.errors import RequestError, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.session_object import (
     FunctionTool,
     McpServerTool,
     WireApprovalFilter,
     WireToolFilter,
 )
+from voiceagent.validation.shorten import shorten
 
 MAX_HEADERS = 16
 MAX_HEADER_BYTES = 8_192

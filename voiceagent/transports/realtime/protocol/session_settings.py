@@ -19,7 +19,7 @@ from audio.pcm import AudioFormat
 from llmcore.engine import Tool
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
-from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
 from voiceagent.transports.realtime.protocol.function_parameters import check_parameters
 from voiceagent.transports.realtime.protocol.mcp_tools import show_server, to_servers
 from voiceagent.transports.realtime.protocol.session_object import (
@@ -37,6 +37,7 @@ from voiceagent.transports.realtime.protocol.transcription import (
     TranscriptionSession,
     show_transcription,
 )
+from voiceagent.validation.shorten import shorten
 
 _Value = TypeVar("_Value")
 FORMATS = {

@@ -13,8 +13,8 @@ from pydantic import AfterValidator, Field, PlainValidator, TypeAdapter, Validat
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from voiceagent.transports.base64_text import from_base64
-from voiceagent.transports.realtime.protocol.errors import shorten
 from voiceagent.transports.telephony.stream.serializer import DIGITS, Message, ProtocolError, Unknown
+from voiceagent.validation.shorten import shorten
 
 MAX_PARAMETERS = 64
 MAX_PARAMETER = 2_048

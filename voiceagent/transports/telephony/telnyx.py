@@ -1,20 +1,27 @@
-"""Telnyx media streaming: JSON text with base64 audio; snake_case, and no stream id in sent messages.
+"""Telnyx: media streaming, and its REST API.
 
-   https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket. Agent audio is
-sent in the caller's codec: `stream_bidirectional_mode` must be "rtp", `stream_bidirectional_codec` that of
-the stream. The byte order of L16 is not documented: see `stream/arrival.ByteOrder`.
+Streams are JSON text with base64 audio; snake_case, and no stream id in sent messages:
+https://developers.telnyx.com/api-reference/websockets/stream-call-media-over-websocket. Agent audio is sent
+in the caller's codec: `stream_bidirectional_mode` must be "rtp", `stream_bidirectional_codec` that of the
+stream. The byte order of L16 is not documented: see `stream/arrival.ByteOrder`. REST API:
+https://developers.telnyx.com/api-reference/call-commands
 """
 
 from __future__ import annotations
 
+import hmac
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NotRequired
+from urllib.parse import quote
 
 from pydantic import BeforeValidator, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.realtime.protocol.errors import shorten
+from voiceagent.transports.telephony.control import CallControl, RestRequest, send
+from voiceagent.transports.telephony.provider import API_URL, LineSettings, PhoneLine, ProviderConfig
 from voiceagent.transports.telephony.stream.json_messages import Count, Parameters, Text, wrong
 from voiceagent.transports.telephony.stream.json_stream import (
     ConnectedMessage,
@@ -25,6 +32,7 @@ from voiceagent.transports.telephony.stream.json_stream import (
     StopMessage,
 )
 from voiceagent.transports.telephony.stream.serializer import LineError, Started
+from voiceagent.validation.shorten import shorten
 
 FORMATS = {
     ("PCMU", 8_000): AudioFormat.PCMU,
@@ -114,3 +122,66 @@ class TelnyxSerializer(JsonStream):
         `stop`.
         """
         return LineError(shorten(said.get("payload")))
+
+
+def hang_up_request(api_url: str, call_id: str, key: str) -> RestRequest:
+    """Return the request that ends a call."""
+    return _command(api_url, call_id, key, "hangup", {})
+
+
+def transfer_request(api_url: str, call_id: str, key: str, number: str) -> RestRequest:
+    """Return the request that connects the caller to `number`."""
+    return _command(api_url, call_id, key, "transfer", {"to": number})
+
+
+def _command(api_url: str, call_id: str, key: str, action: str, fields: dict[str, str]) -> RestRequest:
+    url = f"{api_url.rstrip('/')}/v2/calls/{quote(call_id, safe='')}/actions/{action}"
+    return RestRequest("POST", url, json=fields, headers={"Authorization": f"Bearer {key}"})
+
+
+@dataclass(frozen=True, slots=True)
+class TelnyxControl:
+    """Control of one Telnyx call. key: an API key."""
+
+    api_url: str
+    key: str
+    call_id: str
+    transfers: bool = True
+
+    async def hang_up(self) -> None:
+        """End the call. Raise ControlError."""
+        await send(hang_up_request(self.api_url, self.call_id, self.key))
+
+    async def transfer(self, number: str) -> None:
+        """Connect the caller to `number`. Raise ControlError."""
+        await send(transfer_request(self.api_url, self.call_id, self.key, number))
+
+
+TOKEN_HEADER = "x-telnyx-streaming-auth-token"
+"""Header with the `stream_auth_token` of the request that started the stream."""
+
+
+class TelnyxConfig(ProviderConfig):
+    """`[telephony.telnyx]`: media streaming at /telephony/telnyx."""
+
+    key_name: ClassVar[str] = "stream_token_env"
+    stream_token_env: str | None = None
+    """Name of the environment variable with the `stream_auth_token` given when streams are started."""
+    api_key_env: str | None = None
+    """Name of the environment variable with the API key that hangs up and transfers calls."""
+    api_url: str = Field(default="https://api.telnyx.com", pattern=API_URL)
+    """Telnyx's REST API."""
+
+    def line(self, settings: LineSettings) -> PhoneLine:
+        """Return the configured provider. Raise ConfigError."""
+        token = settings.key("stream_token_env", self.stream_token_env)
+        key = settings.key("api_key_env", self.api_key_env)
+
+        def control(started: Started) -> CallControl | None:
+            return None if key is None else TelnyxControl(self.api_url, key, started.call_id)
+
+        def trusts(url: str, headers: Mapping[str, str]) -> bool:
+            given = headers.get(TOKEN_HEADER, "")
+            return token is not None and hmac.compare_digest(given.encode(), token.encode())
+
+        return PhoneLine(TelnyxSerializer, control, None if token is None else trusts)

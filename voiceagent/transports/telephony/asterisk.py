@@ -6,14 +6,19 @@ if the channel was dialled with `f(json)`; otherwise text is plain.
 
 from __future__ import annotations
 
+import hmac
 import json
-from typing import Annotated, Literal
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
+from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, ProviderConfig
 from voiceagent.transports.telephony.stream.json_messages import Digit, Text, read_fields, read_text
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
@@ -129,3 +134,32 @@ def _read_plain(message: str) -> _Message | Unknown:
     event, *pairs = message.split()[:32] or [""]
     values = {name: value for name, _, value in (pair.partition(":") for pair in pairs)}
     return read_fields(_MESSAGES, {"event": event, **values})
+
+
+class AsteriskConfig(ProviderConfig):
+    """`[telephony.asterisk]`: chan_websocket at /telephony/asterisk."""
+
+    key_name: ClassVar[str] = "password_env"
+    password_env: str | None = None
+    """Name of the environment variable with the password of the connection in websocket_client.conf."""
+
+    def line(self, settings: LineSettings) -> PhoneLine:
+        """Return the provider with its serializer and authentication. Raise ConfigError."""
+        password = settings.key("password_env", self.password_env)
+
+        def trusts(url: str, headers: Mapping[str, str]) -> bool:
+            return password is not None and has_password(password, headers)
+
+        return PhoneLine(AsteriskSerializer, trusts=None if password is None else trusts)
+
+
+def has_password(password: str, headers: Mapping[str, str]) -> bool:
+    """Return True if `Authorization` holds this password (RFC 7617), for any user. headers: names in lower
+    case.
+    """
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    try:
+        sent = b64decode(given.strip(), validate=True).partition(b":")[2]
+    except (Base64Error, ValueError):
+        return False
+    return scheme.lower() == "basic" and hmac.compare_digest(sent, password.encode())
