@@ -1,4 +1,4 @@
-// What is going on, in a word: from the state of the line and the server's events. Pure.
+// Status of the call in one word, from the connection's state and the server's events. Pure.
 
 const WORDS = {
   idle: "Ready",
@@ -10,7 +10,7 @@ const WORDS = {
   speaking: "Agent speaks",
 };
 
-/** What the call does after an event of the server; the same where the event says nothing of it. */
+/** Activity after a server event; unchanged by events without one. */
 export function activity(before, event) {
   switch (event.type) {
     case "session.created":
@@ -31,7 +31,7 @@ export function activity(before, event) {
   }
 }
 
-/** The word for it. */
+/** Text of the status. */
 export function statusText(state) {
   return WORDS[state];
 }
