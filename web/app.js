@@ -108,7 +108,7 @@ async function receive(event, call) {
   const cut = wasCut(event);
   if (cut) call.send({ type: "conversation.item.retrieve", item_id: cut });
   if (event.type === "response.created") sound?.ears.replyBegins(!lastTyped(entries));
-  if (event.type === "error") show(new CallError("event", "The server objects", event.error.message));
+  if (event.type === "error") show(new CallError("event", "The server reported an error", event.error.message));
   if (event.type === "voiceagent.latency") await addTurn(event, call);
 }
 

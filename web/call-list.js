@@ -92,7 +92,7 @@ function row(call) {
 export function marksOf(call) {
   const count = (number, words) => (number > 1 ? `${number} × ${words}` : words);
   return [
-    [call.state === "running", "going on", "good"],
+    [call.state === "running", "in progress", "good"],
     [call.state === "broken", "broken off", "bad"],
     [call.false_ends, count(call.false_ends, "turn cut off"), "bad"],
     [call.interruptions - call.false_ends > 0, count(call.interruptions - call.false_ends, "interrupted"), "plain"],

@@ -35,7 +35,7 @@ export class CallReplay {
     const told = await this.#asked(replayCall(id), id);
     if (!told) return this.#say("");
     const { same, events, seconds, event, diff } = told;
-    this.#say(same ? `The same decisions at all ${events} events, in ${seconds} s.` : `It departs at event ${event} of ${events}.`);
+    this.#say(same ? `The same decisions at all ${events} events, in ${seconds} s.` : `First different decision at event ${event} of ${events}.`);
     this.#$("diff").hidden = same;
     this.#$("diff").textContent = diff ?? "";
   }

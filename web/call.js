@@ -50,7 +50,7 @@ export class Call {
       await Promise.race([left, this.#opened()]);
     } catch (error) {
       this.hangUp();
-      throw error instanceof CallError ? error : new CallError("line", "No line came about", error.message);
+      throw error instanceof CallError ? error : new CallError("line", "Could not connect", error.message);
     }
   }
 
@@ -90,8 +90,8 @@ export class Call {
   #opened() {
     if (this.#channel.readyState === "open") return Promise.resolve();
     return new Promise((resolve, reject) => {
-      const blocked = "The network between this browser and the server lets no sound (UDP) through.";
-      const late = setTimeout(() => reject(new CallError("line", "No line came about", blocked)), CONNECT_MS);
+      const blocked = "The network between this browser and the server blocks audio (UDP).";
+      const late = setTimeout(() => reject(new CallError("line", "Could not connect", blocked)), CONNECT_MS);
       this.#channel.onopen = () => {
         clearTimeout(late);
         resolve();

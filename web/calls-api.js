@@ -39,10 +39,10 @@ export async function openWith(key) {
 }
 
 const ADVICE = {
-  invalid_api_key: ["This server wants a key", "It is one of server.api_keys_env."],
-  key_needed: ["These calls are for holders of a key", "The server has none: open this page on its own machine."],
+  invalid_api_key: ["This server requires a key", "Enter one of server.api_keys_env."],
+  key_needed: ["Kept calls require a key", "The server has no keys configured: open this page on its own machine."],
   not_kept: ["This server keeps no calls", "Set calls.folder in its configuration."],
-  not_found: ["There is no such call", "It may have been deleted: calls are kept for calls.keep_days."],
+  not_found: ["Call not found", "It may have been deleted: calls are kept for calls.keep_days."],
 };
 
 /** Throws CallError. */

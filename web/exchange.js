@@ -5,7 +5,7 @@ import { makeTurn, showMs } from "./turns.js";
 import { drawChips, drawWaterfall } from "./waterfall.js";
 
 const NO_PLAYOUT = { line_ms: null, jitter_ms: null, output_ms: null, heard_ms: null };
-const STATUS = { cancelled: "interrupted", failed: "failed", false_end: "turn cut off", in_progress: "going on", hung_up: "call ended", incomplete: "cut short" };
+const STATUS = { cancelled: "interrupted", failed: "failed", false_end: "turn cut off", in_progress: "in progress", hung_up: "call ended", incomplete: "cut short" };
 
 /** A line of `exchanges` as a list item. choose(line): called on a click. */
 export function exchangeItem(line, choose) {
@@ -101,7 +101,7 @@ function showWhy($, turn) {
   const witnesses = Object.entries(decision.witnesses).filter(([, nats]) => Math.abs(nats) > 0.005);
   const most = Math.max(1, ...witnesses.map(([, nats]) => Math.abs(nats)));
   $("witnesses").replaceChildren(
-    element("caption", "only-read", "What each witness added to the odds that the turn was over"),
+    element("caption", "only-read", "What each feature added to the odds that the turn was over"),
     ...witnesses.map(([name, nats]) => witnessRow(name, nats, most)),
   );
 }
@@ -129,7 +129,7 @@ function hookBox(hook) {
 
 function toolBox(tool) {
   const made = element("div", "tool-box");
-  const took = tool.ended_s === null ? "no output came" : `${showMs(1000 * (tool.ended_s - tool.began_s))} ms`;
+  const took = tool.ended_s === null ? "no output" : `${showMs(1000 * (tool.ended_s - tool.began_s))} ms`;
   const title = element("p", "", `${tool.name}: ${tool.outcome || "running"}, ${took}`);
   title.className = tool.outcome === "failed" ? "bad" : "";
   made.append(title, element("code", "", tool.arguments), element("code", "", tool.output));

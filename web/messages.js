@@ -15,9 +15,9 @@ const MICROPHONE = {
     "The microphone is blocked",
     "Allow it for this page (the icon beside the address), then press Talk. Until then you can type.",
   ],
-  NotFoundError: ["No microphone was found", "Plug one in, or type below: the answer is spoken all the same."],
-  NotReadableError: ["The microphone is in use", "Another program holds it. Close that, then press Talk again."],
-  OverconstrainedError: ["That microphone is gone", "Choose another one, then press Talk again."],
+  NotFoundError: ["No microphone was found", "Connect one, or type below: the agent still speaks."],
+  NotReadableError: ["The microphone is in use", "Another program uses it. Close that, then press Talk again."],
+  OverconstrainedError: ["That microphone is not connected", "Choose another one, then press Talk again."],
 };
 
 /** The error for a failed `getUserMedia`. */
@@ -37,14 +37,14 @@ export function insecureError() {
 
 /** The error for a refused call. message: the server's text, "" for none. */
 export function refusalError(status, message) {
-  if (status === 401) return new CallError("key", "This server wants a key", "Enter one below to call.");
+  if (status === 401) return new CallError("key", "This server requires a key", "Enter one below to call.");
   if (status === 403) return new CallError("origin", "This page may not call the server", message);
   if (status === 503 && /taken/.test(message))
-    return new CallError("full", "The server is full", "All lines are busy. Press Talk to try again in a moment.");
+    return new CallError("full", "The server is full", "All calls are taken. Press Talk to try again in a moment.");
   if (status === 503)
-    return new CallError("unavailable", "The server takes no calls at the moment", message, true);
+    return new CallError("unavailable", "The server is not taking calls now", message, true);
   if (status === 404 || status === 405)
-    return new CallError("webrtc", "This server takes no WebRTC calls", "Is its WebRTC end installed?");
+    return new CallError("webrtc", "This server has no WebRTC calls", "Is its WebRTC extra installed?");
   return new CallError("refused", `The server refused the call (${status})`, message);
 }
 
@@ -55,7 +55,7 @@ export function unreachableError() {
 
 /** The error for a dropped connection. */
 export function droppedError() {
-  return new CallError("dropped", "The connection dropped", "Reconnecting; what was said so far is kept.", true);
+  return new CallError("dropped", "The connection dropped", "Reconnecting; the conversation is kept.", true);
 }
 
 /** The same error after the last retry. */
@@ -65,5 +65,5 @@ export function givenUp(error) {
 
 /** The error for a key that the server refuses. */
 export function wrongKeyError() {
-  return new CallError("key", "The server does not take this key", "Check it, and enter it again.");
+  return new CallError("key", "The server refused this key", "Check it and enter it again.");
 }

@@ -5,9 +5,9 @@ const WORDS = {
   connecting: "Connecting…",
   reconnecting: "Reconnecting…",
   listening: "Listening",
-  hearing: "You speak",
+  hearing: "You are speaking",
   thinking: "Thinking",
-  speaking: "Agent speaks",
+  speaking: "Agent is speaking",
 };
 
 /** Activity after a server event; unchanged by events without one. */

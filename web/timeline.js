@@ -144,16 +144,16 @@ export function clock(seconds, decimals = 0) {
 /** Reasons for the end of a turn, in sentences. */
 export function whyOf({ ended_by: by, ended_s: endedS, settled_s: settledS, decided_s: decidedS, end_of_turn: decision }) {
   if (by === "typed") return "The caller typed.";
-  if (by === "client") return "The client said that the turn was over.";
-  if (by === "upstream") return "The upstream took the turn to be over.";
-  if (by !== "silence" || decidedS === null) return "It is not over.";
+  if (by === "client") return "The client ended the turn.";
+  if (by === "upstream") return "The realtime backend ended the turn.";
+  if (by !== "silence" || decidedS === null) return "The turn has not ended.";
   const afterMs = (atS) => Math.round(1000 * (atS - endedS));
-  const told = `By silence, ${afterMs(decidedS)} ms after its last sound`;
-  if (!decision) return `${told}; no words were there to be weighed.`;
+  const told = `By silence, ${afterMs(decidedS)} ms after its last audio`;
+  if (!decision) return `${told}; there was no transcript to consider.`;
   const percent = Math.round(100 * decision.probability);
-  const why = [`${told}: it was over with ${percent} %, for which ${Math.round(decision.silence_ms)} ms of silence are enough.`];
+  const why = [`${told}: end-of-turn probability ${percent} %, which requires ${Math.round(decision.silence_ms)} ms of silence.`];
   const late = settledS !== null && afterMs(settledS) > decision.silence_ms;
-  if (late) why.push(`The recognizer had its last words ${afterMs(settledS)} ms after that sound.`);
-  if (decision.awaited_ms > 0) why.push(`It could go on for up to ${Math.round(decision.awaited_ms)} ms more while there was nothing to hear of its answer.`);
+  if (late) why.push(`The final transcript came ${afterMs(settledS)} ms after that audio.`);
+  if (decision.awaited_ms > 0) why.push(`It could resume for up to ${Math.round(decision.awaited_ms)} ms more, while its response had no audio.`);
   return why.join(" ");
 }

@@ -51,7 +51,7 @@ function speaker(entry) {
 function words(entry) {
   const text = document.createElement("p");
   if (entry.state === "failed") {
-    text.append(note("these words could not be understood"));
+    text.append(note("no transcript: recognition failed"));
   } else if (entry.text === "" && entry.cut === "") {
     text.append(note("…"));
   } else {

@@ -9,13 +9,13 @@ export const STAGES = {
   tools: { label: "Tools", help: "to the last tool's result" },
   request: { label: "Request", help: "to the LLM's request" },
   llm_ttft: { label: "LLM", help: "to its first token" },
-  thinking: { label: "Thinking", help: "from its first thought to its first word, of a model that thinks first" },
-  fragmenting: { label: "First phrase", help: "to words enough to speak" },
-  synthesis: { label: "Voice", help: "to the synthesizer's first sound" },
+  thinking: { label: "Thinking", help: "from the first reasoning token to the first word, for reasoning models" },
+  fragmenting: { label: "First phrase", help: "to the first speakable phrase" },
+  synthesis: { label: "Voice", help: "to the synthesizer's first audio" },
   playout: { label: "Send", help: "to the first frame on the wire" },
-  network: { label: "Network", help: "to the client, where the transport can tell" },
+  network: { label: "Network", help: "to the client, if the transport reports it" },
   line: { label: "Line", help: "half a round trip, as the browser measures it", here: true },
-  jitter: { label: "Jitter buffer", help: "mean wait of the reply's sound in the browser", here: true },
+  jitter: { label: "Jitter buffer", help: "mean delay of the response's audio in the browser", here: true },
   output: { label: "Loudspeaker", help: "the browser's playout and the device", here: true },
 };
 

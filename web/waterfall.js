@@ -30,7 +30,7 @@ export function drawChips(list, turn) {
   if (counts.prompt_tokens > 0) {
     chips.push([`${counts.cached_tokens} of ${counts.prompt_tokens} prompt tokens cached`, "plain"]);
   }
-  if (counts.thought_tokens > 0) chips.push([`${counts.thought_tokens} tokens of thought`, "plain"]);
+  if (counts.thought_tokens > 0) chips.push([`${counts.thought_tokens} reasoning tokens`, "plain"]);
   if (counts.tokens_wasted > 0) chips.push([`${counts.tokens_wasted} tokens wasted`, "plain"]);
   list.replaceChildren(...chips.map(([words, kind]) => element("li", `chip ${kind}`, words)));
 }
