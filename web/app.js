@@ -1,4 +1,4 @@
-// The page: the call, and everything that shows what goes on in it.
+// The call page: the call, and all panels that show its state.
 
 import { playoutEvent, share, statistics } from "./browser-share.js";
 import { Call, mintKey } from "./call.js";
@@ -33,16 +33,16 @@ let doing = "listening";
 let key = "";
 let unsent = "";
 let server = {};
-/** The newest look at what is plugged in. */
+/** Pending update of the device menus. */
 let devices = Promise.resolve();
-/** The sound of the call, while it lasts. */
+/** The call's audio; set while a call is running. */
 let sound = null;
-/** The connection's statistics when the turn before was over. */
+/** Connection statistics at the end of the previous turn. */
 let before = null;
 
-// ---- the line
+// ---- connection
 
-/** again: a call that dropped is taken up anew, with what was said so far. */
+/** again: reconnect a dropped call with the conversation so far. */
 async function connect(again, leaving) {
   sound ??= await openSound();
   leaving.throwIfAborted();
@@ -97,9 +97,9 @@ function showStatus() {
   $("status").textContent = statusText(state === "live" ? doing : state);
 }
 
-// ---- what the server tells
+// ---- server events
 
-/** Take a server event in. call: where it came from. */
+/** Handle a server event. call: the call that received it. */
 async function receive(event, call) {
   entries = spoken(entries, event);
   transcript.draw(entries);
@@ -108,11 +108,11 @@ async function receive(event, call) {
   const cut = wasCut(event);
   if (cut) call.send({ type: "conversation.item.retrieve", item_id: cut });
   if (event.type === "response.created") sound?.ears.replyBegins(!lastTyped(entries));
-  if (event.type === "error") show(new CallError("event", "The server objects", event.error.message));
+  if (event.type === "error") show(new CallError("event", "The server reported an error", event.error.message));
   if (event.type === "voiceagent.latency") await addTurn(event, call);
 }
 
-/** The report comes when the reply's last sound was sent: what the browser made of it is known by then. */
+/** The report arrives when the response's last audio was sent; the browser's own figures are known by then. */
 async function addTurn(report, call) {
   const after = await statistics(call.connection);
   if (!sound) return;
@@ -141,7 +141,7 @@ function select(turn) {
   drawStrip($("strip"), turns, selected, select);
 }
 
-// ---- what the caller does
+// ---- caller actions
 
 function press() {
   if (document.body.dataset.line === "idle") {
@@ -193,13 +193,13 @@ async function chooseMicrophone() {
   }
 }
 
-/** One after the other: who unplugs a microphone is told of it twice, and one is to be opened. */
+/** One at a time: unplugging a microphone is reported twice, and only one must be opened. */
 function devicesChanged() {
   devices = devices.then(lookForDevices);
   return devices;
 }
 
-/** Where the microphone was unplugged in the call, the one that there is instead, or again, is taken. */
+/** If the microphone was unplugged during the call, open the one that is available now. */
 async function lookForDevices() {
   await menus.show();
   if (sound?.lost) await chooseMicrophone();
@@ -216,7 +216,7 @@ function save() {
 
 // ---- messages
 
-/** Tell what went wrong, and what helps. */
+/** Show an error with its advice. */
 function show(error) {
   $("problem").hidden = false;
   $("problem").dataset.code = error.code;

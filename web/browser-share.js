@@ -1,7 +1,7 @@
-// The browser's own share of the wait, from WebRTC's statistics. Pure but for `statistics`.
+// The browser's share of the response time, from WebRTC's statistics. Pure except for `statistics`.
 // Fields: W3C "Identifiers for WebRTC's Statistics API" (inbound-rtp, media-playout, candidate-pair).
 
-/** What is counted so far: sums that only grow, of which two readings give the mean in between. */
+/** Cumulative counters; the mean of an interval is the difference of two readings. */
 export function reading(reports) {
   const counted = { jitterS: 0, emitted: 0, outputS: 0, played: 0, concealed: 0, lost: 0, roundTripS: null };
   for (const report of reports) {
@@ -20,7 +20,7 @@ export function reading(reports) {
   return counted;
 }
 
-/** Mean delays in milliseconds between two readings; null where nothing was played in between. */
+/** Mean delays in milliseconds between two readings; null if nothing was played in between. */
 export function share(before, after) {
   const mean = (sum, count) =>
     after[count] > before[count] ? (1000 * (after[sum] - before[sum])) / (after[count] - before[count]) : null;
@@ -31,14 +31,14 @@ export function share(before, after) {
   };
 }
 
-/** The `voiceagent.playout` that tells the server, for whoever looks at the call later. */
+/** The `voiceagent.playout` event for the server, shown in the call inspector later. */
 export function playoutEvent(turnId, { lineMs, jitterMs, outputMs }, heardMs) {
   const known = { line_ms: lineMs, jitter_ms: jitterMs, output_ms: outputMs, heard_ms: heardMs };
   for (const [name, ms] of Object.entries(known)) known[name] = Number.isFinite(ms) && ms >= 0 ? ms : null;
   return { type: "voiceagent.playout", turn_id: turnId, ...known };
 }
 
-/** The reading of a connection now. */
+/** Current statistics of a connection. */
 export async function statistics(connection) {
   return reading([...(await connection.getStats()).values()]);
 }

@@ -1,4 +1,4 @@
-// The list of kept calls: filters, a page after the other, and those that go on looked at again.
+// The list of kept calls: filters, pages, and refresh of running calls.
 
 import { listCalls } from "./calls-api.js";
 import { clock } from "./timeline.js";
@@ -7,11 +7,11 @@ const PAGE = 50;
 const AGAIN_MS = 5_000;
 const DAY_S = 86_400;
 
-/** What the form asks for, as parameters of the server. */
+/** The form's filters as query parameters. */
 export function filtersOf(form) {
   const asked = {};
   for (const [name, value] of new FormData(form)) if (value) asked[name] = value === "on" ? "1" : value;
-  // A day is one of this browser's time zone; the last one is meant whole.
+  // Days are in this browser's time zone; the last one is inclusive.
   for (const name of ["since", "until"]) {
     if (!asked[name]) continue;
     const atS = new Date(`${asked[name]}T00:00`).getTime() / 1000;
@@ -27,7 +27,7 @@ export class CallList {
   #asked = 0;
   #timer = 0;
 
-  /** parts: {form, rows, empty, older}. failed: told a CallError. */
+  /** parts: {form, rows, empty, older}. failed: receives a CallError. */
   constructor(parts, failed) {
     this.#parts = parts;
     this.#failed = failed;
@@ -37,7 +37,7 @@ export class CallList {
     parts.older.addEventListener("click", () => this.#page(this.#next));
   }
 
-  /** Show the newest calls, and look again while some go on. */
+  /** Show the newest calls; refresh while some are running. */
   async open() {
     clearTimeout(this.#timer);
     await this.#page(null);
@@ -88,11 +88,11 @@ function row(call) {
   return made;
 }
 
-/** What is to be seen of a call at once: [[words, kind of chip]]. */
+/** Chips of a call: [[text, kind of chip]]. */
 export function marksOf(call) {
   const count = (number, words) => (number > 1 ? `${number} × ${words}` : words);
   return [
-    [call.state === "running", "going on", "good"],
+    [call.state === "running", "in progress", "good"],
     [call.state === "broken", "broken off", "bad"],
     [call.false_ends, count(call.false_ends, "turn cut off"), "bad"],
     [call.interruptions - call.false_ends > 0, count(call.interruptions - call.false_ends, "interrupted"), "plain"],
@@ -101,7 +101,7 @@ export function marksOf(call) {
   ].flatMap(([is, words, kind]) => (is ? [[words, kind]] : []));
 }
 
-/** When a call began, in the reader's own words. */
+/** Start time of a call, in the reader's locale. */
 export function when(startedS) {
   return new Date(startedS * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
 }

@@ -1,4 +1,4 @@
-// A call run again: the command that does it, and what the server's own replay came to.
+// Replay of a call: the command that runs it, and the result of the server's own replay.
 
 import { replayCall } from "./calls-api.js";
 
@@ -8,8 +8,8 @@ export class CallReplay {
   #asked;
 
   /**
-   * $: gives an element of the page by its id. shown: gives the id of the call that is shown. asked(promise, id): what
-   * was asked for, null where it failed or another call is shown by now.
+   * $: returns an element of the page by its id. shown: returns the id of the shown call. asked(promise, id): the result
+   * of a request, null if it failed or another call is shown by now.
    */
   constructor($, shown, asked) {
     this.#$ = $;
@@ -35,7 +35,7 @@ export class CallReplay {
     const told = await this.#asked(replayCall(id), id);
     if (!told) return this.#say("");
     const { same, events, seconds, event, diff } = told;
-    this.#say(same ? `The same decisions at all ${events} events, in ${seconds} s.` : `It departs at event ${event} of ${events}.`);
+    this.#say(same ? `The same decisions at all ${events} events, in ${seconds} s.` : `First different decision at event ${event} of ${events}.`);
     this.#$("diff").hidden = same;
     this.#$("diff").textContent = diff ?? "";
   }

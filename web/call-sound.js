@@ -1,9 +1,9 @@
-// The sound of one call: the caller's microphone, and the levels of both sides.
+// Audio of one call: the caller's microphone, and the levels of both sides.
 
 import { Ears } from "./ears.js";
 import { Levels, openMicrophone } from "./sound.js";
 
-/** Made by a press of a button, closed when the call is over. `ears` measures the wait; `microphone` is its stream. */
+/** Create it in a button's click handler; close it after the call. `ears` measures the wait; `microphone` is its stream. */
 export class CallSound {
   #levels = new Levels();
   #meter;
@@ -12,13 +12,13 @@ export class CallSound {
   ears = new Ears();
   microphone = null;
 
-  /** meter: shows the levels. unplugged: called where the microphone goes. */
+  /** meter: shows the levels. unplugged: called when the microphone is removed. */
   constructor(meter, unplugged) {
     this.#meter = meter;
     this.#unplugged = unplugged;
   }
 
-  /** Open the microphone. Without one the call is typed, and heard; returns why, null where there is one. */
+  /** Open the microphone. Returns null, or the error if there is none: then the caller types and listens. */
   async open(deviceId) {
     let why = null;
     try {
@@ -30,18 +30,18 @@ export class CallSound {
     return why;
   }
 
-  /** Whether the microphone has gone. */
+  /** True if the microphone was removed. */
   get lost() {
     return this.microphone.getAudioTracks().some((track) => track.readyState === "ended");
   }
 
-  /** Take another microphone from now on; the one before is let go. Follow it by `followMicrophone`. */
+  /** Switch to another microphone and release the previous one. Then call `followMicrophone`. */
   replaceMicrophone(stream) {
     stop(this.microphone);
     this.microphone = stream;
   }
 
-  /** Show and measure the level of the microphone that there is now. */
+  /** Show and measure the level of the current microphone. */
   async followMicrophone() {
     for (const track of this.microphone.getAudioTracks()) track.addEventListener("ended", this.#unplugged);
     this.#unsubscribe();
@@ -59,7 +59,7 @@ export class CallSound {
     });
   }
 
-  /** Let microphone and sound device go. */
+  /** Release the microphone and the audio device. */
   close() {
     this.#unsubscribe();
     stop(this.microphone);
@@ -67,7 +67,7 @@ export class CallSound {
   }
 }
 
-/** Let a microphone go. */
+/** Release a microphone. */
 export function stop(stream) {
   for (const track of stream.getTracks()) track.stop();
 }

@@ -1,4 +1,4 @@
-// One call: its timeline, what was said, and where the time of a turn went; followed while it goes on.
+// One call: its timeline, its transcript and the latency of a turn; refreshed while it is running.
 
 import { readCall, readPeaks, urlOf } from "./calls-api.js";
 import { marksOf, when } from "./call-list.js";
@@ -10,10 +10,10 @@ import { ZOOM, listenToTimeline } from "./timeline-input.js";
 import { clock, emptyCall, exchanges, lengthOf, lineTold, merged, moved, showing, zoomed } from "./timeline.js";
 import { Waveform } from "./waveform.js";
 
-/** A call is shown whole up to this length, and its begin beyond. */
+/** Longest call that is shown as a whole; of a longer one, its beginning. */
 const FIRST_S = 120;
 const PEAKS_MS = 1_000;
-/** As in calls.css: what was said and where the time went stand one below the other. */
+/** As in calls.css: narrower windows stack transcript and details. */
 const NARROW = matchMedia("(max-width: 860px)");
 
 export class CallView {
@@ -26,7 +26,7 @@ export class CallView {
   #frame = 0;
   #scene;
 
-  /** $: gives an element of the page by its id. failed: told a CallError. */
+  /** $: returns an element of the page by its id. failed: receives a CallError. */
   constructor($, failed) {
     this.#$ = $;
     this.#failed = failed;
@@ -81,9 +81,9 @@ export class CallView {
     this.#$("unchosen").hidden = false;
   }
 
-  // ---- what the server tells
+  // ---- requests
 
-  /** What was asked for, null where it failed or another call is shown by now. */
+  /** The result of a request; null if it failed or another call is shown by now. */
   async #asked(promise, id) {
     try {
       const answer = await promise;
@@ -133,7 +133,7 @@ export class CallView {
     this.#measure();
   }
 
-  // ---- what is shown
+  // ---- rendering
 
   #show() {
     const $ = this.#$;
@@ -153,7 +153,7 @@ export class CallView {
     this.#measure();
   }
 
-  /** Only what is new is made anew: a call may have thousands of lines. */
+  /** Renders changed lines only: a call may have thousands. */
   #showLines() {
     const list = this.#$("exchanges");
     const before = new Map([...list.children].map((item) => [item.dataset.key, item]));
@@ -216,7 +216,7 @@ export class CallView {
     return this.#scene.lines.map(measured).filter(Boolean);
   }
 
-  /** Choose a line. go: the timeline goes there, too. */
+  /** Select a line. go: scroll the timeline to it. */
   #choose(line, go) {
     const scene = this.#scene;
     const $ = this.#$;
@@ -235,7 +235,7 @@ export class CallView {
     item.firstElementChild.setAttribute("aria-pressed", String(chosen));
   }
 
-  // ---- what the reader does
+  // ---- reader actions
 
   #seek(atS) {
     const scene = this.#scene;
@@ -293,7 +293,7 @@ export class CallView {
     $("lanes").style.height = `${HEIGHT}px`;
   }
 
-  /** A press goes there, and chooses what was said there. */
+  /** A click seeks there, and selects the line at that time. */
   #press(atS) {
     const line = this.#scene.lines.findLast((candidate) => candidate.atS <= atS);
     if (line && line.key !== this.#scene.chosen) {

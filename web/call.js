@@ -1,13 +1,13 @@
-// One call over WebRTC, as the OpenAI Realtime API has it: `POST /v1/realtime/calls`, data channel `oai-events`.
+// One call over WebRTC, in the OpenAI Realtime API: `POST /v1/realtime/calls`, data channel `oai-events`.
 
 import { CallError, droppedError, refusalError, unreachableError, wrongKeyError } from "./messages.js";
 
 const CALLS = "/v1/realtime/calls";
 const CONNECT_MS = 10_000;
-/** How long a line may be silent before it counts as gone; shorter gaps mend by themselves. */
+/** Longest interruption before the connection counts as lost; shorter ones recover. */
 const PATIENCE_MS = 2_000;
 
-/** A short-lived key for this page, from one that may call. Throws CallError. */
+/** Request a client secret for this page with an API key. Throws CallError. */
 export async function mintKey(key) {
   const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
   try {
@@ -17,7 +17,7 @@ export async function mintKey(key) {
   }
 }
 
-/** A call. `ended` is a promise of why it ended: null where this side hung up, a CallError otherwise. */
+/** A call. `ended` resolves to null if this side hung up, to a CallError otherwise. */
 export class Call {
   #connection = new RTCPeerConnection();
   #channel = this.#connection.createDataChannel("oai-events");
@@ -27,7 +27,7 @@ export class Call {
   #lost = null;
   ended = new Promise((resolve) => (this.#end = resolve));
 
-  /** onEvent: given every server event. onSound: given the agent's stream. */
+  /** onEvent: receives every server event. onSound: receives the agent's stream. */
   constructor(onEvent, onSound) {
     this.#channel.onmessage = ({ data }) => onEvent(JSON.parse(data));
     this.#channel.onclose = () => this.#over(serverEnded());
@@ -35,7 +35,7 @@ export class Call {
     this.#connection.onconnectionstatechange = () => this.#monitor();
   }
 
-  /** Call the server and wait until the line is open. key: "" for none. leaving: ends the waiting. Throws CallError. */
+  /** Call the server and wait until connected. key: "" for none. leaving: AbortSignal that cancels the wait. Throws CallError. */
   async open(stream, session, key, leaving) {
     if (key) this.#headers.Authorization = `Bearer ${key}`;
     const left = new Promise((_, reject) => leaving.addEventListener("abort", () => reject(leaving.reason)));
@@ -50,7 +50,7 @@ export class Call {
       await Promise.race([left, this.#opened()]);
     } catch (error) {
       this.hangUp();
-      throw error instanceof CallError ? error : new CallError("line", "No line came about", error.message);
+      throw error instanceof CallError ? error : new CallError("line", "Could not connect", error.message);
     }
   }
 
@@ -59,18 +59,18 @@ export class Call {
     return this.#connection;
   }
 
-  /** Send a client event; one that comes too late is dropped. */
+  /** Send a client event; dropped after the call has ended. */
   send(event) {
     if (this.#channel.readyState === "open") this.#channel.send(JSON.stringify(event));
   }
 
-  /** Put another microphone in the place of the one that is heard. */
+  /** Replace the microphone's track. */
   async replaceMicrophone(stream) {
     const [sender] = this.#connection.getSenders();
     await sender.replaceTrack(stream.getAudioTracks()[0]);
   }
 
-  /** End the call from this side; the server is told once. */
+  /** End the call from this side; notifies the server once. */
   hangUp() {
     const request = { method: "POST", headers: this.#headers, keepalive: true };
     const location = this.#location;
@@ -79,7 +79,7 @@ export class Call {
     this.#over(null);
   }
 
-  /** Offer. A caller who has left meanwhile hangs up all the same: a line would wait for him. */
+  /** Post the offer. If the caller has left meanwhile, hang up anyway: otherwise the call would wait for them. */
   async #ask(body, leaving) {
     const answer = await ask(CALLS, { headers: this.#headers, body });
     this.#location = answer.headers.get("Location");
@@ -90,8 +90,8 @@ export class Call {
   #opened() {
     if (this.#channel.readyState === "open") return Promise.resolve();
     return new Promise((resolve, reject) => {
-      const blocked = "The network between this browser and the server lets no sound (UDP) through.";
-      const late = setTimeout(() => reject(new CallError("line", "No line came about", blocked)), CONNECT_MS);
+      const blocked = "The network between this browser and the server blocks audio (UDP).";
+      const late = setTimeout(() => reject(new CallError("line", "Could not connect", blocked)), CONNECT_MS);
       this.#channel.onopen = () => {
         clearTimeout(late);
         resolve();
@@ -118,7 +118,7 @@ function serverEnded() {
   return new CallError("ended", "The server ended the call", "Press Talk to call again.");
 }
 
-/** POST to this server. Throws CallError where it does not answer, or says no. */
+/** POST to this server. Throws CallError if it does not answer, or refuses. */
 async function ask(path, request) {
   let answer;
   try {

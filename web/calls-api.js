@@ -1,10 +1,10 @@
-// What the server tells of kept calls (voiceagent/inspector/__init__.py says what), and what is wrong where it does not.
+// Requests to the call inspector's API (voiceagent/inspector), and its errors.
 
 import { CallError } from "./messages.js";
 
 const CALLS = "/v1/calls";
 
-/** Where a part of a call is: "", "events", "recording", "peaks", "export", "replay". */
+/** URL of a part of a call: "", "events", "recording", "peaks", "export", "replay". */
 export const urlOf = (id, part = "") => `${CALLS}/${encodeURIComponent(id)}${part && `/${part}`}`;
 
 /** A page of the list. filters: parameters by name. Throws CallError. */
@@ -17,12 +17,12 @@ export async function readCall(id) {
   return (await ask(urlOf(id))).json();
 }
 
-/** Run it again. Throws CallError. */
+/** Replay the call on the server. Throws CallError. */
 export async function replayCall(id) {
   return (await ask(urlOf(id, "replay"), { method: "POST" })).json();
 }
 
-/** The bytes of the peaks from one on; none where there are no more, or no sound was kept. Throws CallError. */
+/** Peaks from a byte offset on; empty if there are no more, or no audio was kept. Throws CallError. */
 export async function readPeaks(id, since) {
   try {
     const answer = await ask(urlOf(id, "peaks"), since > 0 ? { headers: { Range: `bytes=${since}-` } } : {});
@@ -33,16 +33,16 @@ export async function readPeaks(id, since) {
   }
 }
 
-/** Give the key for a cookie that this page's requests bring from then on. Throws CallError. */
+/** Exchange the key for a cookie that authenticates this page's requests. Throws CallError. */
 export async function openWith(key) {
   await ask(`${CALLS}/ticket`, { method: "POST", headers: { Authorization: `Bearer ${key}` } });
 }
 
 const ADVICE = {
-  invalid_api_key: ["This server wants a key", "It is one of server.api_keys_env."],
-  key_needed: ["These calls are for holders of a key", "The server has none: open this page on its own machine."],
+  invalid_api_key: ["This server requires a key", "Enter one of server.api_keys_env."],
+  key_needed: ["Kept calls require a key", "The server has no keys configured: open this page on its own machine."],
   not_kept: ["This server keeps no calls", "Set calls.folder in its configuration."],
-  not_found: ["There is no such call", "It may have been deleted: calls are kept for calls.keep_days."],
+  not_found: ["Call not found", "It may have been deleted: calls are kept for calls.keep_days."],
 };
 
 /** Throws CallError. */

@@ -1,4 +1,4 @@
-// The page of kept calls: the list, or one call, by the part of the address behind "#", which no server sees.
+// The page of kept calls: the list, or one call, by the URL's fragment, which is not sent to the server.
 
 import { CallList } from "./call-list.js";
 import { CallView } from "./call-view.js";
@@ -44,7 +44,7 @@ async function withKey(event) {
   try {
     await openWith($("key").value);
   } catch (error) {
-    if (attempt === tried) show(error); // a later key is being tried, or was right
+    if (attempt === tried) show(error); // a later key is being tried, or was accepted
     return;
   }
   $("key").value = "";

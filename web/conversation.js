@@ -1,17 +1,17 @@
-// What both sides said, from the server's events. Pure: `spoken(words, event)` gives the new list of words.
+// Transcript of both sides, from the server's events. Pure: `spoken(entries, event)` returns the new entries.
 //
-// An entry: {id, role: "user" | "assistant", text, cut, state, typed}. `text` is what was said and heard, `cut` the
-// rest of what the agent would have said. state: "listening" while words may still come, "done", "failed". typed:
-// whether the caller wrote it. Or the call of a tool: {id, role: "tool", text: "", cut: "", state, call, name,
-// args, output}; it is "listening" until its output is there, and args is what the model wrote.
+// An entry: {id, role: "user" | "assistant", text, cut, state, typed}. `text` is what was said and played, `cut` the
+// unplayed rest. state: "listening" while text may still arrive, "done", "failed". typed: true for a typed message.
+// Or a tool call: {id, role: "tool", text: "", cut: "", state, call, name, args, output}; "listening" until its output
+// arrives. args: the model's JSON.
 
-/** What a server counts for an event beside its own bytes, and how much a new session is told: a quarter of what
- * the server takes at once unless `limits.max_bytes_per_s` is set, and more than a prompt of it holds. */
+/** The server counts EVENT_BYTES per event in addition to its length. TOLD_BYTES: size of the conversation sent to a new
+ * session, a quarter of the server's default burst (`limits.max_bytes_per_s`) and more than a prompt holds. */
 const EVENT_BYTES = 4_096;
 const TOLD_BYTES = 1_000_000;
 const TRANSCRIPTION = "conversation.item.input_audio_transcription";
 
-/** The entries after an event of the Realtime API; the same list where the event says nothing of words. */
+/** Apply an event of the Realtime API. Returns the same list if the event changes nothing. */
 export function spoken(entries, event) {
   switch (event.type) {
     case "input_audio_buffer.speech_started":
@@ -36,23 +36,23 @@ export function spoken(entries, event) {
   }
 }
 
-/** The item in which the agent was cut short, of which the server should be asked what was heard; or null. */
+/** Id of the item in which the agent was interrupted, whose played text should be requested; or null. */
 export function wasCut(event) {
   return event.type === "conversation.item.truncated" ? event.item_id : null;
 }
 
-/** Whether the caller's newest words were typed. */
+/** True if the caller's newest message was typed. */
 export function lastTyped(entries) {
   return entries.findLast((entry) => entry.role === "user")?.typed ?? true;
 }
 
-/** The words of an item of the protocol, "" where it has none. */
+/** Text of an item of the protocol, "" without any. */
 export function itemText(item) {
   return (item.content ?? []).map((part) => part.text ?? part.transcript ?? "").join("\n");
 }
 
-/** Items that tell a new session what was said so far, each under its old id: a lost call goes on where it was. Of
- * a conversation that is too long for one go, the newest. */
+/** Items that give a new session the conversation so far, under their old ids, after a drop. Of a conversation that is
+ * too long, the newest. */
 export function asItems(entries) {
   const items = entries
     .filter((entry) => entry.text.trim() !== "")
@@ -69,11 +69,11 @@ function bytes(item) {
   return new TextEncoder().encode(JSON.stringify(item)).length;
 }
 
-/** Client events by which typed words are said: the agent stops for them, and answers. */
+/** Client events that send a typed message: the agent stops, and answers. */
 export function typedEvents(text) {
   const content = [{ type: "input_text", text }];
   return [
-    { type: "output_audio_buffer.clear" }, // who types interrupts, too
+    { type: "output_audio_buffer.clear" }, // typing interrupts, too
     { type: "conversation.item.create", item: { type: "message", role: "user", content } },
     { type: "response.create" },
   ];
@@ -88,7 +88,7 @@ function opened(entries, id, role) {
   return [...entries, { id, role, text: "", cut: "", state: "listening", typed: false }];
 }
 
-/** Words that come after the cut were not heard either. */
+/** Text that arrives after the interruption was not played either. */
 function extended(entries, id, role, words) {
   return opened(entries, id, role).map((entry) => {
     if (entry.id !== id) return entry;
@@ -96,13 +96,13 @@ function extended(entries, id, role, words) {
   });
 }
 
-/** A noise that no word was heard in leaves no line. */
+/** Remove the line of a noise without a transcript. */
 function understood(entries, id, transcript) {
   if (transcript.trim() === "") return entries.filter((entry) => entry.id !== id);
   return changed(opened(entries, id, "user"), id, { text: transcript, state: "done" });
 }
 
-/** Typed words come as an item that is complete; spoken ones are told by events of their own. Tools are items. */
+/** Typed messages arrive as complete items, spoken ones as events of their own. Tool calls are items. */
 function added(entries, item) {
   if (item.type === "function_call" && !entries.some((entry) => entry.id === item.id)) return [...entries, called(item)];
   if (item.type === "function_call_output") return returned(entries, item);
@@ -119,7 +119,7 @@ function returned(entries, { call_id, output }) {
   return entries.map((entry) => (entry.call && entry.call === call_id ? { ...entry, output, state: "done" } : entry));
 }
 
-/** The arguments of a call in words, as "people: 2, time: seven"; as they are where they are no JSON object. */
+/** A call's arguments as text, as "people: 2, time: seven"; unchanged if they are not a JSON object. */
 export function argumentsText(args) {
   try {
     return Object.entries(JSON.parse(args)).map(([name, value]) => `${name}: ${value}`).join(", ");

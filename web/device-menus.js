@@ -1,8 +1,8 @@
-// The menus of microphones and loudspeakers: what is plugged in, and which of it was chosen.
+// Menus of microphones and loudspeakers: the available devices and the selected one.
 
 import { canChooseSpeaker, listDevices } from "./sound.js";
 
-/** microphones, speakers: the menus. */
+/** microphones, speakers: the select elements. */
 export class DeviceMenus {
   #microphones;
   #speakers;
@@ -12,17 +12,17 @@ export class DeviceMenus {
     this.#speakers = speakers;
   }
 
-  /** The microphone that was chosen; "" for the browser's own choice. */
+  /** Id of the selected microphone; "" for the browser's default. */
   get microphone() {
     return this.#microphones.value;
   }
 
-  /** The loudspeaker, the same way. */
+  /** Id of the selected loudspeaker; "" for the browser's default. */
   get speaker() {
     return this.#speakers.value;
   }
 
-  /** Show what is plugged in now. */
+  /** Show the available devices. */
   async show() {
     const { inputs, outputs } = await listDevices();
     fill(this.#microphones, inputs);

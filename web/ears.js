@@ -1,10 +1,10 @@
-// When the caller fell silent and when the agent was first heard, from the levels of both. Pure.
+// Wait of the caller: from their last voiced audio to the agent's first, by the levels of both. Pure.
 
 const FLOOR_RISE_DB_PER_S = 4;
 const LOWEST_FLOOR_DB = -64;
 const ABOVE_FLOOR_DB = 12;
 
-/** Hears one side: voiced is what stands out of the noise of the last seconds. */
+/** Voice detector of one side: voiced is what exceeds the noise of the last seconds. */
 class Side {
   #floorDb = Infinity;
   #lastS = null;
@@ -21,7 +21,7 @@ class Side {
   }
 }
 
-/** Measures the wait in the page itself: the caller's last sound to the agent's first, in one clock's seconds. */
+/** Measures the wait in the page: the caller's last voiced audio to the agent's first, in seconds of one clock. */
 export class Ears {
   #caller = new Side();
   #agent = new Side();
@@ -29,12 +29,12 @@ export class Ears {
   #awaiting = false;
   waitMs = null;
 
-  /** The level of the caller's sound, 0 to 1 (root mean square). */
+  /** Add a level of the caller's audio, 0 to 1 (root mean square). */
   caller(level, atS) {
     this.#caller.hear(level, atS);
   }
 
-  /** The level of the agent's sound. */
+  /** Add a level of the agent's audio. */
   agent(level, atS) {
     if (this.#agent.hear(level, atS) && this.#awaiting) {
       this.#awaiting = false;
@@ -42,7 +42,7 @@ export class Ears {
     }
   }
 
-  /** A reply begins: its first sound is awaited. bySpeech: it answers what was spoken, not typed. */
+  /** Start a response: measure the wait for its first audio. bySpeech: it answers speech, not a typed message. */
   replyBegins(bySpeech) {
     this.waitMs = null;
     this.#awaiting = true;

@@ -1,13 +1,13 @@
-// What was said, line by line, and where the time of a chosen turn went.
+// The transcript, line by line, and the latency of the selected turn.
 
 import { clock, heardOf, waitOf, whyOf } from "./timeline.js";
 import { makeTurn, showMs } from "./turns.js";
 import { drawChips, drawWaterfall } from "./waterfall.js";
 
 const NO_PLAYOUT = { line_ms: null, jitter_ms: null, output_ms: null, heard_ms: null };
-const STATUS = { cancelled: "interrupted", failed: "failed", false_end: "turn cut off", in_progress: "going on", hung_up: "call ended", incomplete: "cut short" };
+const STATUS = { cancelled: "interrupted", failed: "failed", false_end: "turn cut off", in_progress: "in progress", hung_up: "call ended", incomplete: "cut short" };
 
-/** A line of `exchanges` as a list item. choose(line): it was pressed. */
+/** A line of `exchanges` as a list item. choose(line): called on a click. */
 export function exchangeItem(line, choose) {
   const item = element("li", "exchange");
   item.dataset.key = line.key;
@@ -19,7 +19,7 @@ export function exchangeItem(line, choose) {
   return item;
 }
 
-/** What tells a line from what it was before: it is drawn again only then. */
+/** Key of a line's content: it is rendered again only if the key changes. */
 export function fingerprint(line) {
   return JSON.stringify([line.turn, line.response, line.tools, line.hooks, line.requests]);
 }
@@ -59,7 +59,7 @@ function chipsOf(line) {
   return chips;
 }
 
-/** The turn as the waterfall has it (turns.js), null where nothing was measured. */
+/** The turn as the waterfall needs it (turns.js), null without measurements. */
 export function measured({ answers, response, turn }) {
   if (!response?.report) return null;
   const playout = { ...NO_PLAYOUT, ...(answers?.playout ?? {}) };
@@ -68,7 +68,7 @@ export function measured({ answers, response, turn }) {
   return makeTurn(report, browser, playout.heard_ms, turn?.said ?? answers?.said ?? "", "");
 }
 
-/** Show one line. $: gives an element of the page by its id. all: the measured turns of the call. */
+/** Show one line. $: returns an element of the page by its id. all: the measured turns of the call. */
 export function showDetails($, line, all) {
   const turn = measured(line);
   const wait = waitOf(line);
@@ -101,7 +101,7 @@ function showWhy($, turn) {
   const witnesses = Object.entries(decision.witnesses).filter(([, nats]) => Math.abs(nats) > 0.005);
   const most = Math.max(1, ...witnesses.map(([, nats]) => Math.abs(nats)));
   $("witnesses").replaceChildren(
-    element("caption", "only-read", "What each witness added to the odds that the turn was over"),
+    element("caption", "only-read", "What each feature added to the odds that the turn was over"),
     ...witnesses.map(([name, nats]) => witnessRow(name, nats, most)),
   );
 }
@@ -129,7 +129,7 @@ function hookBox(hook) {
 
 function toolBox(tool) {
   const made = element("div", "tool-box");
-  const took = tool.ended_s === null ? "no output came" : `${showMs(1000 * (tool.ended_s - tool.began_s))} ms`;
+  const took = tool.ended_s === null ? "no output" : `${showMs(1000 * (tool.ended_s - tool.began_s))} ms`;
   const title = element("p", "", `${tool.name}: ${tool.outcome || "running"}, ${took}`);
   title.className = tool.outcome === "failed" ? "bad" : "";
   made.append(title, element("code", "", tool.arguments), element("code", "", tool.output));

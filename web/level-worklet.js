@@ -1,4 +1,4 @@
-// Runs in the audio thread: tells the level of its input, root mean square from 0 to 1, about every 10 ms.
+// Runs in the audio thread: posts the level of its input, root mean square from 0 to 1, about every 10 ms.
 
 const BLOCKS = 4; // of 128 samples: 10.7 ms at 48 kHz
 

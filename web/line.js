@@ -1,11 +1,11 @@
-// Keeps a call up: dials, and dials again when the line drops, until the caller hangs up.
+// Keeps a call connected: calls, and calls again after a drop, until the caller hangs up.
 
 const DELAYS_MS = [500, 1000, 2000, 4000, 8000, 8000, 8000];
 
 /**
- * connect(again, leaving): a promise of a call ({ended, hangUp}); throws CallError, and at once where the caller
- * hangs up meanwhile (`leaving`, an AbortSignal). changed(state, error): told
- * "connecting", "live", "reconnecting" (with why) and at last "idle" (with why, null where it was hung up).
+ * connect(again, leaving): a promise of a call ({ended, hangUp}); throws CallError, immediately if the caller hangs up
+ * meanwhile (`leaving`, an AbortSignal). changed(state, error): called with
+ * "connecting", "live", "reconnecting" (with the error) and last "idle" (with the error, null after a hang-up).
  */
 export class Line {
   #connect;
@@ -20,7 +20,7 @@ export class Line {
     this.#sleep = sleep;
   }
 
-  /** Call, and return when it is all over. */
+  /** Call. Resolves when the call has ended for good. */
   async dial() {
     if (this.#leaving) return;
     this.#leaving = new AbortController();
@@ -53,14 +53,14 @@ export class Line {
     this.#changed("idle", signal.aborted ? null : why);
   }
 
-  /** End the call, or stop trying. */
+  /** End the call, or stop reconnecting. */
   hangUp() {
     this.#leaving?.abort();
     this.call?.hangUp();
   }
 }
 
-/** Wait, but for no caller who leaves. */
+/** Wait, unless aborted. */
 function waited(ms, leaving) {
   return new Promise((done) => {
     setTimeout(done, ms);

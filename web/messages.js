@@ -1,6 +1,6 @@
-// What went wrong, in words that say what to do. Pure.
+// Errors with advice for the reader. Pure.
 
-/** An error with a title and advice that people can read; `retry`: trying again by itself may help. */
+/** An error with a title and advice; `retry`: retrying automatically may help. */
 export class CallError extends Error {
   constructor(code, title, advice, retry = false) {
     super(title);
@@ -15,18 +15,18 @@ const MICROPHONE = {
     "The microphone is blocked",
     "Allow it for this page (the icon beside the address), then press Talk. Until then you can type.",
   ],
-  NotFoundError: ["No microphone was found", "Plug one in, or type below: the answer is spoken all the same."],
-  NotReadableError: ["The microphone is in use", "Another program holds it. Close that, then press Talk again."],
-  OverconstrainedError: ["That microphone is gone", "Choose another one, then press Talk again."],
+  NotFoundError: ["No microphone was found", "Connect one, or type below: the agent still speaks."],
+  NotReadableError: ["The microphone is in use", "Another program uses it. Close that, then press Talk again."],
+  OverconstrainedError: ["That microphone is not connected", "Choose another one, then press Talk again."],
 };
 
-/** Why `getUserMedia` failed. */
+/** The error for a failed `getUserMedia`. */
 export function microphoneError(error) {
   const [title, advice] = MICROPHONE[error.name] ?? ["The microphone cannot be used", String(error.message)];
   return new CallError("microphone", title, advice);
 }
 
-/** Without a secure context browsers hide the microphone. */
+/** Without a secure context browsers offer no microphone. */
 export function insecureError() {
   return new CallError(
     "insecure",
@@ -35,35 +35,35 @@ export function insecureError() {
   );
 }
 
-/** Why the server did not take the call. message: its own words, "" for none. */
+/** The error for a refused call. message: the server's text, "" for none. */
 export function refusalError(status, message) {
-  if (status === 401) return new CallError("key", "This server wants a key", "Enter one below to call.");
+  if (status === 401) return new CallError("key", "This server requires a key", "Enter one below to call.");
   if (status === 403) return new CallError("origin", "This page may not call the server", message);
   if (status === 503 && /taken/.test(message))
-    return new CallError("full", "The server is full", "All lines are busy. Press Talk to try again in a moment.");
+    return new CallError("full", "The server is full", "All calls are taken. Press Talk to try again in a moment.");
   if (status === 503)
-    return new CallError("unavailable", "The server takes no calls at the moment", message, true);
+    return new CallError("unavailable", "The server is not taking calls now", message, true);
   if (status === 404 || status === 405)
-    return new CallError("webrtc", "This server takes no WebRTC calls", "Is its WebRTC end installed?");
+    return new CallError("webrtc", "This server has no WebRTC calls", "Is its WebRTC extra installed?");
   return new CallError("refused", `The server refused the call (${status})`, message);
 }
 
-/** No answer came at all. */
+/** The error for a request without an answer. */
 export function unreachableError() {
   return new CallError("unreachable", "The server does not answer", "Is it running? Trying again…", true);
 }
 
-/** The line was there, and is gone. */
+/** The error for a dropped connection. */
 export function droppedError() {
-  return new CallError("dropped", "The connection dropped", "Reconnecting; what was said so far is kept.", true);
+  return new CallError("dropped", "The connection dropped", "Reconnecting; the conversation is kept.", true);
 }
 
-/** The same error where it is not tried again any more. */
+/** The same error after the last retry. */
 export function givenUp(error) {
   return error.retry ? new CallError(error.code, error.message, "Press Talk to try again.") : error;
 }
 
-/** A key that was entered is none of the server's. */
+/** The error for a key that the server refuses. */
 export function wrongKeyError() {
-  return new CallError("key", "The server does not take this key", "Check it, and enter it again.");
+  return new CallError("key", "The server refused this key", "Check it and enter it again.");
 }

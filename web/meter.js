@@ -1,4 +1,4 @@
-// The levels of both sides over the last seconds: the caller above the line, the agent below.
+// Levels of both sides over the last seconds: the caller above the axis, the agent below.
 
 import { decibels } from "./ears.js";
 
@@ -6,18 +6,18 @@ const SPAN_S = 6;
 const STEP_S = 0.04;
 const QUIETEST_DB = -60;
 
-/** A level from 0 to 1 as a share of the meter's height. */
+/** A level from 0 to 1 as a fraction of the meter's height. */
 export function height(level) {
   return Math.min(1, Math.max(0, 1 - decibels(level) / QUIETEST_DB));
 }
 
-/** The loudest of each step of the last seconds, newest last. */
+/** Maximum level per step of the last seconds, newest last. */
 export class Trace {
   #size = Math.round(SPAN_S / STEP_S);
   #untilS = null;
   values = new Array(this.#size).fill(0);
 
-  /** A level that was measured at a time of the sound's own clock, seconds. */
+  /** Add a level. atS: seconds of the audio clock. */
   add(level, atS) {
     this.#untilS ??= atS;
     for (; atS >= this.#untilS; this.#untilS += STEP_S) this.values.push(0);
@@ -27,7 +27,7 @@ export class Trace {
   }
 }
 
-/** Draws on a canvas while there is a call; `gauge` is the element that tells the caller's level in words. */
+/** Draws on a canvas during a call; `gauge` is the element with the caller's level for screen readers. */
 export class Meter {
   #canvas;
   #gauge;
@@ -46,7 +46,7 @@ export class Meter {
     this.#frame ??= requestAnimationFrame(() => this.#draw());
   }
 
-  /** Forget what was heard. */
+  /** Clear all levels. */
   clear() {
     this.#traces = { caller: new Trace(), agent: new Trace() };
     this.#draw();

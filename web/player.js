@@ -1,4 +1,4 @@
-// Plays a recording: left the caller, right the agent, each to be heard or not.
+// Player of a recording: left the caller, right the agent, each of which can be muted.
 
 export class Player {
   #audio;
@@ -6,13 +6,13 @@ export class Player {
   #sides = null;
   #again = false;
 
-  /** moved(): the position or the state is another one. */
+  /** moved(): called when the position or the state changes. */
   constructor(audio, moved) {
     this.#audio = audio;
     for (const event of ["play", "pause", "seeked", "ended", "loadedmetadata"]) audio.addEventListener(event, moved);
   }
 
-  /** A recording; one that is still written is read again where it ends. */
+  /** Load a recording; one that is still being written is reloaded at its end. */
   open(url, grows) {
     this.#again = grows;
     if (url === this.#url) return;
@@ -34,12 +34,12 @@ export class Player {
     this.#audio.playbackRate = rate;
   }
 
-  /** Play from `atS` on. soundS: how much there is by now. */
+  /** Play from `atS` on. soundS: length of the recording so far. */
   async play(atS, soundS) {
     const known = this.#audio.duration;
     if (this.#again && !(known > atS + 0.5) && soundS > atS) this.#audio.src = this.#url;
     this.#audio.currentTime = atS;
-    await this.#audio.play().catch(() => {}); // it was paused before it began
+    await this.#audio.play().catch(() => {}); // paused before it began
   }
 
   pause() {
@@ -50,7 +50,7 @@ export class Player {
     this.#audio.currentTime = atS;
   }
 
-  /** Which sides are heard. With one alone it is on both ears. */
+  /** Set which sides are audible. A single one is on both ears. */
   async hear(caller, agent) {
     if (!this.#sides) {
       if (caller && agent) return;

@@ -1,8 +1,8 @@
-// Sound in and out of the page: the microphone, the loudspeaker, and the levels of both.
+// Audio in and out of the page: microphone, loudspeaker, and the levels of both.
 
 import { insecureError, microphoneError } from "./messages.js";
 
-/** Opens the microphone; "" takes the browser's own choice. Throws CallError. */
+/** Open the microphone; "" for the browser's default. Throws CallError. */
 export async function openMicrophone(deviceId) {
   if (!navigator.mediaDevices?.getUserMedia) throw insecureError();
   const audio = { echoCancellation: true, noiseSuppression: true, autoGainControl: true, channelCount: 1 };
@@ -14,7 +14,7 @@ export async function openMicrophone(deviceId) {
   }
 }
 
-/** The microphones and loudspeakers: {inputs, outputs} of {id, label}. Names are known once one was allowed. */
+/** Microphones and loudspeakers: {inputs, outputs} of {id, label}. Labels are known once one was allowed. */
 export async function listDevices() {
   const found = (await navigator.mediaDevices?.enumerateDevices?.()) ?? [];
   const of = (kind, name) =>
@@ -24,25 +24,25 @@ export async function listDevices() {
   return { inputs: of("audioinput", "Microphone"), outputs: of("audiooutput", "Loudspeaker") };
 }
 
-/** Whether the page may choose the loudspeaker. */
+/** True if the page may choose the loudspeaker. */
 export const canChooseSpeaker = "setSinkId" in HTMLMediaElement.prototype;
 
 /**
- * Tells the levels of streams, but for pages on plain HTTP, where browsers let nothing listen. Made by a press of a
- * button: browsers start no sound without one.
+ * Reports the levels of streams, except on plain HTTP, where browsers disable audio worklets. Create it in a button's
+ * click handler: browsers start no audio otherwise.
  */
 export class Levels {
   #context = new AudioContext({ latencyHint: "interactive" });
   #ready = this.#context.audioWorklet?.addModule("./level-worklet.js");
 
-  /** A track without sound, for a call without a microphone. */
+  /** A silent track, for a call without a microphone. */
   silence() {
     return this.#context.createMediaStreamDestination().stream;
   }
 
-  /** Tell `listener(level, atS)` about a stream from now on; returns how to stop. */
+  /** Report a stream's level to `listener(level, atS)` from now on; returns a function that stops. */
   async subscribe(stream, listener) {
-    // Not waited for: where there is no loudspeaker Firefox never does; nor minded when the call is over before.
+    // Not awaited: without a loudspeaker Firefox never resolves it. Errors are ignored if the call has ended.
     this.#context.resume().catch(() => {});
     await this.#ready;
     if (!this.#ready) return () => {};
@@ -56,7 +56,7 @@ export class Levels {
     };
   }
 
-  /** Let the sound device go. */
+  /** Release the audio device. */
   close() {
     return this.#context.close();
   }

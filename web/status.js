@@ -1,16 +1,16 @@
-// What is going on, in a word: from the state of the line and the server's events. Pure.
+// Status of the call in one word, from the connection's state and the server's events. Pure.
 
 const WORDS = {
   idle: "Ready",
   connecting: "Connecting…",
   reconnecting: "Reconnecting…",
   listening: "Listening",
-  hearing: "You speak",
+  hearing: "You are speaking",
   thinking: "Thinking",
-  speaking: "Agent speaks",
+  speaking: "Agent is speaking",
 };
 
-/** What the call does after an event of the server; the same where the event says nothing of it. */
+/** Activity after a server event; unchanged by events without one. */
 export function activity(before, event) {
   switch (event.type) {
     case "session.created":
@@ -31,7 +31,7 @@ export function activity(before, event) {
   }
 }
 
-/** The word for it. */
+/** Text of the status. */
 export function statusText(state) {
   return WORDS[state];
 }

@@ -1,4 +1,4 @@
-// Draws a call on its timeline: both sides' sound, the words under it, waits, tools, stalls, and where it is played.
+// Draws a call's timeline: both sides' audio, the transcript, waits, tools, stalls, and the position.
 
 import { clock, heardOf, rulerTicks, visible, waitOf } from "./timeline.js";
 
@@ -8,19 +8,19 @@ const WORDS = 24;
 const MARKS = 26;
 const CALLER = 0;
 const AGENT = 1;
-/** Where each lane begins. */
+/** Top of each lane. */
 const TOP = { caller: RULER, callerWords: RULER + WAVE, agent: RULER + WAVE + WORDS, agentWords: RULER + 2 * WAVE + WORDS, marks: RULER + 2 * (WAVE + WORDS) };
 export const HEIGHT = TOP.marks + MARKS;
 const WHOLE = 38;
 const PIXELS_A_TICK = 76;
 
-/** The colours of the page's scheme, by name. */
+/** Colours of the page's scheme, by name. */
 function palette(element) {
   const style = getComputedStyle(element);
   return new Proxy({}, { get: (_, name) => style.getPropertyValue(`--${name}`).trim() });
 }
 
-/** A canvas as large as its box, in device pixels; null where it is not shown. */
+/** Fit a canvas to its box, in device pixels; null while it is hidden. */
 function prepared(canvas, height) {
   const { width } = canvas.parentElement.getBoundingClientRect();
   if (width < 1) return null;
@@ -63,7 +63,7 @@ export function drawLanes(canvas, scene) {
   drawHead(paint, ink, x(atS), HEIGHT);
 }
 
-/** The whole call in a strip, and which part of it is shown. */
+/** Draw the whole call as a strip, with the visible part marked. */
 export function drawWhole(canvas, { waveform, view, lengthS, atS }) {
   const made = prepared(canvas, WHOLE);
   if (!made) return;
@@ -113,7 +113,7 @@ function drawChosen(paint, ink, { atS, answers, response }, x) {
   paint.globalAlpha = 1;
 }
 
-/** The wait is a band from the caller's last sound to the agent's first, with its length beneath. */
+/** Draw the wait: a band from the caller's last audio to the agent's first, with its length beneath. */
 function drawWait(paint, ink, line, x) {
   const wait = waitOf(line);
   if (!wait) return;
@@ -138,7 +138,7 @@ function drawWords(paint, ink, { turn, response }, x) {
   }
 }
 
-/** Words in a box as wide as they were said, cut where they do not fit; `struck` ones behind them are struck through. */
+/** Draw text in a box as wide as its audio, truncated; `struck` text after it is struck through. */
 function box(paint, colour, ink, from, to, top, words, struck) {
   const wide = Math.max(3, to - from);
   paint.fillStyle = colour;

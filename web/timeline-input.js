@@ -1,16 +1,16 @@
-// What a reader does on the timeline of a call: keys, the wheel, drags and presses.
+// Input on a call's timeline: keys, wheel, drags and clicks.
 
 import { moved } from "./timeline.js";
 
-/** By how much a step zooms in. */
+/** Zoom factor of a step. */
 export const ZOOM = 1.6;
 const SEEK_S = 5;
-/** A pointer that has moved further drags: it does not press. */
+/** Pointer movement beyond this is a drag, not a click. */
 const DRAG_PX = 4;
 
 /**
- * lanes, whole: the canvases of the part that is shown, and of all of the call. scene: gives its {view, lengthS, atS}
- * now. acts: {look(view), zoom(factor, atS), seek(atS), press(atS), next(step), play()}.
+ * lanes, whole: canvases of the visible part and of the whole call. scene: returns the current {view, lengthS, atS}.
+ * acts: {look(view), zoom(factor, atS), seek(atS), press(atS), next(step), play()}.
  */
 export function listenToTimeline(lanes, whole, scene, acts) {
   lanes.addEventListener("keydown", (event) => onKey(event, scene(), acts));
@@ -47,7 +47,7 @@ function onWheel(event, { view, lengthS }, acts) {
   else acts.look(moved(view, (event.deltaX || event.deltaY) * perPixel, lengthS));
 }
 
-/** A press and what follows it; state: {x, view, dragged} of the press. */
+/** A click or drag; state: {x, view, dragged} since the button was pressed. */
 function onDrag(canvas, scene, moves) {
   let state = null;
   canvas.addEventListener("pointerdown", (event) => {

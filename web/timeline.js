@@ -1,12 +1,12 @@
-// A call as the inspector shows it: what the server tells put together, and what of it stands where. Pure.
-// Times are seconds of the call.
+// Model of a call in the inspector: merges the server's data, and computes positions. Pure.
+// Times are seconds since the start of the call.
 
-/** A call of which nothing is known. */
+/** A call without data. */
 export function emptyCall() {
   return { call: {}, turns: new Map(), responses: new Map(), tools: new Map(), stalls: new Map(), hooks: new Map(), requests: new Map() };
 }
 
-/** The same with what `GET /v1/calls/{id}`, or an event of it, tells. */
+/** Merge in the data of `GET /v1/calls/{id}`, or of an event of it. */
 export function merged(known, told) {
   const put = (into, items, key) => new Map([...into, ...items.map((item) => [item[key], item])]);
   return {
@@ -20,7 +20,7 @@ export function merged(known, told) {
   };
 }
 
-/** What the phone line told of a call, "" where none did. */
+/** The provider's metadata of a call, "" without any. */
 export function lineTold({ told = {} }) {
   const facts = Object.entries(told).map(([name, value]) => `${name} ${value}`);
   return facts.length > 0 ? `the line told: ${facts.join(", ")}` : "";
@@ -29,9 +29,9 @@ export function lineTold({ told = {} }) {
 const UNANSWERED = new Set(["in_progress", "hung_up"]);
 
 /**
- * What was said, in order: [{key, atS, turn, response, tools, hooks, requests}]. A turn has a line with the response to it; where it
- * has none, or a response answers nobody, the other is null. A turn that was answered twice has two lines. A hook of the
- * agent's that failed, and a request of a sideband, stand in the line that had begun by then.
+ * Lines of the transcript in order: [{key, atS, turn, response, tools, hooks, requests}]. A line has a turn and its
+ * response; either is null if missing. A turn with two responses has two lines. A failed hook of the agent, and a
+ * request of a sideband, belong to the last line before them.
  */
 export function exchanges({ turns, responses, tools, hooks, requests }) {
   const lines = [];
@@ -57,7 +57,7 @@ export function exchanges({ turns, responses, tools, hooks, requests }) {
   return lines;
 }
 
-/** The line that had begun by then; a new one, in front of all others, where none had. */
+/** The last line before a time; without one, a new line before all others. */
 function lineAt(lines, atS, key) {
   const begun = lines.findLast((line) => line.atS <= atS);
   if (begun) return begun;
@@ -65,14 +65,14 @@ function lineAt(lines, atS, key) {
   return lines[0];
 }
 
-/** What the caller heard of a response, and what not. Nothing is struck through where that is not known. */
+/** Played and unplayed text of a response. Without playout data, all text counts as played. */
 export function heardOf({ written, heard, status }) {
   if (heard === null || status === "in_progress") return { heard: written, unheard: "" };
   const same = written.startsWith(heard);
   return { heard: same ? heard : "", unheard: same ? written.slice(heard.length) : written };
 }
 
-/** How long the caller waited, where a response answers his turn: {from, until}; null where he did not. */
+/** The caller's wait for the response to their turn: {from, until}; null without one. */
 export function waitOf({ answers, response }) {
   const from = answers?.ended_s;
   const until = response?.sound[0]?.[0];
@@ -80,7 +80,7 @@ export function waitOf({ answers, response }) {
   return { from, until };
 }
 
-/** Seconds from the call's begin to its end, as far as it is known. */
+/** Length of the call in seconds, as far as it is known. */
 export function lengthOf({ call, responses }, soundS) {
   let until = Math.max(call.seconds ?? 0, soundS, 1);
   for (const { sound } of responses.values()) until = Math.max(until, sound.at(-1)?.[1] ?? 0);
@@ -89,19 +89,19 @@ export function lengthOf({ call, responses }, soundS) {
 
 const SHORTEST_S = 1;
 
-/** The part {since, until} of a call of `lengthS` that shows `factor` times as much, `atS` staying where it is. */
+/** Zoom a part {since, until} of a call of `lengthS` to `factor` times its length; `atS` keeps its place. */
 export function zoomed({ since, until }, factor, atS, lengthS) {
   const shown = Math.min(lengthS, Math.max(SHORTEST_S, (until - since) * factor));
   const part = (atS - since) / (until - since);
   return inside({ since: atS - part * shown, until: atS + (1 - part) * shown }, lengthS);
 }
 
-/** The same part moved by so many seconds. */
+/** The part moved by `byS` seconds. */
 export function moved({ since, until }, byS, lengthS) {
   return inside({ since: since + byS, until: until + byS }, lengthS);
 }
 
-/** Moved so far that `atS` is in it, where it is not: it then begins there, with a little before it. */
+/** The part moved, if necessary, so that `atS` is visible: it then starts a little before `atS`. */
 export function showing(view, atS, lengthS) {
   const shown = view.until - view.since;
   if (atS >= view.since && atS <= view.until) return view;
@@ -116,7 +116,7 @@ function inside({ since, until }, lengthS) {
 
 const STEPS_S = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600];
 
-/** Where the ruler has a number: [seconds], no more than `most` of them. */
+/** Labelled ticks of the ruler, in steps; at most `most`. */
 export function rulerTicks({ since, until }, most) {
   const step = STEPS_S.find((candidate) => (until - since) / candidate <= most) ?? 3600;
   const ticks = [];
@@ -124,12 +124,12 @@ export function rulerTicks({ since, until }, most) {
   return { step, ticks };
 }
 
-/** Those of sorted `items` that reach into the view. from, until: of an item. */
+/** The `items` that overlap the view. from, to: times of an item. */
 export function visible(items, { since, until }, from, to) {
   return items.filter((item) => from(item) <= until && to(item) >= since);
 }
 
-/** "1:02:03" or "2:03", with as many decimals as asked for. */
+/** Format seconds as "1:02:03" or "2:03", with `decimals`. */
 export function clock(seconds, decimals = 0) {
   const unit = 10 ** decimals;
   const ticks = Math.floor(Math.max(0, seconds) * unit + 1e-6);
@@ -141,19 +141,19 @@ export function clock(seconds, decimals = 0) {
   return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}${rest}`;
 }
 
-/** Why a turn ended when it did, in sentences. */
+/** Reasons for the end of a turn, in sentences. */
 export function whyOf({ ended_by: by, ended_s: endedS, settled_s: settledS, decided_s: decidedS, end_of_turn: decision }) {
   if (by === "typed") return "The caller typed.";
-  if (by === "client") return "The client said that the turn was over.";
-  if (by === "upstream") return "The upstream took the turn to be over.";
-  if (by !== "silence" || decidedS === null) return "It is not over.";
+  if (by === "client") return "The client ended the turn.";
+  if (by === "upstream") return "The realtime backend ended the turn.";
+  if (by !== "silence" || decidedS === null) return "The turn has not ended.";
   const afterMs = (atS) => Math.round(1000 * (atS - endedS));
-  const told = `By silence, ${afterMs(decidedS)} ms after its last sound`;
-  if (!decision) return `${told}; no words were there to be weighed.`;
+  const told = `By silence, ${afterMs(decidedS)} ms after its last audio`;
+  if (!decision) return `${told}; there was no transcript to consider.`;
   const percent = Math.round(100 * decision.probability);
-  const why = [`${told}: it was over with ${percent} %, for which ${Math.round(decision.silence_ms)} ms of silence are enough.`];
+  const why = [`${told}: end-of-turn probability ${percent} %, which requires ${Math.round(decision.silence_ms)} ms of silence.`];
   const late = settledS !== null && afterMs(settledS) > decision.silence_ms;
-  if (late) why.push(`The recognizer had its last words ${afterMs(settledS)} ms after that sound.`);
-  if (decision.awaited_ms > 0) why.push(`It could go on for up to ${Math.round(decision.awaited_ms)} ms more while there was nothing to hear of its answer.`);
+  if (late) why.push(`The final transcript came ${afterMs(settledS)} ms after that audio.`);
+  if (decision.awaited_ms > 0) why.push(`It could resume for up to ${Math.round(decision.awaited_ms)} ms more, while its response had no audio.`);
   return why.join(" ");
 }

@@ -1,11 +1,11 @@
-// The words of both sides on the page, and the tools that were called.
+// The transcript of both sides on the page, with tool calls.
 
 import { argumentsText } from "./conversation.js";
 
 const SPEAKERS = { user: "You", assistant: "Agent", tool: "Tool" };
 const NEAR_END_PX = 60;
 
-/** Draws entries (see conversation.js) into a list, touching only what changed. */
+/** Renders entries (see conversation.js) into a list, updating only changes. */
 export class Transcript {
   #list;
   #drawn = new Map();
@@ -36,7 +36,7 @@ export class Transcript {
     if (!known) this.#list.append(row);
     this.#drawn.set(entry.id, { entry, row });
     row.className = `entry ${entry.role} ${entry.state}`;
-    row.setAttribute("aria-busy", String(entry.state === "listening")); // read aloud once, when it is whole
+    row.setAttribute("aria-busy", String(entry.state === "listening")); // read aloud once, when complete
     row.replaceChildren(speaker(entry), entry.role === "tool" ? toolCall(entry) : words(entry));
   }
 }
@@ -51,7 +51,7 @@ function speaker(entry) {
 function words(entry) {
   const text = document.createElement("p");
   if (entry.state === "failed") {
-    text.append(note("these words could not be understood"));
+    text.append(note("no transcript: recognition failed"));
   } else if (entry.text === "" && entry.cut === "") {
     text.append(note("…"));
   } else {
@@ -81,7 +81,7 @@ function note(words) {
   return element;
 }
 
-/** For those who have the page read to them, and cannot see the line through the words. */
+/** For screen readers, which do not announce struck-through text. */
 function hiddenWords(words) {
   const element = document.createElement("span");
   element.className = "only-read";

@@ -1,7 +1,7 @@
-// Turns and their time: from the server's `voiceagent.latency` and the browser's own figures to what the
-// waterfall draws. Pure; all times in milliseconds.
+// Turns and their latency: from `voiceagent.latency` and the browser's own figures to the data of the
+// waterfall. Pure; all times in milliseconds.
 
-/** The stages in the order of the pipeline, with the words that people read and who spends the time. */
+/** The stages in pipeline order, with their labels and the side that spends the time. */
 export const STAGES = {
   endpointing: { label: "Turn end", help: "last voiced sample to the decision that the turn is over" },
   recognition: { label: "Recognizer", help: "to the final transcript" },
@@ -9,19 +9,19 @@ export const STAGES = {
   tools: { label: "Tools", help: "to the last tool's result" },
   request: { label: "Request", help: "to the LLM's request" },
   llm_ttft: { label: "LLM", help: "to its first token" },
-  thinking: { label: "Thinking", help: "from its first thought to its first word, of a model that thinks first" },
-  fragmenting: { label: "First phrase", help: "to words enough to speak" },
-  synthesis: { label: "Voice", help: "to the synthesizer's first sound" },
+  thinking: { label: "Thinking", help: "from the first reasoning token to the first word, for reasoning models" },
+  fragmenting: { label: "First phrase", help: "to the first speakable phrase" },
+  synthesis: { label: "Voice", help: "to the synthesizer's first audio" },
   playout: { label: "Send", help: "to the first frame on the wire" },
-  network: { label: "Network", help: "to the client, where the transport can tell" },
+  network: { label: "Network", help: "to the client, if the transport reports it" },
   line: { label: "Line", help: "half a round trip, as the browser measures it", here: true },
-  jitter: { label: "Jitter buffer", help: "mean wait of the reply's sound in the browser", here: true },
+  jitter: { label: "Jitter buffer", help: "mean delay of the response's audio in the browser", here: true },
   output: { label: "Loudspeaker", help: "the browser's playout and the device", here: true },
 };
 
 /**
- * A turn for the page. report: a `voiceagent.latency`. browser: {jitterMs, outputMs, lineMs}, each null where
- * unknown. heardMs: what the page itself measured from the caller's last sound to the agent's first.
+ * A turn for the page. report: a `voiceagent.latency` event. browser: {jitterMs, outputMs, lineMs}, each null if
+ * unknown. heardMs: the wait measured in the page, from the caller's last audio to the agent's first.
  */
 export function makeTurn(report, browser, heardMs, said, at) {
   // The server can only estimate when its sound is heard; where the browser knows, its own figures stand instead.
@@ -61,9 +61,9 @@ export function makeTurn(report, browser, heardMs, said, at) {
 }
 
 /**
- * Where each bar of a turn lies, as fractions of the scale: {name, label, ms, start, length, ghost, budget, over}.
- * ghost: {start, length} of work that was done before the turn was decided, null for none; budget: where the
- * stage's limit lies. Hidden work ended by the decision: it is drawn back to back, ending there.
+ * Bars of a turn, as fractions of the scale: {name, label, ms, start, length, ghost, budget, over}.
+ * ghost: {start, length} of work done before the turn was decided, null for none. budget: position of the stage's
+ * limit. Hidden work is drawn back to back so that it ends at the decision.
  */
 export function bars(turn) {
   const scaleMs = scaleOf(turn);
@@ -91,7 +91,7 @@ export function bars(turn) {
   });
 }
 
-/** Milliseconds at the right end of the waterfall: the turn or its budget, whichever is more, and some air. */
+/** Milliseconds at the right end of the waterfall: the larger of turn and budget, plus a margin. */
 export function scaleOf(turn) {
   const widest = Math.max(turn.totalMs, turn.budgetMs ?? 0, 1);
   const step = widest > 2000 ? 500 : widest > 800 ? 200 : 100;
@@ -113,7 +113,7 @@ export function percentile(values, percent) {
   return ordered[Math.max(0, Math.ceil((ordered.length * percent) / 100) - 1)];
 }
 
-/** p50 and p95 of every stage, and of the whole, over the spoken turns whose answer stood. */
+/** p50 and p95 of every stage and of the total, over the spoken turns whose response was kept. */
 export function summary(turns) {
   const counted = turns.filter((turn) => turn.spoken && !["failed", "false_end"].includes(turn.outcome));
   const of = (values) => ({ p50: percentile(values, 50), p95: percentile(values, 95) });
@@ -126,12 +126,12 @@ export function summary(turns) {
   return { turns: counted.length, total: of(counted.map((turn) => turn.totalMs)), heard: of(heard), stages };
 }
 
-/** What the export button saves. */
+/** Content of the exported file. */
 export function exported(turns, server, now) {
   return { format: "voiceagent.turns/1", exported_at: now.toISOString(), server, summary: summary(turns), turns };
 }
 
-/** Milliseconds as people read them: one decimal below ten. */
+/** Format milliseconds: one decimal below ten. */
 export function showMs(ms) {
   if (ms === null || ms === undefined) return "–";
   return ms < 10 && ms >= 0.05 ? ms.toFixed(1) : String(Math.round(ms));

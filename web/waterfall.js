@@ -2,7 +2,7 @@
 
 import { STAGES, bars, scaleOf, showMs, summary, ticks } from "./turns.js";
 
-/** Draws a turn (see turns.js) as a table of stages; `all`: the turns that p50 and p95 are taken over. */
+/** Draws a turn (see turns.js) as a table of stages; `all`: the turns for p50 and p95. */
 export function drawWaterfall(table, turn, all) {
   const { stages, total, heard } = summary(all);
   const body = document.createElement("tbody");
@@ -13,7 +13,7 @@ export function drawWaterfall(table, turn, all) {
   table.replaceChildren(headRow(turn), body, sum);
 }
 
-/** The chips above the table: what the turn cost and saved beside time. */
+/** Chips above the table: costs and savings of the turn in addition to time. */
 export function drawChips(list, turn) {
   const { counts } = turn;
   const chips = [];
@@ -30,12 +30,12 @@ export function drawChips(list, turn) {
   if (counts.prompt_tokens > 0) {
     chips.push([`${counts.cached_tokens} of ${counts.prompt_tokens} prompt tokens cached`, "plain"]);
   }
-  if (counts.thought_tokens > 0) chips.push([`${counts.thought_tokens} tokens of thought`, "plain"]);
+  if (counts.thought_tokens > 0) chips.push([`${counts.thought_tokens} reasoning tokens`, "plain"]);
   if (counts.tokens_wasted > 0) chips.push([`${counts.tokens_wasted} tokens wasted`, "plain"]);
   list.replaceChildren(...chips.map(([words, kind]) => element("li", `chip ${kind}`, words)));
 }
 
-/** What the end of the turn was decided by: the probability, the silence, and the two witnesses that said most. */
+/** Features that decided the end of the turn: probability, silence, and the two with the largest log-odds. */
 function endOfTurnWords({ probability, silence_ms: silenceMs, witnesses }) {
   const most = Object.entries(witnesses)
     .filter(([name, nats]) => name !== "bias" && nats !== 0)
@@ -45,7 +45,7 @@ function endOfTurnWords({ probability, silence_ms: silenceMs, witnesses }) {
   return `over with ${Math.round(100 * probability)} %: ${showMs(silenceMs)} ms of silence (${most.join(", ")})`;
 }
 
-/** The strip of turns: one button each, as tall as the turn was long. select(turn): one was chosen. */
+/** The strip of turns: one button each, as tall as the turn was long. select(turn): called on a click. */
 export function drawStrip(list, turns, selected, select) {
   const longest = Math.max(1, ...turns.map((turn) => Math.max(turn.totalMs, turn.budgetMs ?? 0)));
   list.replaceChildren(
@@ -121,7 +121,7 @@ function aheadCell(hiddenMs) {
   return cell(hiddenMs > 0 ? showMs(hiddenMs) : "", "ahead");
 }
 
-/** Cells that only wide windows show. */
+/** Cells that are shown in wide windows only. */
 function wideCells(...times) {
   return times.map((ms) => cell(showMs(ms), "wide"));
 }

@@ -1,16 +1,16 @@
-// How loud a call is, in levels of detail: whatever part of it is drawn, each column costs a few numbers. Pure.
+// Levels of a call at several resolutions, so that drawing any part costs a few values per column. Pure.
 
-/** Seconds of one peak, and its bytes: the caller's, and the agent's. */
+/** Seconds per peak, and its bytes: one for the caller, one for the agent. */
 export const PEAK_S = 0.02;
 const SIDES = 2;
-/** Each level has a peak for so many of the one below. */
+/** Number of peaks that make one of the next level. */
 const STEP = 8;
 
 export class Waveform {
   #levels = [new Uint8Array(0)];
   #peaks = 0;
 
-  /** Bytes so far: where the next ones are to be asked for. */
+  /** Number of bytes so far: the offset of the next request. */
   get bytes() {
     return this.#peaks * SIDES;
   }
@@ -19,7 +19,7 @@ export class Waveform {
     return this.#peaks * PEAK_S;
   }
 
-  /** More of `GET /v1/calls/{id}/peaks`, as it comes. Half a peak at the end is left out. */
+  /** Append data of `GET /v1/calls/{id}/peaks`. Half a peak at the end is left out. */
   append(bytes) {
     const whole = Math.floor(bytes.length / SIDES);
     const first = this.#peaks;
@@ -41,7 +41,7 @@ export class Waveform {
     }
   }
 
-  /** The loudest, 0 to 1, of each of `columns` equal parts from `since` to `until` (seconds), of one side. */
+  /** Maximum level, 0 to 1, of one side in each of `columns` equal parts from `since` to `until` (seconds). */
   columns(side, since, until, columns) {
     const perColumn = (until - since) / PEAK_S / columns;
     let level = 0;
@@ -65,7 +65,7 @@ export class Waveform {
     return Math.ceil(this.#peaks / STEP ** level);
   }
 
-  /** Put peaks into a level, which is made twice as long where it is too short. */
+  /** Write peaks into a level; doubles its capacity if necessary. */
   #put(level, first, peaks) {
     const needed = first * SIDES + peaks.length;
     let into = this.#levels[level] ?? new Uint8Array(0);

@@ -125,7 +125,7 @@ async def test_a_call_is_followed_while_it_goes_on(config: Path, silence: Path) 
         async with calling(address) as caller:
             page, faults = await opened(browser, address)
             await page.get_by_test_id("rows").get_by_role("link").first.click()
-            await expect(page.get_by_role("status").filter(has_text="Going on")).to_be_visible()
+            await expect(page.get_by_role("status").filter(has_text="In progress")).to_be_visible()
             said = page.get_by_test_id("exchanges").locator("li")
             await expect(said).to_have_count(0)
             await caller.speak(question(), silence_s=3.0)
@@ -150,10 +150,10 @@ def with_key(config: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 async def test_without_the_key_the_page_shows_nothing_of_any_call(with_key: Path, silence: Path) -> None:
     async with served(with_key) as address, chromium(silence) as browser:
         page, _ = await opened(browser, address)
-        await expect(page.get_by_role("alert")).to_contain_text("This server wants a key")
+        await expect(page.get_by_role("alert")).to_contain_text("This server requires a key")
         await page.get_by_label("Key").fill("wrong")
         await page.keyboard.press("Enter")
-        await expect(page.get_by_role("alert")).to_contain_text("This server wants a key")
+        await expect(page.get_by_role("alert")).to_contain_text("This server requires a key")
         await page.get_by_label("Key").fill("secret")
         await page.keyboard.press("Enter")
         await expect(page.get_by_role("alert")).to_be_hidden()

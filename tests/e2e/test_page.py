@@ -108,7 +108,7 @@ async def test_a_spoken_question_is_answered_interrupted_and_timed(voice: Path) 
 
         # Which words the recognizer makes of a synthetic voice, and the model answers, is their affair.
         await expect(words.locator(".user p").first).to_have_text(SOME_WORDS)
-        await expect(status).to_have_text("Agent speaks")
+        await expect(status).to_have_text("Agent is speaking")
         assert await is_heard(page)
 
         cut = words.locator(".assistant", has=page.locator("del")).first
@@ -188,7 +188,7 @@ async def test_words_typed_right_behind_others_are_answered(voice: Path, two_lin
         await expect(lines.last).to_contain_text("Sure")
         await expect(page.locator(".entry.user")).to_have_count(2)
         await expect(lines.nth(1)).to_contain_text("Are you there?")  # the answer to the first had not begun
-        await expect(page.get_by_role("alert")).not_to_contain_text("The server objects")
+        await expect(page.get_by_role("alert")).not_to_contain_text("The server reported an error")
 
 
 async def test_on_plain_http_from_elsewhere_typed_words_are_answered_by_voice(
@@ -230,7 +230,7 @@ async def test_a_call_waits_for_no_loudspeaker(voice: Path, two_lines: Path) -> 
 async def test_the_page_asks_for_a_short_lived_key(voice: Path, with_key: Path) -> None:
     async with page_of(with_key, voice) as page:
         await talk(page)
-        await expect(page.get_by_role("alert")).to_contain_text("This server wants a key")
+        await expect(page.get_by_role("alert")).to_contain_text("This server requires a key")
         await page.get_by_label("Key").fill("secret")
         async with page.expect_request("**/v1/realtime/calls") as calling:
             await page.keyboard.press("Enter")

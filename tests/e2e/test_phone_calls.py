@@ -27,7 +27,7 @@ from voiceagent.engines.engines import Engines
 from voiceagent.server.startup import compose
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
+from voiceagent.transports.telephony.audiosocket import audiosocket
 from voiceagent.transports.telephony.stream.keypad import entry_text
 from voiceagent.transports.uvicorn_internals import FastPath
 

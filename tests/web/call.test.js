@@ -176,7 +176,7 @@ test("a short-lived key is asked for with the one that was entered", async () =>
 
 test("a key that the server does not take is said to be wrong, and not to be missing", async () => {
   server(REFUSED(401, "no"));
-  await assert.rejects(mintKey("guess"), { message: "The server does not take this key" });
+  await assert.rejects(mintKey("guess"), { message: "The server refused this key" });
 });
 
 /** The hang-ups that the server is told of where the caller leaves so many steps after his offer was answered. */

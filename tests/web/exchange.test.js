@@ -106,7 +106,7 @@ test("the witnesses of a turn's end are told with their sign, but for those that
 test("tools and hooks have a box each, with how long they took and why they failed", () => {
   const running = { ...tool, outcome: "", ended_s: null };
   const $ = details({ ...line, tools: [tool, running], hooks: [hook] });
-  const titles = ["order_taxi: done, 500 ms", "order_taxi: running, no output came", "The agent's on_turn failed at shop.py:7"];
+  const titles = ["order_taxi: done, 500 ms", "order_taxi: running, no output", "The agent's on_turn failed at shop.py:7"];
   assert.deepEqual($("tools").words("p"), titles);
   assert.deepEqual($("tools").words("h3"), ["Tools"]);
 });

@@ -119,9 +119,9 @@ test("times are read as a clock", () => {
 
 test("why a turn ended when it did is told with what it waited for", () => {
   const decision = { probability: 0.88, silence_ms: 160, awaited_ms: 0 };
-  assert.equal(whyOf({ ended_by: "upstream", decided_s: 2 }), "The upstream took the turn to be over.");
+  assert.equal(whyOf({ ended_by: "upstream", decided_s: 2 }), "The realtime backend ended the turn.");
   const ended = { ended_by: "silence", ended_s: 2, settled_s: 2.1, decided_s: 2.26, end_of_turn: decision };
-  assert.equal(whyOf(ended), "By silence, 260 ms after its last sound: it was over with 88 %, for which 160 ms of silence are enough.");
-  assert.match(whyOf({ ...ended, settled_s: 2.62, decided_s: 2.63 }), /had its last words 620 ms after that sound\.$/);
-  assert.match(whyOf({ ...ended, end_of_turn: { ...decision, awaited_ms: 400 } }), /up to 400 ms more while there was nothing to hear/);
+  assert.equal(whyOf(ended), "By silence, 260 ms after its last audio: end-of-turn probability 88 %, which requires 160 ms of silence.");
+  assert.match(whyOf({ ...ended, settled_s: 2.62, decided_s: 2.63 }), /final transcript came 620 ms after that audio\.$/);
+  assert.match(whyOf({ ...ended, end_of_turn: { ...decision, awaited_ms: 400 } }), /up to 400 ms more, while its response had no audio/);
 });

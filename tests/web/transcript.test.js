@@ -60,7 +60,7 @@ test("of a reply of which nothing was heard only the cut is shown", () => {
 test("a line waits for its first word with dots, and one that was not understood says so", () => {
   const listening = { ...user, text: "", state: "listening" };
   assert.deepEqual(drawn(listening).list.words("note"), ["…"]);
-  assert.deepEqual(drawn({ ...listening, state: "failed" }).list.words("note"), ["these words could not be understood"]);
+  assert.deepEqual(drawn({ ...listening, state: "failed" }).list.words("note"), ["no transcript: recognition failed"]);
 });
 
 test("a line is read aloud once it is whole", () => {

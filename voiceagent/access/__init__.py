@@ -1,1 +1,1 @@
-"""Who may call, and how many at once."""
+"""Access control and admission: keys, client secrets, limits per caller, slots for calls."""

@@ -1,6 +1,4 @@
-"""Who may call, over whichever transport: owners of a key, holders of a client secret, and pages of this
-server.
-"""
+"""Authentication of requests on every transport: API keys, client secrets, and pages of this server."""
 
 from __future__ import annotations
 
@@ -20,10 +18,10 @@ from voiceagent.access.shares import CallerShares, Shares
 from voiceagent.access.wrong_keys import WrongKeys
 
 TICKET_S = 8 * 3600
-"""How long a page may read what is kept of calls before it asks for the key again."""
+"""Lifetime of a ticket that lets a page read kept calls; after that the page must send the key again."""
 
 PAST_CALLS = 1_000
-"""Calls that have ended, but that the client secret that opened them may still hang up."""
+"""Number of ended calls that the client secret that opened them may still hang up."""
 _USUAL_LIMITS = AccessLimits()
 
 
@@ -47,13 +45,12 @@ class CallAsked(NamedTuple):
 
 
 class Admission:
-    """Lets callers in, by the headers of their requests (names in lower case) and the address at the other
-    end of the connection, or raises NotAdmitted.
+    """Admission of callers by request headers (names in lower case) and peer address; raises NotAdmitted.
 
-    keys: those accepted, None for none. rules: what else must hold. clock: monotonic seconds, by which
-    secrets end and wrong keys count; that of all processes of a server. shares, wrong_keys: of calls and of
-    wrong keys, where other processes count some too. unix_clock: seconds since 1970, by which tickets end.
-    `others`, set before the first request: the gateways beside this server, which is alone at first.
+       keys: the accepted keys, None for none. rules: the rules that do not depend on a key. clock: monotonic
+    seconds, shared by all processes of a server; expires secrets and counts wrong keys. shares, wrong_keys:
+    counts that may be shared with other processes. unix_clock: seconds since 1970; expires tickets. `others`:
+    the other gateways of the cluster; set it before the first request. Default: none.
     """
 
     def __init__(
@@ -75,15 +72,17 @@ class Admission:
         self._wrong_keys = WrongKeys() if wrong_keys is None else wrong_keys
         self._shares = Shares() if shares is None else shares
         self.others: OtherGateways = NoOtherGateways()
-        self._openers: dict[str, str] = {}  # running call: its client secret's digest
+        self._openers: dict[str, str] = {}  # call id -> digest of its client secret
         self._past_openers: OrderedDict[str, str] = OrderedDict()
 
     def new_secret(self, session: dict[str, Any], lifetime_s: float) -> ClientSecret:
-        """A client secret for such sessions, which is accepted here from now on."""
+        """Return a new client secret for sessions with these fields. It is valid immediately."""
         return self.secrets.mint(session, lifetime_s, self.clock(), self._unix_clock())
 
     async def learn(self, headers: Mapping[str, str], peer: str) -> None:
-        """Have a client secret that another gateway gave out known here: before `admit`."""
+        """Fetch a client secret that another gateway issued, if this one does not know it. Call before
+        `admit`.
+        """
         key = presented_key(headers)
         if key is None or not key.startswith(PREFIX) or self.secrets.find(key, self.clock()) is not None:
             return
@@ -94,10 +93,10 @@ class Admission:
             self.secrets.keep(secret, self.clock())
 
     def admit(self, headers: Mapping[str, str], peer: str) -> Admitted:
-        """Let a caller in."""
+        """Authenticate a caller. Raise NotAdmitted."""
         self.rules.check(headers, peer)
         key = presented_key(headers)
-        # first: a page's secret is no wrong key, and must not count as one
+        # Secrets first: a page's secret is not a wrong key and must not count as one.
         secret = self.secrets.find(key, self.clock())
         if secret is not None:
             names = self._names(headers, peer, "secret", secret.value)
@@ -106,7 +105,7 @@ class Admission:
         return Admitted({}, self._names(headers, peer, "key", key))
 
     def admit_owner(self, headers: Mapping[str, str], peer: str) -> None:
-        """The same for what a client secret does not allow."""
+        """Authenticate the holder of an API key; client secrets are not accepted. Raise NotAdmitted."""
         self.rules.check(headers, peer)
         self._check_key(headers, peer)
 
@@ -121,7 +120,9 @@ class Admission:
         return not asked.secret or self.opener(asked.call_id) == asked.secret
 
     async def begin_call(self, caller: Admitted, call_id: str) -> Callable[[], None]:
-        """Count a call of a caller; gives what counts it off again, once. Raises NotAdmitted."""
+        """Count a call of a caller. Return a function that releases it; calling that twice is safe. Raise
+        NotAdmitted if the caller has too many calls.
+        """
         here = self._shares.take(caller.names)
         if isinstance(here, str):
             raise _too_many(caller, here)
@@ -147,7 +148,7 @@ class Admission:
         return call_over
 
     def sees_details(self, headers: Mapping[str, str], peer: str) -> bool:
-        """Whether a request may be told numbers and parts of the server: owners, and this machine itself."""
+        """Return True for owners and for this machine: they may see the server's numbers and components."""
         if self.rules.from_this_machine(headers, peer):
             return True
         try:
@@ -157,8 +158,8 @@ class Admission:
         return self._keys is not None
 
     def admit_reader(self, headers: Mapping[str, str], peer: str, ticket: str) -> None:
-        """Let somebody read what is kept of calls: a holder of a key, or of a ticket for one; where no key is
-        asked for, this machine alone, however open the server is to callers.
+        """Authenticate a reader of kept calls: the holder of a key, or of a ticket for one. Without keys only
+        this machine may read, even if the server is open to callers. Raise NotAdmitted.
         """
         if self._keys is None:
             if not self.rules.from_this_machine(headers, peer):
@@ -170,7 +171,7 @@ class Admission:
             self._check_key(headers, peer)
 
     def reader_ticket(self, headers: Mapping[str, str], peer: str) -> str:
-        """A ticket for the key that a request brings, "" where no key is asked for."""
+        """Return a ticket for the key in a request, "" if the server has no keys. Raise NotAdmitted."""
         self.admit_reader(headers, peer, "")
         key = presented_key(headers)
         if self._keys is None or key is None:
@@ -186,7 +187,7 @@ class Admission:
             return
         key, address = presented_key(headers), self.rules.requester(headers, peer).address
         most = self._limits.max_wrong_keys
-        # before the key is looked at: who guesses must not learn that a guess was right
+        # Before the key is checked: someone who guesses must not learn that a guess was right.
         if self._shut_out(address):
             message = f"{most} wrong keys came within a minute (limits.max_wrong_keys)"
             raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
@@ -197,7 +198,9 @@ class Admission:
             raise NotAdmitted(401, "invalid_api_key", "the API key is missing, wrong, or has expired")
 
     def _names(self, headers: Mapping[str, str], peer: str, kind: str, key: str | None) -> dict[str, int]:
-        """Callers of this machine, and of keys without a limit, share no more than `server.max_calls`."""
+        """Return the identities of a caller, each with its maximum number of calls. Callers on this machine,
+        and keys without a limit, are bound by `server.max_calls` only.
+        """
         names: dict[str, int] = {}
         address = self.rules.requester(headers, peer).address
         if address and not is_loopback(address):
@@ -205,7 +208,7 @@ class Admission:
         limits = self._limits
         most = limits.max_calls_per_key if kind == "key" else limits.max_calls_per_secret
         if key is not None and most:
-            # the digest: names are counted by several processes, and a key is shown to none
+            # A digest, because names are counted in memory and stores that several processes share.
             names[f"{kind} {sha256(key.encode()).hexdigest()}"] = most
         return names
 

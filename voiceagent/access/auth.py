@@ -1,4 +1,4 @@
-"""Who may call: API keys, as clients of the OpenAI Realtime API present them."""
+"""API keys, as clients of the OpenAI Realtime API send them."""
 
 from __future__ import annotations
 
@@ -14,30 +14,33 @@ from voiceagent.access.requester import AccessRules, networks
 from voiceagent.validation.errors import problem
 
 KEY_PROTOCOL = "openai-insecure-api-key."
-"""A browser cannot set headers on a WebSocket: it offers a subprotocol of this name with the key behind
-it.
-"""
+"""Prefix of the subprotocol that carries the key: browsers cannot set headers on a WebSocket."""
 
 
 class ApiKeys:
-    """The keys that are accepted. They are kept as digests, and compared in constant time."""
+    """The accepted keys, stored as digests and compared in constant time."""
 
     def __init__(self, keys: frozenset[str]) -> None:
         self._digests = [key_digest(key) for key in keys]
 
     def accepts(self, key: str | None) -> bool:
-        """Whether this key is one of them; None, no key at all, never is."""
+        """Return True if the key is accepted; False for None (no key sent)."""
         if key is None:
             return False
         digest = key_digest(key)
-        return any([hmac.compare_digest(digest, known) for known in self._digests])  # all compared, always
+        # a list: compares all, in constant time
+        return any([hmac.compare_digest(digest, known) for known in self._digests])
 
     def ticket(self, key: str, until: float) -> str:
-        """What stands for a key until then, Unix seconds: its holder signs the time, and tells no key."""
+        """Return a ticket for a key, valid until `until` (Unix seconds): a signed time that does not reveal
+        the key.
+        """
         return f"{round(until)}.{_signed(key_digest(key), round(until))}"
 
     def accepts_ticket(self, ticket: str, now: float) -> bool:
-        """Whether it is one of theirs, and has not ended; one ends at once with its key."""
+        """Return True if the ticket was signed with an accepted key and has not expired. Removing a key
+        revokes its tickets.
+        """
         until, _, signature = ticket.partition(".")
         if not until.isascii() or not until.isdigit() or len(until) > 12 or int(until) <= now:
             return False
@@ -50,9 +53,10 @@ def _signed(digest: bytes, until: int) -> str:
 
 
 def accepted_keys(table: AccessConfig, source: Path, environment: Mapping[str, str]) -> ApiKeys | None:
-    """The keys that `[server]` of the file `source` names, None where everyone may call.
+    """Return the keys that `[server]` of the file `source` names, None if there are none and everyone may
+    call.
 
-    Raises ConfigError.
+       Raise ConfigError.
     """
     name = table.api_keys_env
     if name is None:
@@ -65,7 +69,7 @@ def accepted_keys(table: AccessConfig, source: Path, environment: Mapping[str, s
 
 
 def access_rules(table: AccessConfig) -> AccessRules:
-    """What `[server]` says of requests, whatever keys they have."""
+    """Return the rules of `[server]` that do not depend on a key."""
     keyed = table.api_keys_env is not None
     origins = None if table.allowed_origins is None else frozenset(table.allowed_origins)
     return AccessRules(
@@ -78,7 +82,7 @@ def access_rules(table: AccessConfig) -> AccessRules:
 
 
 def presented_key(headers: Mapping[str, str]) -> str | None:
-    """The key in a request's headers (names in lower case), None where there is none."""
+    """Return the key in a request's headers (names in lower case), None if there is none."""
     scheme, _, key = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and key.strip():
         return key.strip()

@@ -1,4 +1,4 @@
-"""The calls of a server: who is let in, who is there, and how they are let out."""
+"""The running calls of a process: opening, finding, hanging up, draining."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ log = structlog.get_logger()
 State = Literal["starting", "ready", "draining"]
 
 STARTING_S = 5.0
-"""When to try again while engines load: they take about this long."""
+"""Retry-After while engines load, which takes about this long."""
 FULL_S = 5.0
-"""When to try again while all places are taken: of twenty calls of a few minutes, one ends in this time."""
+"""Retry-After while all slots are taken: of twenty calls of a few minutes, one ends in this time."""
 ELSEWHERE_S = 1.0
-"""When to try again while this server ends: another one behind the load balancer takes the call at once."""
+"""Retry-After while this server drains: another one behind the load balancer takes the call immediately."""
 
 CLOSE_S = 5.0
-"""How long a call that has ended may take to stop, and to be written down."""
+"""Maximum time for an ended call to stop and to be written to storage."""
 
 
 class OpenedCall(NamedTuple):
@@ -42,8 +42,8 @@ class OpenedCall(NamedTuple):
 class Calls:
     """The running calls of a process; opens new ones while capacity is free.
 
-    slots: capacity, which several processes may share. count: called with the number of calls of this
-    process. refusal: asked whether one more call would be served in time. Its arguments are the number of
+       slots: capacity, which several processes may share. count: called with the number of calls of this
+    process. refusal: returns why another call would not be served in time. Its arguments are the number of
     other calls, and the number of those that the LLM answers; the second is None for a call that only
     transcribes.
     """
@@ -60,12 +60,12 @@ class Calls:
         self._openers: tuple[OpenCall, OpenCall] | None = None
         self._calls: dict[str, OpenedCall] = {}
         self._monitoring: set[asyncio.Task[None]] = set()
-        self._tools: set[asyncio.Task[None]] = set()  # of calls that are over
+        self._tools: set[asyncio.Task[None]] = set()  # still running after their call has ended
         self._changed = asyncio.Event()
         self.state: State = "starting"
 
     def __len__(self) -> int:
-        """Calls that are going on."""
+        """Return the number of running calls."""
         return len(self._calls)
 
     @property
@@ -81,7 +81,7 @@ class Calls:
         self.state = "ready"
 
     def check(self) -> None:
-        """Raises CallRefused where a call that came now would be refused."""
+        """Raise CallRefused if a new call would be refused now."""
         self._ready_openers()
         if self._slots.taken >= self._slots.max_calls:
             raise self._full()
@@ -89,13 +89,11 @@ class Calls:
             raise CallRefused(refusal.reason, retry_after_s=refusal.retry_after_s)
 
     def open(self, call_id: str, client: Client, model: str) -> Call:
-        """Open a call. Raises CallRefused while the server starts or drains, or is full or too busy."""
+        """Open a call. Raise CallRefused while the server starts or drains, or is full or too busy."""
         return self._take(call_id, client, model, transcribes=False)
 
     def open_transcription(self, call_id: str, client: Client, model: str) -> Call:
-        """Open a call that only transcribes. The LLM's load is not checked. Raises CallRefused like
-        `open`.
-        """
+        """Open a call that only transcribes. The LLM's load is not checked. Raise CallRefused like `open`."""
         return self._take(call_id, client, model, transcribes=True)
 
     def _take(self, call_id: str, client: Client, model: str, transcribes: bool) -> Call:
@@ -119,7 +117,7 @@ class Calls:
         return call
 
     def ids(self) -> tuple[str, ...]:
-        """The ids of the calls that are going on."""
+        """Return the ids of the running calls."""
         return tuple(self._calls)
 
     def find(self, call_id: str) -> OpenedCall | None:
@@ -127,7 +125,7 @@ class Calls:
         return self._calls.get(call_id)
 
     def hang_up(self, call_id: str) -> bool:
-        """End a call, over whichever transport; whether it goes on here."""
+        """Hang up a call on any transport. Return False if it does not run in this process."""
         opened = self._calls.get(call_id)
         if opened is None:
             return False
@@ -139,8 +137,8 @@ class Calls:
         return True
 
     async def drain(self, patience_s: float) -> None:
-        """Take no more calls; wait for those going on, and for tools that run on behind calls that are over,
-        for `patience_s`, then end the calls.
+        """Refuse new calls. Wait up to `patience_s` for running calls, and for tools that outlive their call;
+        then end the calls.
         """
         self.state = "draining"
         try:
@@ -149,7 +147,7 @@ class Calls:
                     self._changed.clear()
                     await self._changed.wait()
                 await self._written()
-                if self._tools:  # a booking is not to end in its middle
+                if self._tools:  # do not break off a booking halfway
                     log.info("waiting_for_tools", tools=sorted(tool.get_name() for tool in self._tools))
                     await asyncio.wait(self._tools)
         except TimeoutError:
@@ -158,7 +156,7 @@ class Calls:
         await self._written()
 
     async def _written(self) -> None:
-        """A call that has just ended is still being written down."""
+        """Wait until ended calls have been written to storage."""
         if self._monitoring:
             await asyncio.wait(self._monitoring, timeout=CLOSE_S)
 

@@ -1,4 +1,4 @@
-"""Short-lived keys for clients that must not know the server's own: a page asks its own server for one."""
+"""Short-lived keys for clients that must not have the server's key; the client's own backend requests one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ PREFIX = "ek_"
 
 @dataclass(frozen=True, slots=True)
 class ClientSecret:
-    """value: the key. expires_s: when it ends, in seconds since 1970, for those who ask for one. session:
-    fields of the session that calls made with it begin with. ends_s: when it ends here, by the monotonic
-    clock of this machine, which nobody sets.
+    """A client secret. value: the key. expires_s: expiry shown to clients, Unix seconds. session: session
+    fields of calls made with it. ends_s: expiry on this machine's monotonic clock, which is never adjusted.
     """
 
     value: str
@@ -24,34 +23,33 @@ class ClientSecret:
 
 
 class ClientSecrets:
-    """The secrets given out that have not ended, kept by their digests. Time is an argument, in monotonic
-    seconds.
+    """The unexpired client secrets, by digest. Time is an argument, in monotonic seconds.
 
-    max_secrets: kept at once; beyond that the oldest end early.
+    max_secrets: limit; beyond it the oldest are removed.
     """
 
     def __init__(self, max_secrets: int) -> None:
         self._max = max_secrets
-        self._secrets: dict[bytes, ClientSecret] = {}  # in the order of their making
+        self._secrets: dict[bytes, ClientSecret] = {}  # oldest first
 
     def mint(self, session: dict[str, Any], lifetime_s: float, now_s: float, unix_s: float) -> ClientSecret:
-        """Make a key that is accepted for `lifetime_s`, as often as it is shown. unix_s: since 1970."""
+        """Return a new key, valid for `lifetime_s` and any number of uses. unix_s: now, Unix seconds."""
         value = PREFIX + secrets.token_urlsafe(24)
         secret = ClientSecret(value, unix_s + lifetime_s, session, now_s + lifetime_s)
         self.keep(secret, now_s)
         return secret
 
     def keep(self, secret: ClientSecret, now_s: float) -> None:
-        """Accept a key that was made elsewhere; a second time changes nothing."""
+        """Accept a key that another process made. Idempotent."""
         self._forget(now_s)
         self._secrets[key_digest(secret.value)] = secret
 
     def kept(self) -> list[ClientSecret]:
-        """All of them."""
+        """Return all client secrets, expired ones included."""
         return list(self._secrets.values())
 
     def find(self, key: str | None, now_s: float) -> ClientSecret | None:
-        """What belongs to a key; None where it was never made or has ended."""
+        """Return the client secret of a key; None if it is unknown or has expired."""
         if key is None or not key.startswith(PREFIX):
             return None
         secret = self._secrets.get(key_digest(key))
@@ -64,5 +62,5 @@ class ClientSecrets:
 
 
 def key_digest(key: str) -> bytes:
-    """What is kept of a key: from it nobody finds the key."""
+    """Return the SHA-256 of a key. Secrets are stored by digest so that memory dumps do not leak them."""
     return sha256(key.encode()).digest()

@@ -1,4 +1,4 @@
-"""The part of `[server]` that says who may call."""
+"""Access settings of `[server]` and `[limits]`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 from voiceagent.validation.section import Section
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""Hosts that nobody but this machine reaches."""
+"""Hosts that only this machine can reach."""
 
 
 def _networks(given: str) -> str:
@@ -19,7 +19,7 @@ def _networks(given: str) -> str:
 
 
 class AccessLimits(Section):
-    """What callers may take together, in all workers."""
+    """Limits per caller, counted over all workers."""
 
     max_calls_per_address: int = Field(default=10, ge=1)
     """Concurrent calls of one IP address. Phone lines and loopback addresses are exempt."""
@@ -36,7 +36,7 @@ class AccessLimits(Section):
 
 
 class AccessConfig(Section):
-    """Who reaches the server, and who of them may call."""
+    """Address of the server, and the callers that may use it."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""

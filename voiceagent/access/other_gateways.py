@@ -1,4 +1,4 @@
-"""What a gateway asks the others behind the same load balancer about callers."""
+"""Questions to the other gateways behind the same load balancer, about callers."""
 
 from __future__ import annotations
 
@@ -9,42 +9,45 @@ from voiceagent.access.client_secrets import ClientSecret
 
 
 class OtherGateways(Protocol):
-    """What others know. Where they cannot be asked, they know nothing, and nobody waits long for that."""
+    """Callers' state on other gateways. If they cannot be reached, methods return soon, as if there were
+    none.
+    """
 
     async def keep_secret(self, secret: ClientSecret) -> None:
-        """Have a client secret accepted by the others."""
+        """Make the other gateways accept a client secret."""
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """The client secret that another gateway gave out under this key, even one that has ended; None where
-        there is none."""
+        """Return the client secret that another gateway issued under this key, expired ones included; None if
+        unknown.
+        """
 
     async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """Count a call of a caller in all gateways: as `CallerShares.take`."""
+        """Count a call of a caller over all gateways, as `CallerShares.take` does."""
 
     def note_wrong_key(self, address: str, max_a_minute: int) -> None:
-        """A wrong key came from an address; enough of them, at all gateways together, shut it out."""
+        """Count a wrong key from an address; enough of them, over all gateways, block it."""
 
     def blocked(self, address: str) -> bool:
-        """Whether an address is shut out for its wrong keys, at whichever gateways they came."""
+        """Return True if an address is blocked for wrong keys sent to any gateway."""
 
 
 class NoOtherGateways:
-    """A server that is alone."""
+    """The other gateways of a server that runs alone: none."""
 
     async def keep_secret(self, secret: ClientSecret) -> None:
-        """Nobody else accepts any."""
+        """Do nothing."""
 
     async def find_secret(self, key: str) -> ClientSecret | None:
-        """Nobody else gives any out."""
+        """Return None."""
         return None
 
     async def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """Nobody else counts."""
+        """Return a release function that does nothing."""
         return lambda: None
 
     def note_wrong_key(self, address: str, max_a_minute: int) -> None:
-        """Nobody else counts."""
+        """Do nothing."""
 
     def blocked(self, address: str) -> bool:
-        """Nobody else counts."""
+        """Return False."""
         return False

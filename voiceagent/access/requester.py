@@ -1,4 +1,4 @@
-"""Whose request it is: the address behind proxies, and what must hold where no key is asked for. Pure."""
+"""The address behind proxies that a request comes from, and the rules for servers without keys."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from urllib.parse import urlsplit
 
 _FORWARDED = ("x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "forwarded")
-"""What proxies add to the requests that they pass on."""
+"""Headers that proxies add."""
 
 
 class NotAdmitted(Exception):
-    """The caller may not call; the text says why. status: of HTTP. code: the protocol's name of the
-    mistake.
-    """
+    """A refused caller; the text is the reason. status: HTTP status. code: the protocol's error code."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
@@ -24,8 +22,8 @@ class NotAdmitted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Requester:
-    """address: the IP address that a request comes from, behind trusted proxies; "" where it is not known.
-    forwarded: it came through a proxy that is not trusted, and may be anybody's.
+    """Sender of a request. address: its IP address behind trusted proxies, "" if unknown. forwarded: the
+    request came through an untrusted proxy, so the address may belong to anyone.
     """
 
     address: str
@@ -34,12 +32,12 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class AccessRules:
-    """What holds of requests whatever keys they have. headers, below: names in lower case. peer: the address
-    at the other end of the connection.
+    """Rules for requests that do not depend on a key. Below, headers have names in lower case, and peer is
+    the address at the other end of the connection.
 
-    keyed: a key is asked for. open: without keys everyone may call. local: without keys nobody but this
-    machine may. proxies: whose word about a request's origin is taken. origins: of pages that may call
-    beside this server's own; None for those of any site where a key is asked for, and none else.
+       keyed: a key is required. open: without keys everyone may call. local: without keys only this machine
+    may call. proxies: trusted for the address of a request. origins: of pages that may call, besides the
+    server's own; None for any origin if a key is required, else none.
     """
 
     keyed: bool = False
@@ -50,11 +48,11 @@ class AccessRules:
 
     @property
     def from_anywhere(self) -> bool:
-        """Whether pages of any site may call, if they have a key where one is needed."""
+        """True if pages of any origin may call (with a key, where one is required)."""
         return self.origins is None and (self.keyed or self.open)
 
     def requester(self, headers: Mapping[str, str], peer: str) -> Requester:
-        """Whose request it is: a trusted proxy says for whom it asks, the last of them first."""
+        """Return the sender of a request, following X-Forwarded-For from the last trusted proxy backwards."""
         if not any(name in headers for name in _FORWARDED):
             return Requester(peer)
         hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",") if hop.strip()]
@@ -66,7 +64,7 @@ class AccessRules:
         return Requester(address, forwarded=address == peer)
 
     def check(self, headers: Mapping[str, str], peer: str) -> None:
-        """Raises NotAdmitted for a request that is not to be let in, whatever its key."""
+        """Raise NotAdmitted for a request that is refused whatever its key."""
         if not self.keyed and not self.open:
             self._check_local(headers, peer)
         if not self._may_call(headers):
@@ -74,7 +72,7 @@ class AccessRules:
             raise NotAdmitted(403, "origin_not_allowed", message)
 
     def from_this_machine(self, headers: Mapping[str, str], peer: str) -> bool:
-        """Whether a request comes from this machine itself, through no proxy, and names no other."""
+        """Return True if a request comes from this machine, through no proxy, and for a loopback host."""
         forwarded = any(name in headers for name in _FORWARDED)
         return is_loopback(peer) and not forwarded and _names_loopback(headers)
 
@@ -83,7 +81,7 @@ class AccessRules:
             message = "requests through a proxy need keys (server.api_keys_env) or server.trusted_proxies"
             raise NotAdmitted(403, "proxy_not_trusted", message)
         if self.local and not self._trusts(peer) and not _names_loopback(headers):
-            # A page anywhere may have its own name resolved to this machine (DNS rebinding).
+            # DNS rebinding: any page may make its own host name resolve to this machine.
             message = f"the host {headers.get('host', '')[:200]!r} is not this machine; allowed: localhost"
             raise NotAdmitted(403, "host_not_allowed", message)
 
@@ -91,7 +89,7 @@ class AccessRules:
         origin = headers.get("origin")
         if origin is None or self.from_anywhere or (self.origins is not None and origin in self.origins):
             return True
-        # Without keys any page that a developer visits could else call the server on his own machine.
+        # Without keys, any page that a developer visits could otherwise call a server on their machine.
         try:
             return urlsplit(origin).netloc == headers.get("host")
         except ValueError:
@@ -106,12 +104,12 @@ class AccessRules:
 
 
 def networks(given: tuple[str, ...]) -> tuple[IPv4Network | IPv6Network, ...]:
-    """Addresses, as "10.0.0.7", and networks, as "10.0.0.0/8". Raises ValueError."""
+    """Parse addresses, as "10.0.0.7", and networks, as "10.0.0.0/8". Raise ValueError."""
     return tuple(map(ip_network, given))
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or the name of a host, is this machine's own."""
+    """Return True if an address or host name is a loopback one."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -119,7 +117,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _names_loopback(headers: Mapping[str, str]) -> bool:
-    """Whether the host that a request is for is this machine."""
+    """Return True if the Host header names this machine."""
     try:
         host = urlsplit(f"//{headers.get('host', '')}").hostname
     except ValueError:

@@ -1,4 +1,4 @@
-"""How many calls one caller may have."""
+"""Number of calls of each caller."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Protocol
 
 
 class CallerShares(Protocol):
-    """The calls of each caller, by whatever names he is known by."""
+    """Calls of each caller, by every identity of the caller (address, key, secret)."""
 
     def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """Count a call of a caller with these names and the most calls of each: gives what ends it, once;
-        or the name that has as many already.
+        """Count a call under each of these names, unless one has reached its maximum. Return that name, or a
+        function that releases the call; calling that twice is safe.
         """
 
 
 class Shares:
-    """The shares of callers in a process that takes calls alone."""
+    """Calls of each caller in a server of one process."""
 
     def __init__(self) -> None:
         self._calls: Counter[str] = Counter()
 
     def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """As `CallerShares` has it."""
+        """See `CallerShares.take`."""
         for name, most in names.items():
             if self._calls[name] >= most:
                 return name
@@ -42,5 +42,5 @@ class Shares:
 
 
 def digest(name: str) -> int:
-    """Eight bytes for a name, never 0: what processes that share memory know it by."""
+    """Return an 8-byte digest of a name, never 0: the name's key in shared memory."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True) or 1

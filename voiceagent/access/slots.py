@@ -1,4 +1,4 @@
-"""Room for calls, and how late those are who take them: one process, or several that share memory."""
+"""Slots for calls and event loop lag, of one process or of several that share memory."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ CPU use (millionths of a core); calls that only transcribe.
 """
 _US = 1_000_000
 _NAMES = 4
-"""Names of callers that a worker keeps, in parts of `max_calls`: a call has two, and some while it ends."""
+"""Callers' names per worker, as a multiple of `max_calls`: a call has two, and some more while calls end."""
 
 
 class Slots(Protocol):
-    """Slots for calls, `max_calls` of them."""
+    """Slots for calls."""
 
     @property
     def max_calls(self) -> int:
-        """How many there are."""
+        """Number of slots."""
 
     @property
     def taken(self) -> int:
-        """How many are taken."""
+        """Number of slots in use."""
 
     def take(self) -> bool:
-        """Take one, if one is left."""
+        """Take a slot. Return False if none is free."""
 
     def release(self) -> None:
-        """Give one back."""
+        """Release a slot."""
 
     @property
     def answered(self) -> int:
@@ -46,15 +46,15 @@ class Slots(Protocol):
 
     @property
     def shares(self) -> CallerShares:
-        """How many of the calls each caller has."""
+        """Number of calls of each caller."""
 
     @property
     def wrong_keys(self) -> WrongKeys:
-        """The wrong keys that came from each address."""
+        """Wrong keys from each address."""
 
     @property
     def lag_s(self) -> float:
-        """How late the event loops are that serve the calls: the least late of them, which takes the next."""
+        """Event loop lag of the least late process, in seconds: the one that takes the next call."""
 
     def report(self, lag_s: float, busy: float, transcribing: int) -> None:
         """Record the lag of this process's event loop (seconds), its CPU use (cores), and the number of its
@@ -63,7 +63,7 @@ class Slots(Protocol):
 
 
 class LocalSlots:
-    """The slots of a process that takes calls alone, `max_calls` of them."""
+    """Slots of a server of one process."""
 
     def __init__(self, max_calls: int) -> None:
         self.max_calls = max_calls
@@ -79,14 +79,14 @@ class LocalSlots:
         return max(0, self.taken - self._transcribing)
 
     def take(self) -> bool:
-        """Take one, if one is left."""
+        """See `Slots`."""
         if self.taken >= self.max_calls:
             return False
         self.taken += 1
         return True
 
     def release(self) -> None:
-        """Give one back."""
+        """See `Slots`."""
         self.taken -= 1
 
     def report(self, lag_s: float, busy: float, transcribing: int) -> None:
@@ -96,9 +96,9 @@ class LocalSlots:
 
 
 class SharedSlots:
-    """The slots of several processes, `max_calls` in all; each worker counts its own.
+    """Slots of several processes, `max_calls` in all; each worker counts its own calls.
 
-    file: descriptor of a file of `SharedSlots.size(max_calls, workers)` bytes, inherited by all of them.
+    file: descriptor of a file of `SharedSlots.size(max_calls, workers)` bytes, inherited by every worker.
     """
 
     def __init__(self, file: int, max_calls: int, workers: int, worker: int) -> None:
@@ -116,12 +116,12 @@ class SharedSlots:
 
     @staticmethod
     def size(max_calls: int, workers: int) -> int:
-        """Bytes that so many workers need."""
+        """Return the size of the shared file in bytes."""
         return (NUMBERS + workers * (_COUNTS + _NAMES * max_calls)) * _COUNT_BYTES
 
     @property
     def taken(self) -> int:
-        """Calls in all workers."""
+        """Number of calls in all workers."""
         return sum(self._counts)
 
     @property
@@ -131,12 +131,12 @@ class SharedSlots:
 
     @property
     def workers(self) -> list[WorkerLoad]:
-        """What each worker has to do; one that has not told is in time, and has nothing to do."""
+        """Load of each worker; zero lag and CPU use before its first report."""
         told = zip(self._counts, self._busy_us, self._lags_us, strict=True)
         return [WorkerLoad(calls, busy / _US, max(0, lag - 1) / _US) for calls, busy, lag in told]
 
     def take(self) -> bool:
-        """Take a slot, if one is left."""
+        """See `Slots`."""
         with self._locked():
             if self.taken >= self.max_calls:
                 return False
@@ -144,12 +144,12 @@ class SharedSlots:
             return True
 
     def release(self) -> None:
-        """Give one back. Only its worker writes its count while it lives, so that this needs no lock."""
+        """Release a slot. Needs no lock: only the worker itself writes its count while it lives."""
         self._counts[self._worker] -= 1
 
     @property
     def lag_s(self) -> float:
-        """How late the least late worker is of those that have told; 0 while none has."""
+        """Lag of the least late worker that has reported; 0 before the first report."""
         return (min((lag_us for lag_us in self._lags_us if lag_us), default=1) - 1) / _US
 
     def report(self, lag_s: float, busy: float, transcribing: int) -> None:
@@ -159,7 +159,7 @@ class SharedSlots:
         self._transcribing[self._worker] = transcribing
 
     def clear(self, worker: int) -> None:
-        """A worker has died, and its calls with it: they take no slots any more."""
+        """Reset the counts of a worker that has died; its calls died with it."""
         for numbers in (self._counts, self._lags_us, self._busy_us, self._transcribing):
             numbers[worker] = 0
         names = self._names[worker]
@@ -167,7 +167,7 @@ class SharedSlots:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """No other process is in here; the lock of one that dies is given back (fcntl(2))."""
+        """Lock out the other processes. The kernel releases the lock of a process that dies (fcntl(2))."""
         fcntl.lockf(self._file, fcntl.LOCK_EX)
         try:
             yield
@@ -179,10 +179,10 @@ RETRY_AFTER_S = 5.0
 
 
 def lag_refusal(lag_s: float, max_lag_s: float, calls: int) -> Refusal | None:
-    """Why a process whose loop is so late takes no call beside `calls` others, if it takes none.
+    """Return why a process with this event loop lag and `calls` running calls refuses a call, None if it does
+    not.
 
-    By the lateness of its event loop, not by its CPU, of which a late one may have some left and a calm one
-    none.
+       Lag decides, not CPU use: a late loop may have CPU time left, and a prompt one none.
     """
     if not calls or lag_s <= max_lag_s:
         return None
@@ -193,8 +193,8 @@ def lag_refusal(lag_s: float, max_lag_s: float, calls: int) -> Refusal | None:
 
 
 class _SharedShares:
-    """How many calls each caller has in all workers: each keeps the names of its own callers, as digests of
-    eight bytes.
+    """Calls of each caller in all workers. Each worker stores the names of its own callers, as 8-byte
+    digests.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class _SharedShares:
         self._names, self._own, self._locked = names, own, locked
 
     def take(self, names: Mapping[str, int]) -> str | Callable[[], None]:
-        """As `Shares.take`."""
+        """See `CallerShares.take`."""
         digests = {name: digest(name) for name in names}
         with self._locked():
             known = self._names.tolist()

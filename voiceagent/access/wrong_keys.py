@@ -1,4 +1,4 @@
-"""The wrong keys that come from each address, counted in memory that several processes may share."""
+"""Counts of wrong keys per address, in memory that several processes may share."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from voiceagent.access.shares import digest
 
 MINUTE_S = 60.0
 _SETS, _WAYS = 1_024, 4
-"""An address has its place in one set; where that is full, the one that was noted first is forgotten."""
-_FIELDS = 3  # of each place: the digest of the address, since when in microseconds, how many
+"""A set-associative table: an address is stored in one set; in a full set the oldest entry is replaced."""
+_FIELDS = 3  # of an entry: digest of the address, start time in microseconds, count
 _US = 1_000_000
 NUMBERS = _SETS * _WAYS * _FIELDS
-"""How many numbers of eight bytes it takes to count them."""
+"""Size of the table, in 8-byte numbers."""
 
 
 class WrongKeys:
-    """The wrong keys that came from each address within a minute of the first. Time is an argument.
+    """Wrong keys of each address within a minute of the first. Time is an argument.
 
-    numbers: `NUMBERS` of them, zeros at first, in which other processes may count too. locked: none of these
-    counts while it is held.
+    numbers: `NUMBERS` zeros, or memory shared with other processes. locked: excludes the other processes.
     """
 
     def __init__(
@@ -32,12 +31,12 @@ class WrongKeys:
         self._locked = locked
 
     def blocked(self, address: str, now_s: float, max_a_minute: int) -> bool:
-        """Whether no more keys are looked at."""
-        at = self._find(digest(address), round(now_s * _US))  # of every request: without the lock
+        """Return True if all keys from the address are refused."""
+        at = self._find(digest(address), round(now_s * _US))  # without the lock: runs for every request
         return at is not None and self._numbers[at + 2] >= max_a_minute
 
     def note(self, address: str, now_s: float) -> None:
-        """One more came."""
+        """Count a wrong key."""
         named, now_us, numbers = digest(address), round(now_s * _US), self._numbers
         with self._locked():
             at = self._find(named, now_us)
@@ -47,7 +46,9 @@ class WrongKeys:
             numbers[at + 2] += 1
 
     def _find(self, named: int, now_us: int) -> int | None:
-        """Where an address is counted now. What was noted before the clock was set back counts no more."""
+        """Return the index of the address's entry, None if it has none or it has expired. An entry from the
+        future, left by a clock that was set back, counts as expired.
+        """
         for at in _places(named):
             passed_us = now_us - self._numbers[at + 1]
             if self._numbers[at] == named and 0 <= passed_us < MINUTE_S * _US:
@@ -56,6 +57,6 @@ class WrongKeys:
 
 
 def _places(named: int) -> range:
-    """The places of its set."""
+    """Return the indices of the entries of an address's set."""
     first = named % _SETS * _WAYS * _FIELDS
     return range(first, first + _WAYS * _FIELDS, _FIELDS)

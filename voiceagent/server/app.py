@@ -42,7 +42,7 @@ from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 from voiceagent.transports.sockets import listen
-from voiceagent.transports.telephony.audiosocket.endpoint import audiosocket
+from voiceagent.transports.telephony.audiosocket import audiosocket
 
 log = structlog.get_logger()
 

@@ -40,7 +40,7 @@ from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketEndpoint
+from voiceagent.transports.telephony.audiosocket import AudioSocketEndpoint
 from voiceagent.validation.errors import CommandFailed
 
 log = structlog.get_logger()

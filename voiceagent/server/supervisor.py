@@ -28,7 +28,7 @@ from voiceagent.server.workers import Workers
 from voiceagent.telemetry.gpu import register_gpu_metrics
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.sockets import listen
-from voiceagent.transports.telephony.audiosocket.endpoint import listen_for_audiosocket
+from voiceagent.transports.telephony.audiosocket import listen_for_audiosocket
 from voiceagent.validation.errors import CommandFailed
 
 log = structlog.get_logger()

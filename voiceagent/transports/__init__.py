@@ -1,1 +1,1 @@
-"""How calls come and go: one connection under the Realtime API, WebRTC and the phone lines."""
+"""Transports: connections over the Realtime API, WebRTC and telephony, and their shared parts."""

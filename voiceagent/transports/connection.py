@@ -1,5 +1,6 @@
-"""One connection of a call, whatever carries it: reads until the client goes, writes until it stops reading,
-says goodbye. A transport brings a `Wire`, which moves messages, and a `Handler`, which knows their meaning.
+"""Connection of one call on any transport: reads until the client disconnects, writes until it stops reading,
+closes gracefully. A transport provides a `Wire`, which moves messages, and a `Handler`, which interprets
+them.
 """
 
 from __future__ import annotations
@@ -19,28 +20,27 @@ from voiceagent.transports.outbox import Content, Outbox
 log = structlog.get_logger()
 
 CLOSE_S = 5.0
-"""How long a client may take to read what is left, and to close."""
+"""Maximum time for a client to read the remaining messages and close."""
 TURN_MESSAGES = 8
-"""Messages taken at once from one connection; then others get their turn."""
+"""Maximum number of messages read from one connection before others are read."""
 LONG_BYTES = 4_096
-"""A longer message counts as much as all the messages of a turn."""
+"""A message longer than this counts as TURN_MESSAGES."""
 IDLE_LOOKS = 5
-"""How many times, within the time after which a call counts as idle, it is checked whether anything has come.
-"""
+"""Number of checks for new messages within the idle time."""
 
 _Sent_contra = TypeVar("_Sent_contra", bound=str | bytes, contravariant=True)
 
 
 class Disconnected(Exception):
-    """The client has gone; the text says how."""
+    """The client has disconnected; the text is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a call is over.
+    """Reason for the end of a call.
 
-    code: the WebSocket's close code, None where the client has gone already. hang_up: whoever carries the
-    call does not know yet that it is over (phone lines).
+    code: the WebSocket's close code, None if the client has disconnected. hang_up: the telephony provider
+    must still be asked to hang up.
     """
 
     reason: str
@@ -49,53 +49,53 @@ class Ending:
 
 
 class Wire(Protocol[_Sent_contra]):
-    """Carries whole messages. What waits raises Disconnected once the client has gone."""
+    """A transport's message stream. Waiting methods raise Disconnected once the client has disconnected."""
 
     paces: bool
-    """Whether a client must wait while nothing is received."""
+    """True if not reading slows the client down, as with TCP."""
 
     async def open(self) -> None:
-        """Wait until messages can go."""
+        """Wait until messages can be sent."""
 
     async def receive(self) -> str | bytes:
-        """The next message."""
+        """Return the next message."""
 
     async def send(self, message: _Sent_contra) -> None:
-        """Send a message; waits while the client does not read."""
+        """Send a message. Waits while the client does not read."""
 
     def open_fast_path(self, take: Callable[[str | bytes], None]) -> Callable[[_Sent_contra], bool] | None:
-        """From now on hand messages to `take` in the callback that reads them. Gives what sends one at once,
-        or says that it would have to wait; None where there is no such path.
+        """Pass messages to `take` in the callback that reads them. Return a function that sends a message
+        immediately, or returns False if it would have to wait; None if there is no fast path.
         """
 
     def close_fast_path(self) -> None:
-        """Hand nothing over any more. What comes then waits for `receive`, and the client with it; where
-        `paces` is False, it is lost.
+        """Stop passing messages to `take`. Later messages wait for `receive`, which slows the client down; if
+        `paces` is False, they are lost.
         """
 
     async def close(self, code: int, reason: str) -> None:
-        """Close it, with a WebSocket's close code where it has such things."""
+        """Close the stream, with a WebSocket's close code if the transport has such codes."""
 
 
 class Handler(Protocol):
-    """What the messages of a connection mean to its call."""
+    """Interpreter of a connection's messages for its call."""
 
     def begin(self) -> None:
-        """The client is there."""
+        """Begin: the client is connected."""
 
     def take(self, message: str | bytes) -> None:
-        """Take a message of the client. May end the connection; an exception ends it as a fault of ours."""
+        """Handle a message. May end the connection; an exception ends it as a server error."""
 
     def close(self) -> None:
-        """Nothing more happens in this call."""
+        """Release timers and other resources: the call has ended."""
 
     async def hang_up(self) -> None:
-        """Tell whoever carries the call that it is over, where closing the connection does not."""
+        """Ask the telephony provider to hang up, if closing the connection does not do so."""
 
 
 class Connection(Generic[Content]):
-    """The connection of one call. ended_code: the close code when the call breaks off. limits: how fast
-    the client may send, and how long the call may be. idle_s: in which nothing at all may come.
+    """Connection of one call. ended_code: close code if the call breaks off. limits: of the client's rate and
+    of the call's length. idle_s: maximum time without any message.
     """
 
     def __init__(
@@ -115,30 +115,32 @@ class Connection(Generic[Content]):
         self._idle_s = limits.max_idle_s if idle_s is None else idle_s
         self._allowance = Allowance(limits.max_bytes_per_s, time.monotonic())
         self.taken = 0
-        """Messages and packets of sound that have come; who takes some past this connection counts them."""
+        """Messages and audio packets received. Code that bypasses this connection must count its packets
+        here.
+        """
         self._over: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
 
     def end(self, ending: Ending) -> None:
-        """The call has to end; the first reason counts."""
+        """End the call. Only the first ending counts."""
         if not self._over.done():
             self._over.set_result(ending)
 
     def fail(self) -> None:
-        """End the call for the exception that is being handled, a fault of ours."""
+        """End the call because of the exception being handled, a server error."""
         log.exception("connection_failed")
         self.end(Ending("the server failed", 1011))
 
     async def run(self, handler: Handler, *work: Coroutine[Any, Any, Ending]) -> None:
-        """Carry the call to its end, end it, and close the connection as far as the client lets us.
+        """Run the call to its end, end it, and close the connection gracefully if the client still reads.
 
-        work: what else goes on for as long as the call does; it may end it, too.
+        work: further tasks of the call, cancelled at its end; their results end it, too.
         """
         ending = Ending("the connection was cut off")
         try:
             ending = await self._carry(handler, work)
         finally:
             handler.close()
-            # before the goodbye: nothing more is made for a caller who has gone
+            # before closing the wire: produce nothing for a caller who has left
             await self._call.close(ending.reason)
         if ending.code is not None:
             await self._say_goodbye(handler, ending, ending.code)
@@ -164,7 +166,7 @@ class Connection(Generic[Content]):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _until_ended(self) -> Ending:
-        """An agent that hangs up has ended its call as it should; one that breaks off has not."""
+        """Wait for the end of the call: normal if the agent hangs up, an error otherwise."""
         if hung_up := await self._call.ended():
             return Ending(hung_up, 1000)
         return Ending("the call ended on the server", self._ended_code)
@@ -181,7 +183,7 @@ class Connection(Generic[Content]):
         return Ending(f"the call has lasted {self._limits.max_call_s:g} s (limits.max_call_s)", 1000)
 
     async def _until_idle(self) -> Ending:
-        """Looked at now and then: what comes costs no more than being counted."""
+        """Poll for inactivity, so that a message costs only a counter."""
         looks, seen = 0, self.taken
         while looks < IDLE_LOOKS:
             await asyncio.sleep(self._idle_s / IDLE_LOOKS)
@@ -192,17 +194,17 @@ class Connection(Generic[Content]):
         allowance = self._allowance
 
         def take(message: str | bytes) -> None:
-            # the fast path may bring more between the end and the tasks' cancellation
+            # the fast path may deliver more before the tasks are cancelled
             if self._over.done():
                 return
             self.taken += 1
-            # counted before it is parsed: what is refused costs its sender all the same
+            # before parsing: refused messages also count against the sender's rate
             allowance.left -= len(message) + MESSAGE_BYTES
             if allowance.left < 0 and allowance.wait_s(time.monotonic()):
                 self._slow_down()
             try:
                 handler.take(message)
-            except Exception:  # on the fast path no task of ours is there to end by it
+            except Exception:  # on the fast path no task of this connection would catch it
                 self.fail()
 
         await self._wire.open()
@@ -216,12 +218,12 @@ class Connection(Generic[Content]):
                 self._wire.open_fast_path(take)
             take(message)
             taken += 1
-            # What has come already is received without waiting.
+            # Queued messages are received without suspending, so other tasks would starve.
             if taken % TURN_MESSAGES == 0 or len(message) > LONG_BYTES:
                 await asyncio.sleep(0)
 
     def _slow_down(self) -> None:
-        """More has come than may: the client waits, or its call ends."""
+        """Slow a client down that exceeds its rate, or end its call if the wire cannot."""
         if self._wire.paces:
             self._wire.close_fast_path()
         else:
@@ -237,7 +239,7 @@ class Connection(Generic[Content]):
             if ending.hang_up:
                 await handler.hang_up()
             async with asyncio.timeout(CLOSE_S):
-                # what was said to the client before the end: an error, or the last sound
+                # messages sent before the end: an error, or the last audio
                 while len(self._outbox):
                     await self._wire.send(await self._outbox.next())
                 await self._wire.close(code, ending.reason)

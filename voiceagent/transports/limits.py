@@ -1,4 +1,4 @@
-"""How much a client may send, on any transport: the part of `[limits]` for connections. Pure."""
+"""Limits of connections, for all transports: a part of `[limits]`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from voiceagent.validation.section import Duration, Section
 
 
 class EventLimits(Section):
-    """What one event of the Realtime API may be; one with sound only has `server.max_message_bytes`."""
+    """Limits of one event of the Realtime API; events with audio only have `server.max_message_bytes`."""
 
     max_event_bytes: int = Field(default=262_144, ge=4_096)
     """Largest event of the Realtime API without audio, and largest request body."""
@@ -29,7 +29,7 @@ class EventLimits(Section):
 
 
 class OfferLimits(Section):
-    """What a WebRTC caller's offer, and what comes over its connection, may be."""
+    """Limits of a WebRTC caller's offer and connection."""
 
     max_offer_bytes: int = Field(default=65_536, ge=4_096)
     """Largest SDP offer of a WebRTC client."""
@@ -46,7 +46,7 @@ class OfferLimits(Section):
 
 
 class TransportLimits(EventLimits, OfferLimits):
-    """What a connection may send, and how long it may last."""
+    """Limits of a connection's rate and duration."""
 
     max_bytes_per_s: int = Field(default=1_048_576, ge=65_536)
     """Sustained input rate of one client; each message counts as 4 kB more than its size. Faster clients are
@@ -70,24 +70,23 @@ class TransportLimits(EventLimits, OfferLimits):
 
 
 USUAL_LIMITS = TransportLimits()
-"""The limits that hold where no configuration sets others."""
+"""Default limits."""
 
 
 MESSAGE_BYTES = 4_096
-"""Bytes that a message counts on top of its own: what it costs to take in even a short one."""
+"""Bytes added to the length of each message: the cost of receiving even a short one."""
 PACKET_BYTES = 1_024
-"""Bytes that a packet of sound, or a chunk of SCTP, counts on top of its own over WebRTC."""
+"""Bytes added to each WebRTC audio packet and SCTP chunk."""
 BURST_S = 4.0
-"""How many seconds' worth may come at once: an upload of the sound that `server.input_buffer_s` takes."""
+"""Burst size, in seconds of the rate: an upload as long as `server.input_buffer_s`."""
 
 
 class Allowance:
-    """How fast one client may send: a token bucket of bytes. Time is an argument.
+    """Rate limiter of one client: a token bucket of bytes. Time is an argument.
 
-    What is `left` may be spent at once; it grows by `rate` bytes a second, to `BURST_S` seconds' worth.
-
-    Whoever spends subtracts from `left`, and asks `wait_s` only where it is below 0: that costs a frame of
-    sound a comparison.
+    `left` may be spent at once; it grows by `rate` bytes a second, up to `BURST_S` seconds' worth. Hot paths
+    subtract from `left` and call `wait_s` only if it is negative, so that an audio frame costs one
+    comparison.
     """
 
     def __init__(self, rate: int, now_s: float) -> None:
@@ -97,16 +96,16 @@ class Allowance:
         self.left = self._full
 
     def spend(self, size: int, clock: Callable[[], float]) -> bool:
-        """Spend `size` where anything is left. Where nothing is, what came is to be dropped."""
+        """Spend `size` and return True, or return False if nothing is left: then drop the data."""
         if self.left < 0 and self.wait_s(clock()):
             return False
         self.left -= size
         return True
 
     def wait_s(self, now_s: float) -> float:
-        """How long to wait before anything more is taken, 0 where it may be at once."""
+        """Return the seconds to wait before reading more; 0 if none."""
         grown = int((now_s - self._filled_s) * self._rate)
-        # by what grew in whole bytes: the rest of a byte is not lost
+        # by whole bytes: the fraction of a byte is not lost
         self._filled_s += grown / self._rate
         self.left = min(self._full, self.left + grown)
         return max(0.0, -self.left / self._rate)

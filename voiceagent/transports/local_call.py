@@ -1,4 +1,4 @@
-"""A caller in this process, who speaks recorded sound at the pace of real time to a session."""
+"""A local caller: speaks recorded audio to a session in real time, in the same process."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from voiceagent.validation.errors import CommandFailed
 FORMAT = AudioFormat.PCM_24K
 FRAME_S = 0.02
 SETTLE_S = 0.5
-"""Silence, beyond that which ends a turn, after which nothing more is expected of the caller's sound."""
+"""Silence after which no response is expected, in addition to the endpointing delay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What a caller says: `sound` [n] at the rate it was read at, 24 kHz for a call."""
+    """A caller's speech: `sound` [n] at the rate it was read at, 24 kHz for a call."""
 
     name: str
     sound: Samples
 
 
 def read_recordings(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> list[Recording]:
-    """WAV files at the rate of a call or another. Raises CommandFailed where one cannot be read."""
+    """Read WAV files, resampled to `rate_hz`. Raise CommandFailed if one cannot be read."""
     recordings = []
     for path in paths:
         try:
@@ -50,7 +50,7 @@ def read_recordings(paths: Sequence[Path], rate_hz: int = FORMAT.rate_hz) -> lis
 
 
 async def speak(synthesizer: Synthesizer, text: str) -> Samples:
-    """What the synthesizer makes of a text [n], at the rate of a call. Raises SynthesizerError."""
+    """Return the synthesized text [n], at the rate of a call. Raise SynthesizerError."""
     async with aclosing(synthesizer.speak(text)) as speeches:
         sound = np.concatenate([np.zeros(0, np.int16), *[speech.samples async for speech in speeches]])
     return resample(sound, synthesizer.rate_hz, FORMAT.rate_hz)
@@ -58,7 +58,7 @@ async def speak(synthesizer: Synthesizer, text: str) -> Samples:
 
 @dataclass(slots=True)
 class PlayedResponse:
-    """One response as it comes to the caller: when it began, how much of it came, and what became of it."""
+    """One response as the caller received it: its start, its duration, its end."""
 
     first_frame_s: float | None = None
     sound_s: float = 0.0
@@ -68,13 +68,12 @@ class PlayedResponse:
 
 @dataclass(slots=True)
 class Exchange:
-    """What came of one piece of the caller's sound: several turns where the caller paused for long in it.
+    """Result of one piece of the caller's audio; several turns if it contains long pauses.
 
-    understood, answered: texts of the turns and of the responses. tools: calls of the agent's tools, and what
-    they gave, in the order of both. failures: reasons of what went wrong. notices: what the server told that
-    the call goes on after.
-    spoken_from_s: when the sound began, by the clock of the call.
-    decided_s: when each turn was taken to be over.
+    understood, answered: texts of the turns and of the responses. tools: tool calls and their outputs, in
+    order. failures: reasons of failures. notices: server messages after which the call continues.
+
+    spoken_from_s: start of the audio, on the call's clock. decided_s: end of each turn.
     """
 
     understood: list[str] = field(default_factory=list)
@@ -90,22 +89,22 @@ class Exchange:
 
     @property
     def first_frame_s(self) -> float | None:
-        """When the first frame of the last response came, by the clock of the call."""
+        """Arrival of the last response's first frame, on the call's clock."""
         return self.responses[-1].first_frame_s if self.responses else None
 
     @property
     def interrupted(self) -> int:
-        """Responses that were cut."""
+        """Number of cancelled responses."""
         return sum(response.cut for response in self.responses)
 
     @property
     def sound(self) -> Samples:
-        """The agent's sound [n] at 24 kHz, without the pauses between responses."""
+        """Audio of the agent [n] at 24 kHz, without the pauses between responses."""
         return np.concatenate([np.zeros(0, np.int16), *self.frames])
 
 
 class LocalCaller:
-    """The client of a session in this process: writes down its notifications and what it hears."""
+    """Client of a session in this process: records notifications and audio."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -115,11 +114,11 @@ class LocalCaller:
 
     @property
     def quiet(self) -> bool:
-        """No turn waits for its words, and no response is being given."""
+        """True if no turn waits for its transcript and no response is in progress."""
         return not self._open_turns and self._response_id is None
 
     def notify(self, notification: notify.Notification) -> None:
-        """Take down a notification."""
+        """Record a notification."""
         exchange = self.exchange
         match notification:
             case notify.NotifySpeechStarted(item_id):
@@ -155,7 +154,7 @@ class LocalCaller:
                 pass
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Hear 20 ms of the agent's sound."""
+        """Record 20 ms of the agent's audio."""
         self.exchange.frames.append(frame)
         if not self.exchange.responses:
             return
@@ -165,24 +164,24 @@ class LocalCaller:
         response.sound_s += len(frame) / FORMAT.rate_hz
 
     def clear(self) -> None:
-        """What was heard was heard: nothing waits here."""
+        """Do nothing: audio counts as played when it is sent."""
 
     def report(self, turn: TurnReport) -> None:
-        """Take down the stages of a turn."""
+        """Record the stages of a turn."""
         self.exchange.reports.append(turn)
 
 
 class PacedSound:
-    """Hands sound to a call at the pace of real time: each frame at the moment its last sample was spoken."""
+    """Real-time sender: pushes each frame to a call at the moment its last sample would be spoken."""
 
     def __init__(self, hear: Callable[[Samples], None], clock: Callable[[], float]) -> None:
         self._hear = hear
         self._clock = clock
         self.at_s = clock()
-        """When the next sample is spoken, by the clock."""
+        """Time of the next sample, on the clock."""
 
     async def send(self, sound: Samples) -> None:
-        """Speak `sound` [n] at 24 kHz; its last frame need not be full."""
+        """Send `sound` [n] at 24 kHz; the last frame may be short."""
         frame_samples = round(FRAME_S * FORMAT.rate_hz)
         for start in range(0, len(sound), frame_samples):
             frame = sound[start : start + frame_samples]
@@ -192,9 +191,9 @@ class PacedSound:
 
 
 class LocalCall:
-    """One call from recorded sound, as an asynchronous context manager; between two pieces it is silent.
+    """One call with recorded audio, as an asynchronous context manager; the caller is silent between pieces.
 
-    agent: its code, where it has some. Raises CommandFailed where there is no call any more.
+    agent: its code, if any. Methods raise CommandFailed after the call has ended.
     """
 
     def __init__(self, services: Services, agent: RunningAgent | None = None) -> None:
@@ -207,10 +206,10 @@ class LocalCall:
         self._line = PacedSound(self.session.hear, services.measuring.clock)
         self._ended: asyncio.Task[str] | None = None
         self.greeting = self._caller.exchange
-        """What is heard before the caller says anything."""
+        """Audio and texts before the caller's first words."""
 
     async def __aenter__(self) -> LocalCall:
-        """Call: where the agent greets its callers, the greeting is heard out."""
+        """Start the call and listen to the agent's greeting, if any."""
         self._ended = asyncio.create_task(self.session.ended())
         self.session.begin()
         await self._listen()
@@ -224,24 +223,24 @@ class LocalCall:
 
     @property
     def over(self) -> bool:
-        """Whether the call has ended by itself."""
+        """True if the call has ended without a hang-up of this caller."""
         return self._ended is not None and self._ended.done()
 
     async def say(self, sound: Samples) -> Exchange:
-        """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered; what came of it."""
+        """Speak `sound` [n] at 24 kHz, then be silent until the agent has answered. Return the result."""
         exchange = self._begin()
         await self._line.send(sound)
         await self._listen()
         return exchange
 
     async def listen(self, past_questions: bool = False) -> Exchange:
-        """Be silent until nothing more comes; past_questions: also while the agent's code asks for digits."""
+        """Be silent until the agent is done. past_questions: also while the agent's code waits for digits."""
         exchange = self._begin()
         await self._listen(past_questions)
         return exchange
 
     async def stay_silent(self) -> Exchange:
-        """Let the idle timeout pass, without the wait, and be silent until nothing more comes."""
+        """Simulate the idle timeout without waiting for it, then be silent until the agent is done."""
         exchange = self._begin()
         self.session.post(CallerIdle(0.0))
         await self._listen()
@@ -259,11 +258,11 @@ class LocalCall:
         while not self.over and silent_s < self._settle_s:
             await self._line.send(silence)
             silent_s = silent_s + FRAME_S if await self._quiet(past_questions) else 0.0
-        if self.over and self._agent is None:  # whose code may have hung up
+        if self.over and self._agent is None:  # agent code may have hung up
             raise CommandFailed("the call broke off; the log says why")
 
     async def _quiet(self, past_questions: bool) -> bool:
-        """Whether nothing comes for now."""
+        """Return True if nothing is in progress."""
         if self._agent is not None and not past_questions:
             await self._agent.caller.settled()
             if self._agent.caller.wanted and self.session.quiet:

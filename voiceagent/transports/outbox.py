@@ -1,4 +1,4 @@
-"""What waits to be sent to one client: a bounded queue that never makes the call wait."""
+"""Send queue of one client: bounded, and never blocking for the call."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 MAX_BYTES = 1_048_576
-"""About 14 s of PCM at 24 kHz: a network may stall for so long, a client that reads never does."""
+"""About 14 s of PCM at 24 kHz: longer than usual network stalls, and never reached by a client that reads."""
 MAX_MESSAGES = 4_096
 
 
@@ -23,32 +23,30 @@ class _Message(Generic[Content]):
 
 
 class Outbox(Generic[Content]):
-    """Messages in order. `put` and `drop_sound` are for the call, `next` is for the one task that sends."""
+    """Messages in order. The call uses `put` and `drop_sound`; the one sending task uses `next`."""
 
     def __init__(self, max_bytes: int = MAX_BYTES, max_messages: int = MAX_MESSAGES) -> None:
         self._max_bytes = max_bytes
         self._max_messages = max_messages
         self._messages: deque[_Message[Content]] = deque()
         self._bytes = 0
-        self._sending = False  # a message that was taken is on its way
+        self._sending = False  # a message from `next` is being sent
         self._filled = asyncio.Event()
         self._overflowed = asyncio.Event()
         self.send_now: Callable[[Content], bool] | None = None
-        """Tries to send a message at once, where none waits before it."""
+        """Tries to send a message immediately; used while the queue is empty."""
 
     def __len__(self) -> int:
-        """Messages that wait."""
+        """Return the number of queued messages."""
         return len(self._messages)
 
     def put(self, content: Content, sound: bool = False) -> None:
-        """Send a message now, or queue it if there is room, at any length; if there is none, overflow for
-        good.
-        """
-        # behind one that waits nothing may overtake
+        """Send a message immediately, or queue it. A full queue overflows for good and drops everything."""
+        # keep the order: never overtake a queued message
         first = not self._sending and not self._messages
         if first and self.send_now is not None and self.send_now(content):
             return
-        # by what waits already: a long message to a client that reads always goes
+        # by the queue before this message: a long message to a client that reads is always accepted
         if self._bytes >= self._max_bytes or len(self._messages) >= self._max_messages:
             self._overflowed.set()
         if self._overflowed.is_set():
@@ -59,12 +57,12 @@ class Outbox(Generic[Content]):
         self._filled.set()
 
     def drop_sound(self) -> None:
-        """Take back the sound that has not been sent."""
+        """Drop unsent audio."""
         self._messages = deque(message for message in self._messages if not message.sound)
         self._bytes = sum(len(message.content) for message in self._messages)
 
     async def next(self) -> Content:
-        """The next message, once there is one; the one before it has been sent."""
+        """Return the next message. Implies that the previous one has been sent."""
         self._sending = False
         while not self._messages:
             self._filled.clear()
@@ -75,5 +73,5 @@ class Outbox(Generic[Content]):
         return message.content
 
     async def overflowed(self) -> None:
-        """Wait until more should wait here than may: the client does not read."""
+        """Wait for an overflow: the client does not read."""
         await self._overflowed.wait()

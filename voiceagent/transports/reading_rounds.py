@@ -1,9 +1,10 @@
-"""Many connections are read together, in rounds, as each would wake the process by itself.
+"""Batched reading: many connections are read together in ticks, because each wake-up of the process is
+expensive.
 
-A wake-up costs more than the packet that caused it: in between, another has had the processor's caches. With
-20 phone calls that come as they like there were 640 wake-ups a second, which took two fifths of the CPU time;
-in rounds 160 are left. A packet waits half a round at the mean, and is then judged in the round it came in.
-Where calls are few, each is read at once.
+A wake-up costs more than the packet that caused it, because other processes have used the CPU's caches
+meanwhile. 20 unsynchronised phone calls caused 640 wake-ups a second, two fifths of the CPU time; with ticks
+there are 160. A packet waits half a tick on average, and is processed in the tick in which it is read. With
+few calls, each is read immediately.
 """
 
 from __future__ import annotations
@@ -18,57 +19,57 @@ from weakref import WeakKeyDictionary
 from voiceagent.processes.rounds import Rounds, rounds_of
 
 MANY = 8
-"""More connections than these are read in rounds."""
+"""With more connections than this, they are read in ticks."""
 FEW = 4
-"""Fewer than these are read at once again."""
+"""With fewer than this, they are read immediately again."""
 BUFFER_BYTES = 262_144
-"""Taken from one connection in one round; the rest waits in the kernel for the next."""
+"""Maximum number of bytes read from one connection per tick; the rest stays in the kernel."""
 
 _reading: WeakKeyDictionary[asyncio.AbstractEventLoop, ReadingRounds] = WeakKeyDictionary()
 
 
 def reading_of(loop: asyncio.AbstractEventLoop) -> ReadingRounds:
-    """What reads in the rounds of an event loop."""
+    """Return the reader of an event loop."""
     if loop not in _reading:
         _reading[loop] = ReadingRounds(rounds_of(loop))
     return _reading[loop]
 
 
 def _ignore(_: bytes) -> None:
-    """Nobody takes it any more."""
+    """Do nothing: data after the end of a connection is dropped."""
 
 
 class ReadingRounds:
-    """Reads its members in `rounds` for as long as they are many. The event loop is the running one."""
+    """Reader of its members in `rounds` while they are many. Uses the running event loop."""
 
     def __init__(self, rounds: Rounds) -> None:
         self._rounds = rounds
         self._members: dict[RoundTransport, None] = {}
-        self._epoll: select.epoll | None = None  # of those that are watched; None while members are few
+        self._epoll: select.epoll | None = None  # of the watched members; None while members are few
         self._watched: dict[int, RoundTransport] = {}
         self._buffer = bytearray()
 
     @property
     def gathered(self) -> bool:
-        """Whether members are read in rounds now."""
+        """True while members are read in ticks."""
         return self._epoll is not None
 
     def join(self, member: RoundTransport) -> None:
-        """Read this one with the others."""
+        """Add a member."""
         self._members[member] = None
         if self.gathered:
             member.follow()
         elif len(self._members) > MANY:
             try:
                 self._epoll = select.epoll()
-            except OSError:  # no descriptor is left: they are read at once, as few are
+            except OSError:  # no descriptor left: read immediately, as with few members
                 return
             self._buffer = bytearray(BUFFER_BYTES)
             self._rounds.join(self._read)
             self._tell_members()
 
     def leave(self, member: RoundTransport) -> None:
-        """Read this one no more. A second call does nothing."""
+        """Remove a member. Idempotent."""
         self._members.pop(member, None)
         if self._epoll is not None and len(self._members) < FEW:
             self._epoll.close()
@@ -78,13 +79,13 @@ class ReadingRounds:
             self._tell_members()
 
     def watch(self, descriptor: int, member: RoundTransport) -> None:
-        """From the next round on, read what comes there."""
+        """Read a descriptor from the next tick on."""
         if self._epoll is not None:
             self._epoll.register(descriptor, select.EPOLLIN)
             self._watched[descriptor] = member
 
     def forget(self, descriptor: int) -> None:
-        """Do not read there; before the descriptor is closed, as the next connection may have the same."""
+        """Stop reading a descriptor. Call before closing it: the next connection may get the same number."""
         if self._watched.pop(descriptor, None) is not None and self._epoll is not None:
             self._epoll.unregister(descriptor)
 
@@ -93,26 +94,26 @@ class ReadingRounds:
             member.follow()
 
     def _read(self) -> None:
-        """Hand over what has come to each."""
+        """Read all watched descriptors and pass the data to their members."""
         if self._epoll is None:
             return
         for descriptor, _ in self._epoll.poll(0):
             member = self._watched.get(descriptor)
-            if member is None:  # it has left in this round
+            if member is None:  # it has left in this tick
                 continue
             try:
                 received = os.readv(descriptor, (self._buffer,))
             except BlockingIOError:
                 continue
             except OSError:
-                received = 0  # the transport finds out what is wrong
+                received = 0  # the transport's own read will find the error
             member.received(bytes(memoryview(self._buffer)[:received]))
 
 
 class RoundTransport(asyncio.Transport):
-    """A transport that is read by its event loop, and in rounds once it has joined them.
+    """A transport that its event loop reads, or `ReadingRounds` once it has joined.
 
-    data_received: is given what was read in a round.
+    data_received: receives the data read in a tick.
     """
 
     def __init__(
@@ -121,18 +122,18 @@ class RoundTransport(asyncio.Transport):
         self._transport = transport
         self._data_received = data_received
         self._rounds = rounds
-        self._descriptor: int | None = None  # once it has joined
+        self._descriptor: int | None = None  # set while joined
         self._watched = self._paused = False
 
     def join(self) -> None:
-        """Be read in rounds while many are; what has no socket is not."""
+        """Join the reading ticks. Does nothing for a transport without a socket."""
         socket = self._transport.get_extra_info("socket")
         if socket is not None and not self._transport.is_closing():
             self._descriptor = socket.fileno()
             self._rounds.join(self)
 
     def leave(self) -> None:
-        """Be read by the event loop, as before."""
+        """Leave the reading ticks; the event loop reads again."""
         if self._descriptor is not None:
             self._forget()
             self._descriptor = None
@@ -140,7 +141,7 @@ class RoundTransport(asyncio.Transport):
             self.follow()
 
     def follow(self) -> None:
-        """Be read as the rounds are now, unless reading is paused."""
+        """Switch to the current way of reading, unless reading is paused."""
         if self._transport.is_closing():
             return
         if self._descriptor is None or not self._rounds.gathered:
@@ -153,13 +154,15 @@ class RoundTransport(asyncio.Transport):
             self._rounds.watch(self._descriptor, self)
 
     def received(self, data: bytes) -> None:
-        """Take what was read in a round; nothing is the end, which the transport finds in its own way."""
+        """Handle data read in a tick. Empty data is the end of the stream; the transport's own read handles
+        that.
+        """
         if not data:
             self.leave()
             return
         try:
             self._data_received(data)
-        except Exception as error:  # the protocol's, whatever it is: it must hurt no other connection
+        except Exception as error:  # any error of the protocol: it must not affect other connections
             context = {"message": "taking what was read failed", "exception": error, "transport": self}
             asyncio.get_running_loop().call_exception_handler(context)
             self.abort()
@@ -170,7 +173,7 @@ class RoundTransport(asyncio.Transport):
             self._watched = False
 
     def pause_reading(self) -> None:
-        """Read nothing until `resume_reading`."""
+        """Stop reading until `resume_reading`."""
         self._paused = True
         if self._watched:
             self._forget()
@@ -178,24 +181,24 @@ class RoundTransport(asyncio.Transport):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Go on reading."""
+        """Resume reading."""
         self._paused = False
         self.follow()
 
     def close(self) -> None:
-        """Send what waits, and close."""
+        """Flush and close."""
         self._part()
         self._transport.close()
 
     def abort(self) -> None:
-        """Close at once."""
+        """Close immediately."""
         self._part()
         self._transport.abort()
 
     def lost(self) -> None:
-        """The connection is closed: its descriptor is another's soon."""
+        """Leave the ticks after the connection was closed: its descriptor may be reused."""
         self._part()
-        self._data_received = _ignore  # the protocol holds this
+        self._data_received = _ignore  # breaks the reference cycle with the protocol
 
     def _part(self) -> None:
         if self._descriptor is not None:
@@ -204,13 +207,13 @@ class RoundTransport(asyncio.Transport):
             self._rounds.leave(self)
 
     def is_closing(self) -> bool:
-        """Whether it is closed, or about to be."""
+        """Return True if the transport is closed or closing."""
         return self._transport.is_closing()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send."""
+        """Send data."""
         self._transport.write(data)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """What is known of the connection."""
+        """Return optional information about the transport."""
         return self._transport.get_extra_info(name, default)

@@ -1,4 +1,4 @@
-"""The sockets that calls arrive at."""
+"""Listening sockets."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import socket
 from voiceagent.validation.errors import CommandFailed
 
 SEND_BUFFER_BYTES = 131_072
-"""What the kernel takes for a connection before ours must wait: about two seconds of PCM."""
+"""Kernel send buffer of a connection, after which data stays in the outbox: about two seconds of PCM."""
 SILENT_PEER_MS = 30_000
-"""How long sent data may stay unacknowledged before a connection counts as gone."""
+"""Time that sent data may stay unacknowledged before the connection is dropped."""
 
 
 def listen(host: str, port: int, purpose: str = "") -> socket.socket:
-    """A socket on the address; a port in use is known before any engine starts.
+    """Return a listening socket. Fails before engines are started if the port is in use.
 
-    purpose: what stands in the error behind "cannot listen". Raises CommandFailed.
+    purpose: suffix of "cannot listen" in the error. Raise CommandFailed.
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
@@ -25,8 +25,9 @@ def listen(host: str, port: int, purpose: str = "") -> socket.socket:
         taken = f"port {port} on {host} is in use; end the program that has it, or choose another port"
         why = taken if error.errno == errno.EADDRINUSE else str(error)
         raise CommandFailed(f"cannot listen{purpose} on {host}:{port}: {why}") from error
-    # Connections inherit these: a client that stops reading is to fill our bounded queue, not megabytes in
-    # the kernel; one whose network is gone is to be given up; and sound is not to wait for more of it.
+    # Connections inherit these options. A small send buffer: a client that stops reading fills the bounded
+    # outbox, not megabytes in the kernel. TCP_NODELAY: audio frames are sent without waiting for more data.
+    # TCP_USER_TIMEOUT: dead networks are detected.
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux

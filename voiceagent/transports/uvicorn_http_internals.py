@@ -1,5 +1,4 @@
-"""HTTP connections that may not wait for ever: uvicorn has no limit to the time in which a request must have
-come."""
+"""Timeouts for HTTP connections: uvicorn does not limit the time for a request to arrive."""
 
 from __future__ import annotations
 
@@ -13,14 +12,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from voiceagent.transports.limits import TransportLimits
 
 _LOOK_S = 0.01
-"""uvloop runs what is due before it reads from sockets: where the loop was busy, a request that came in time
-may lie there unread. So long behind its time it has been read.
+"""Grace time after the timeout. uvloop runs timers before it reads sockets, so after a busy period a request
+that arrived in time may be unread; after this time it has been read.
 """
 
 
 class GuardedHttp(H11Protocol):
-    """limits: those of its server. waiting: for a request, or for the client to read its answer, those that
-    have waited longest first.
+    """HTTP connection with a request timeout. limits: of the server. waiting: connections that wait for a
+    request or for the client to read, longest wait first.
     """
 
     limits: ClassVar[TransportLimits]
@@ -28,7 +27,7 @@ class GuardedHttp(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn's own
-        """A client has connected: its request must come in time."""
+        """Start the timeout for the first request; drop the longest waiting one if there are too many."""
         super().connection_made(transport)
         self._wait()
         if len(self.connections) > self.limits.max_connections:
@@ -36,28 +35,28 @@ class GuardedHttp(H11Protocol):
             longest.give_up()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
+        """Cancel the timeout."""
         self._settle()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """The client does not read: it waits, as one that sends nothing, and makes room for others."""
+        """Count a client that does not read as waiting, so that it can be dropped for others."""
         super().pause_writing()
         self.waiting.setdefault(self)
 
     def resume_writing(self) -> None:
-        """The client reads again."""
+        """Stop counting the client as waiting."""
         super().resume_writing()
-        if self.cycle is not None and not self.cycle.response_complete:  # else it waits for a request
+        if self.cycle is not None and not self.cycle.response_complete:  # otherwise it waits for a request
             self.waiting.pop(self, None)
 
     def on_response_complete(self) -> None:
-        """A response is out; the connection may bring another request."""
+        """Start the timeout for the connection's next request."""
         self._wait()  # for the next request
         super().on_response_complete()
 
     def _should_upgrade(self) -> bool:
-        """Asked once a request, when its head is there."""
+        """Restart the timeout for the body. uvicorn calls this once a request, after its head."""
         self._settle()
         upgrades = super()._should_upgrade()
         if not upgrades:
@@ -65,8 +64,9 @@ class GuardedHttp(H11Protocol):
         return upgrades
 
     def send_400_response(self, msg: str) -> None:
-        """What came is no HTTP. Where that is in the body of a request that is being answered, or has been,
-        uvicorn would answer twice, which h11 raises for: the connection ends there."""
+        """Answer invalid HTTP with 400. If it is in the body of a request that is being answered or has been,
+        uvicorn would answer twice, which h11 raises for: close the connection instead.
+        """
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()
             return
@@ -76,7 +76,7 @@ class GuardedHttp(H11Protocol):
             self.cycle.message_event.set()
 
     def give_up(self) -> None:
-        """Nothing came in time, or others need the place."""
+        """Drop the connection: it timed out, or its slot is needed."""
         self._settle()
         self.transport.abort()
 
@@ -86,7 +86,7 @@ class GuardedHttp(H11Protocol):
         self._time(self.give_up)
 
     def _time(self, over: Callable[[], None]) -> None:
-        """Call this where nothing settles it in time."""
+        """Call `over` at the timeout, unless `_settle` is called first."""
 
         def look() -> None:
             self._timer = self.loop.call_later(_LOOK_S, over)
@@ -100,14 +100,14 @@ class GuardedHttp(H11Protocol):
             self._timer = None
 
     def _end_half(self) -> None:
-        """The body has had its time."""
+        """Drop the connection if the body is still incomplete."""
         if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
             self.give_up()
 
 
 def guarded_http(limits: TransportLimits) -> type[GuardedHttp]:
-    """uvicorn's HTTP protocol, for `uvicorn.Config(http=...)` of one server, under limits.
+    """Return uvicorn's HTTP protocol for `uvicorn.Config(http=...)` of one server, with limits.
 
-    h11 whatever is installed: it holds the head of a request to 64 kB.
+    Always h11, which limits a request's head to 64 kB.
     """
     return type("GuardedHttp", (GuardedHttp,), {"limits": limits, "waiting": {}})

@@ -1,12 +1,12 @@
-"""A faster path through uvicorn for the calls of a server: 100 messages a second and call go along it.
+"""Fast path through uvicorn for the 100 messages a second of each call.
 
-The way of ASGI costs a message two system calls (reading is paused and resumed around each), a queue and a
-task switch. Here a text message is handed over in the callback that read it, and one is written where it is
-made. ASGI's own way stays open, and in order: it is taken wherever this one cannot be.
+Through ASGI a message costs two system calls (reading is paused and resumed), a queue and a task switch. On
+the fast path a text message is delivered in the callback that read it, and sent in the call that made it.
+ASGI's own path stays available, and in order, for everything else.
 
-What was read is, nearly always, whole text messages: one, or a few where the server is late. Those are
-unmasked here; websockets' parser, which is ready for a byte at a time, costs as much as all that is done with
-the sound then.
+Received data is nearly always whole text messages: one, or a few if the server is late. These are unmasked
+here, because websockets' parser, which accepts data byte by byte, costs as much as all further processing of
+the audio.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from voiceagent.transports.reading_rounds import RoundTransport, reading_of
 
 try:
     from websockets.speedups import apply_mask
-except ImportError:  # where there is no wheel of it for this machine
+except ImportError:  # no wheel for this machine
     from websockets.utils import apply_mask
 
 EXTENSION = "voiceagent.transports.uvicorn_internals"
-"""Where it stands among the extensions of an ASGI scope."""
+"""Name of the extension in the ASGI scope."""
 
 PIECE_BYTES = 16_384
-"""Bytes of what came that are taken in before others have their turn: up to 2,700 frames."""
+"""Bytes processed before other connections run: up to 2,700 frames."""
 SILENT = "the client answered no ping: it stands still, or its network does"
 CLOSE_S = 1.0
-"""How long a client that is given up has to read why."""
+"""Time for a dropped client to read the reason."""
 OVERSLEPT_S = 1.0
-"""Woken this much later than asked for, this process stood still."""
+"""A timer later than this means that this process was stalled."""
 MAX_FRAGMENTS = 1_024
-"""Most fragments of one message."""
+"""Maximum number of fragments of one message."""
 
 _DECIDED = ("websocket.accept", "websocket.http.response.body")
-"""Messages after which a handshake is over, one way or the other."""
-_HEAD = 6  # bytes before what a short message says: FIN and opcode, mask bit and length, mask
+"""ASGI messages that end a handshake."""
+_HEAD = 6  # bytes before a short payload: FIN and opcode, mask bit and length, mask
 _WHOLE_TEXT = 0x81
 _WHOLE_BINARY = 0x82
 _MASKED = 0x80
@@ -53,45 +53,46 @@ _MASK = 4
 
 
 class FastPath(WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket protocol, for `uvicorn.Config(ws=FastPath)`."""
+    """uvicorn's WebSocket protocol with a fast path, for `uvicorn.Config(ws=FastPath)`."""
 
     take: Callable[[str], None] | None = None
-    """Is handed each text message in place of ASGI's `receive`; must not raise. None: nothing is."""
+    """Receives each text message instead of ASGI's `receive`; must not raise. None: fast path closed."""
     _turn_left = 0
-    _rest = b""  # came already, and waits until others had their turn
-    _heard = False  # anything since the last ping
-    _between = False  # the parser waits for a message's first byte, and no message is half there
+    _rest = b""  # received data for the next iteration of the event loop
+    _heard = False  # any data since the last ping
+    _between = False  # the parser is at a message boundary
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Be read with others, once the fast path is open."""
+        """Wrap the transport, so that it can join the reading ticks once the fast path is open."""
         rounds = reading_of(self.loop)
         self._reading = RoundTransport(cast("asyncio.Transport", transport), self.data_received, rounds)
         super().connection_made(self._reading)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is read any more."""
+        """Leave the reading ticks."""
         self._reading.lost()
         super().connection_lost(exc)
 
     def open(self, take: Callable[[str], None]) -> None:
-        """From now on hand text messages to `take`."""
+        """Deliver text messages to `take` from now on."""
         self.take = take
         self._reading.join()
 
     def handle_connect(self, event: object) -> None:
-        """Make the fast path known to the application."""
+        """Offer the fast path to the application in the ASGI scope."""
         super().handle_connect(event)  # type: ignore[arg-type]
-        if not self.handshake_complete:  # it was not refused at once
+        if not self.handshake_complete:  # it was not refused immediately
             cast("dict[str, object]", self.scope["extensions"])[EXTENSION] = self
 
     async def send(self, message: ASGISendEvent) -> None:
-        """ASGI's way out. A refusal, or a client that leaves as it is let in, ends the handshake as well:
-        uvicorn knows nothing of it, and would log an error for each."""
+        """Send an ASGI message. Marks the handshake as complete also for a refusal, or a client that leaves
+        during the handshake: uvicorn does not, and would log an error for each.
+        """
         await super().send(message)
         self.handshake_complete = self.handshake_complete or message["type"] in _DECIDED
 
     def data_received(self, data: bytes) -> None:
-        """Take in what came."""
+        """Process received data."""
         self._heard = True
         if self._rest:
             self._rest += data
@@ -102,7 +103,7 @@ class FastPath(WebSocketsSansIOProtocol):
             self._take_rest()
 
     def _take_rest(self) -> None:
-        """Take in a piece of what came: thousands of frames may be in what the kernel hands over at once."""
+        """Process one piece of the data: one read may hold thousands of frames."""
         piece, self._rest = self._rest[:PIECE_BYTES], self._rest[PIECE_BYTES:]
         self._take_piece(piece)
         if self.transport.is_closing():
@@ -126,8 +127,8 @@ class FastPath(WebSocketsSansIOProtocol):
             self._refuse_head(self.conn.handshake_exc)
 
     def _refuse_head(self, error: Exception) -> None:
-        """End a handshake that websockets cannot read (a line over 8 kB, over 128 of them, a body): it says
-        nothing of that, and uvicorn would keep the connection for as long as the client does.
+        """Answer 400 to a handshake that websockets cannot parse (a line over 8 kB, over 128 lines, a body).
+        It reports no error itself, and uvicorn would keep the connection until the client closes it.
         """
         told = f"the handshake cannot be read: {error.__cause__ or error}"[:200].encode()
         head = "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: text/plain; charset=utf-8\r\n"
@@ -135,13 +136,14 @@ class FastPath(WebSocketsSansIOProtocol):
         self.transport.close()
 
     def send_keepalive_ping(self) -> None:
-        """Ask whether the client is still there."""
+        """Ping the client."""
         self._heard = False
         super().send_keepalive_ping()
 
     def keepalive_timeout(self) -> None:
-        """Give up a client that is silent; the answer of one that sends much may stand behind all of that.
-        Where this process stood still, what came meanwhile is read first."""
+        """Drop a silent client. Any data since the ping counts as an answer, because the pong may be queued
+        after much data. After a stall of this process, read first what has arrived meanwhile.
+        """
         overslept_s = self.loop.time() - self.ping_sent_at - (self.ping_timeout or 0.0)
         if self._heard or self._rest or overslept_s > OVERSLEPT_S:
             self.pong_timer = self.pending_ping_payload = None
@@ -149,12 +151,12 @@ class FastPath(WebSocketsSansIOProtocol):
         else:
             self.queue.put_nowait({"type": "websocket.disconnect", "code": 1006, "reason": SILENT})
             super().keepalive_timeout()
-            # one that does not read would keep the connection, and its call, until TCP gives it up
+            # otherwise a client that does not read would keep its call until TCP times out
             self.loop.call_later(CLOSE_S, self.transport.abort)
 
     def handle_ping(self) -> None:
-        """Answer, and a client that does not read when it does again: the newest alone, the others would pile
-        up (RFC 6455, section 5.5.3).
+        """Answer a ping. While the client does not read, keep only the newest pong, as they would pile up
+        (RFC 6455, section 5.5.3).
         """
         if self.writable.is_set():
             super().handle_ping()
@@ -162,20 +164,22 @@ class FastPath(WebSocketsSansIOProtocol):
             del self.conn.writes[:-1]
 
     def resume_writing(self) -> None:
-        """The client reads again: it may wait for the answer to a ping, and give us up without."""
+        """Flush the pending pong: without it the client may drop the connection."""
         super().resume_writing()
         if self.conn.writes and not self.transport.is_closing():
             self.transport.write(b"".join(self.conn.data_to_send()))
 
     def handle_cont(self, event: Frame) -> None:
-        """Take a part of a message, unless its parts are too many: empty ones count for nothing else."""
+        """Add a fragment, up to `MAX_FRAGMENTS`: empty fragments count against no other limit."""
         if len(self.frames) >= MAX_FRAGMENTS:
             self._refuse(1009, f"more than {MAX_FRAGMENTS} fragments")
             return
         super().handle_cont(event)
 
     def handle_parser_exception(self) -> None:
-        """Close a connection that breaks the protocol; one that was not yet let in has nothing to be told."""
+        """Close a connection that violates the protocol; before the handshake is complete, without a close
+        frame.
+        """
         if self.conn.close_sent is None:
             self.queue.put_nowait({"type": "websocket.disconnect", "code": 1006})
             self.transport.close()
@@ -183,7 +187,7 @@ class FastPath(WebSocketsSansIOProtocol):
             super().handle_parser_exception()
 
     def send_receive_event_to_app(self) -> None:
-        """Queue a whole message; one that is no UTF-8 closes the connection, without a traceback."""
+        """Queue a whole message. Invalid UTF-8 closes the connection, without a traceback."""
         if self.curr_msg_data_type == "text":
             try:
                 b"".join(self.frames).decode()
@@ -199,8 +203,8 @@ class FastPath(WebSocketsSansIOProtocol):
             self.handle_parser_exception()
 
     def _take_whole(self, data: bytes) -> int:
-        """Hand over the whole messages that `data` begins with, while nothing waits before them. Gives where
-        the rest begins, which websockets has to parse.
+        """Deliver the whole messages at the start of `data`, unless earlier ones are queued. Return the
+        offset of the rest, which websockets must parse.
         """
         begin = 0
         while begin < len(data) and self.take is not None and self._turn_left > 0 and self.queue.empty():
@@ -214,14 +218,14 @@ class FastPath(WebSocketsSansIOProtocol):
             try:
                 text = payload.decode()
             except UnicodeDecodeError:
-                break  # websockets finds the same, and closes the connection
+                break  # websockets will find the same error and close the connection
             begin = end
             self._turn_left -= 1 + len(text) // LONG_BYTES
             self.take(text)
         return begin
 
     def handle_text(self, event: Frame) -> None:
-        """Hand a whole message over, unless others wait before it."""
+        """Deliver a whole message, unless earlier ones are queued."""
         if self.take is None or not event.fin or self._turn_left <= 0 or not self.queue.empty():
             super().handle_text(event)
             return
@@ -234,7 +238,7 @@ class FastPath(WebSocketsSansIOProtocol):
         self.take(text)
 
     def send_now(self, message: str | bytes) -> bool:
-        """Send a message at once; False where it would have to wait, or nobody is there any more."""
+        """Send a message immediately. Return False if it would have to wait or the connection is closed."""
         if not self.writable.is_set() or self.conn.state is not State.OPEN or self.transport.is_closing():
             return False
         self.transport.write(server_frame(message))
@@ -242,8 +246,8 @@ class FastPath(WebSocketsSansIOProtocol):
 
 
 def whole_text(data: bytes, begin: int) -> tuple[bytes, int] | None:
-    """What a client's text message says that begins there, in UTF-8, and where it ends; None where it is not
-    all there, in one frame (RFC 6455, section 5.2).
+    """Return the payload (UTF-8) of the client's text message at `begin`, and its end; None unless it is
+    complete and in one frame (RFC 6455, section 5.2).
     """
     if len(data) < begin + _HEAD or data[begin] != _WHOLE_TEXT or data[begin + 1] < _MASKED:
         return None
@@ -260,7 +264,7 @@ def whole_text(data: bytes, begin: int) -> tuple[bytes, int] | None:
 
 
 def server_frame(message: str | bytes) -> bytes:
-    """A message as a server sends it, in one frame and unmasked (RFC 6455, section 5.2)."""
+    """Return a message as a server's frame: one frame, unmasked (RFC 6455, section 5.2)."""
     opcode, data = (_WHOLE_TEXT, message.encode()) if isinstance(message, str) else (_WHOLE_BINARY, message)
     length = len(data)
     if length < _LENGTH_IN_2_BYTES:
@@ -271,8 +275,8 @@ def server_frame(message: str | bytes) -> bytes:
 
 
 def between_messages(protocol: Protocol) -> bool:
-    """Whether the next byte is a message's first: the parser, a generator, waits for a frame or the end of
-    the stream, and no message is half there.
+    """Return True at a message boundary: the parser, a generator, waits for a frame or the end of the stream,
+    and no fragmented message is open.
     """
     waits_in: Any = protocol.parser
     while (inner := waits_in.gi_yieldfrom) is not None:

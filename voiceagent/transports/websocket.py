@@ -1,4 +1,4 @@
-"""A WebSocket that uvicorn serves, as the wire of a call."""
+"""A WebSocket served by uvicorn, as the wire of a call."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from voiceagent.transports.uvicorn_internals import EXTENSION, SILENT, FastPath
 log = structlog.get_logger()
 
 MAX_REASON_BYTES = 120
-"""Longest reason in a close frame; the protocol allows 123 (RFC 6455, section 5.5)."""
+"""Maximum length of a close frame's reason; the protocol allows 123 (RFC 6455, section 5.5)."""
 
 
 def address_of(connection: HTTPConnection) -> str:
-    """The address at the other end of a connection, "" where it is not known."""
+    """Return the peer's IP address, "" if unknown."""
     return connection.client.host if connection.client else ""
 
 
 def websocket_routes(
     path: str, serve: Callable[[WebSocket], Awaitable[None]], posts_to: str = ""
 ) -> list[BaseRoute]:
-    """The routes of a WebSocket: who asks there for a page is told what it is (RFC 9110, 15.5.22).
+    """Return the routes of a WebSocket, and of plain requests to it, which get an explanation (RFC 9110,
+    15.5.22).
 
-    posts_to: what posts are to be sent to, "" where nothing takes any; it stands behind the path.
+    posts_to: path suffix of the webhook for POST requests, "" if there is none.
     """
 
     async def not_upgraded(request: Request) -> Response:
@@ -49,25 +50,25 @@ def websocket_routes(
 
 
 class WebSocketWire:
-    """A `Wire`. subprotocol: the one that is agreed to, None for none."""
+    """A WebSocket as a `Wire`. subprotocol: the accepted one, None for none."""
 
     paces = True
 
     def __init__(self, websocket: WebSocket, subprotocol: str | None = None) -> None:
         self._websocket = websocket
         self._subprotocol = subprotocol
-        # Not there under a server that is not `uvicorn.Config(ws=FastPath)`: ASGI's own way does as well.
+        # None unless the server runs with `uvicorn.Config(ws=FastPath)`; then ASGI's own path is used.
         self._fast_path: FastPath | None = websocket.scope.get("extensions", {}).get(EXTENSION)
 
     async def open(self) -> None:
-        """Finish the handshake."""
+        """Accept the handshake."""
         try:
             await self._websocket.accept(self._subprotocol)
         except (WebSocketDisconnect, RuntimeError) as error:
             raise Disconnected("the client left") from error
 
     async def receive(self) -> str | bytes:
-        """The next message that did not take the fast path."""
+        """Return the next message that did not take the fast path."""
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             known = message.get("reason") == SILENT
@@ -79,7 +80,7 @@ class WebSocketWire:
         return text
 
     async def send(self, message: str | bytes) -> None:
-        """Send a message; waits while the client does not read."""
+        """Send a message. Waits while the client does not read."""
         try:
             if isinstance(message, str):
                 await self._websocket.send_text(message)
@@ -89,20 +90,20 @@ class WebSocketWire:
             raise Disconnected("the client left") from error
 
     def open_fast_path(self, take: Callable[[str | bytes], None]) -> Callable[[str | bytes], bool] | None:
-        """Have text messages handed over where uvicorn reads them."""
+        """Deliver text messages in uvicorn's read callback."""
         if self._fast_path is None:
             return None
         self._fast_path.open(take)
         return self._fast_path.send_now
 
     def close_fast_path(self) -> None:
-        """Hand nothing over any more."""
+        """Stop delivering messages on the fast path."""
         if self._fast_path is not None:
             self._fast_path.take = None
 
     async def close(self, code: int, reason: str) -> None:
         """Send the close frame."""
-        # cut in bytes: a letter cut in two would close the connection with a protocol error
+        # limited in bytes; a character cut in two would be a protocol error
         short = reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore")
         try:
             await self._websocket.close(code, short)

@@ -26,7 +26,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder
 from voiceagent.transports.realtime.protocol.encode import Encoder
 from voiceagent.transports.telephony.stream.serializer import MarkPlayed, Media, Started
-from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
+from voiceagent.transports.telephony.twilio import TwilioSerializer
 
 STARTED = notify.NotifyResponseStarted("resp_1", "audio")
 SOUND = np.arange(480, dtype=np.int16)

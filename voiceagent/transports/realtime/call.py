@@ -1,4 +1,4 @@
-"""Takes a client's events to its call, whatever brings them, and notifies it of what is wrong with one."""
+"""A call's client events, from any transport: carries them out and reports errors to the client."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from voiceagent.transports.realtime.protocol.session_settings import merge_given
 class RealtimeCall:
     """One call in the Realtime protocol: the `Handler` of its connection.
 
-    session: fields of the session that it begins with. sound_apart: sound is transported outside the events,
+    session: fields of the session that it begins with. sound_apart: audio is transported outside the events,
     in its own formats. limits: of one event. defaults: values that null restores, if other than the call's
     present settings.
     """
@@ -44,7 +44,7 @@ class RealtimeCall:
         self._greet = True
 
     def prepare(self) -> None:
-        """Apply the session that was given in advance. A second call does nothing."""
+        """Apply the session that was given in advance. Idempotent."""
         session, self._session = self._session, {}
         if session:
             try:
@@ -61,7 +61,7 @@ class RealtimeCall:
     def take(self, message: str | bytes) -> None:
         """Carry out one event, as JSON text."""
         try:
-            # 50 appends come a second and call: they are looked for first, and go straight to the session.
+            # Fast path: 50 appends a second and call go straight to the session.
             samples = None if self._sound_apart else append_sound(message, self._call.settings.input_format)
             if samples is None:
                 self._carry_out(message)
@@ -74,7 +74,7 @@ class RealtimeCall:
             self._drop(overflow)
 
     def hear(self, samples: Samples, made: bool = False) -> None:
-        """Push sound that came outside the events, int16 mono at the rate of the input format. made: see
+        """Push audio that did not come in events, int16 mono at the rate of the input format. made: see
         `Call.hear`.
         """
         try:
@@ -84,10 +84,10 @@ class RealtimeCall:
             self._drop(overflow)
 
     def close(self) -> None:
-        """Nothing goes on here that would have to stop."""
+        """Do nothing: there are no tasks or timers."""
 
     async def hang_up(self) -> None:
-        """Closing the connection says it."""
+        """Do nothing: closing the connection is enough."""
 
     def _carry_out(self, message: str | bytes) -> None:
         if isinstance(message, bytes):
@@ -132,7 +132,7 @@ class RealtimeCall:
         self._call.handle(ev.SettingsChanged(settings))
 
     def _drop(self, overflow: InputOverflow) -> None:
-        if not self._overflowing:  # notified once: the flood must not be answered by one of errors
+        if not self._overflowing:  # once: a flood of audio must not cause a flood of errors
             self._overflowing = True
             message = f"{overflow}; this sound, and more until there is room, is dropped"
             self._refuse(RequestError("input_audio_buffer_overflow", message, "audio"))

@@ -1,6 +1,4 @@
-"""`POST /v1/realtime/client_secrets`: a short-lived key, and the session that calls made with it begin
-with.
-"""
+"""`POST /v1/realtime/client_secrets`: issues a client secret with the session that its calls begin with."""
 
 from __future__ import annotations
 
@@ -24,24 +22,24 @@ from voiceagent.transports.websocket import address_of
 
 
 class _ExpiresAfter(Wire):
-    """`expires_after`"""
+    """Field `expires_after`."""
 
     anchor: Literal["created_at"] = "created_at"
     seconds: Annotated[int, Field(ge=10, le=7200)] = 600
 
 
 class _SecretRequest(Wire):
-    """The request."""
+    """Body of the request."""
 
     expires_after: _ExpiresAfter = _ExpiresAfter()
     session: dict[str, Any] | None = None
 
 
 class SecretsEndpoint:
-    """Gives keys out.
+    """Endpoint that issues client secrets.
 
-    settings: those that a call begins with, where the key says nothing else. share: makes a key known to the
-    other processes that take calls. limits: what a session may be.
+    settings: defaults of a call. share: makes a secret known to the other processes that take calls. limits:
+    of the session.
     """
 
     def __init__(
@@ -57,7 +55,9 @@ class SecretsEndpoint:
         self._limits = limits
 
     async def create(self, request: Request) -> Response:
-        """Make a key; one that holds no more than such a key gets none. Raises NotAdmitted, RequestError."""
+        """Create a client secret. Holders of a client secret may not create another. Raise NotAdmitted,
+        RequestError.
+        """
         self._admission.admit_owner(request.headers, address_of(request))
         document = to_object(await request.body() or b"{}", "the body", self._limits)
         try:

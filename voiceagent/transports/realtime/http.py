@@ -1,6 +1,4 @@
-"""What the HTTP requests of the Realtime API have in common: who is let in, how a refusal reads, how much
-is read.
-"""
+"""HTTP requests of the Realtime API: errors as JSON, limits of the body, cross-origin requests, paths."""
 
 from __future__ import annotations
 
@@ -22,8 +20,9 @@ from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.limits import EventLimits
-from voiceagent.transports.realtime.protocol.errors import RequestError, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.limits import check_size, check_values
+from voiceagent.validation.shorten import shorten
 
 _PATH = "/v1/realtime"
 _API = "/v1/"
@@ -34,10 +33,10 @@ Answer = Callable[[Request], Awaitable[Response]]
 
 
 def answering(answer: Answer) -> Answer:
-    """The endpoint of a route: `answer`, its refusals in the words of the protocol.
+    """Return the endpoint of a route: `answer`, with exceptions turned into the protocol's error responses.
 
-    NotAdmitted and CallRefused bring their status; RequestError is 400, except where nothing is found and
-    where the body is too long.
+    NotAdmitted and CallRefused have their own status. RequestError is 400, except for unknown calls (404),
+    long bodies (413) and wrong content types (415).
     """
 
     async def answered(request: Request) -> Response:
@@ -51,7 +50,7 @@ def answering(answer: Answer) -> Answer:
             answered_no.headers.update(refused.headers)
             return answered_no
         except ClientDisconnect:
-            return _refusal(400, "incomplete", "the body broke off")  # to nobody
+            return _refusal(400, "incomplete", "the body broke off")  # nobody receives this
         except RequestError as error:
             return _refusal(_STATUS.get(error.code, 400), error.code, error.message, error.param)
 
@@ -62,7 +61,7 @@ _STATUS = {"call_not_found": 404, "too_long": 413, "unsupported_content_type": 4
 
 
 def check_length(request: Request) -> None:
-    """Raises RequestError where the body is longer than may be, or does not tell its length."""
+    """Raise RequestError if the body is too long or has no declared length."""
     length = request.headers.get("content-length", "0" if "transfer-encoding" not in request.headers else "")
     if not length.isdigit() or int(length) > MAX_BODY_BYTES:
         message = f"the body has {length or 'an unknown number of'} bytes; at most {MAX_BODY_BYTES} are taken"
@@ -70,7 +69,7 @@ def check_length(request: Request) -> None:
 
 
 def to_object(text: str | bytes, name: str, limits: EventLimits) -> dict[str, Any]:
-    """The JSON object of a body or a part of one, called `name` in errors. Raises RequestError."""
+    """Parse the JSON object of a body, or of a part called `name` in errors. Raise RequestError."""
     check_size(text, name, limits)
     try:
         document = from_json(text, allow_inf_nan=False)
@@ -131,10 +130,10 @@ def _is_offer(scope: Scope) -> bool:
 
 
 class SingleSlashes:
-    """Middleware: treats repeated slashes in the API's paths as one.
+    """Middleware that treats repeated slashes in the API's paths as one.
 
     Some clients join a base URL that ends in a slash with a path that begins with one. Other paths are not
-    changed, because phone providers sign the requested URL.
+    changed, because telephony providers sign the requested URL.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -151,7 +150,7 @@ class SingleSlashes:
 
 
 def wants_transcription(query: Mapping[str, str], session: Mapping[str, Any]) -> bool:
-    """Return True if a call is to transcribe only, by its request's query or by its first session. Raises
+    """Return True for a call that only transcribes, by its request's query or its first session. Raise
     RequestError.
     """
     intent = query.get("intent", "conversation")

@@ -2,8 +2,8 @@
 
 Query: `model`; `intent=transcription` for a call that only transcribes; `call_id` for a sideband of a running
 call (see `sidebands/`). The key is in `Authorization: Bearer` or in the subprotocol
-`openai-insecure-api-key.<key>`. The subprotocol `realtime` is accepted if offered. Messages that are too long
-never arrive here: uvicorn closes with code 1009 (`ws_max_size`).
+`openai-insecure-api-key.<key>`. The subprotocol `realtime` is accepted if offered. uvicorn closes connections
+that send overlong messages, with code 1009 (`ws_max_size`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BETA_CLOSE_CODE = 4000
 
 
 class WebSocketClient:
-    """A call's remote for the session: encodes and queues.
+    """Client of a call over WebSocket: encodes events and audio, and queues them.
 
     max_call_s: maximum length of the call.
     """
@@ -45,22 +45,22 @@ class WebSocketClient:
         self._encoder = Encoder(call_id, conversation_id(call_id), round(time.time() + max_call_s))
 
     def notify(self, notification: notify.Notification) -> None:
-        """Notify the client."""
+        """Send a notification to the client."""
         for event in self._encoder.encode(notification):
             self.outbox.put(to_json(event))
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Send sound of a response, int16 mono at the rate of the call's output format."""
+        """Send audio of a response, int16 mono at the rate of the call's output format."""
         text = self._encoder.encode_audio(response_id, frame)
         if text is not None:
             self.outbox.put(text, sound=True)
 
     def clear(self) -> None:
-        """Drop the sound that has not been sent; what the client has, it drops by itself."""
+        """Drop unsent audio; the client drops its own buffer."""
         self.outbox.drop_sound()
 
     def report(self, turn: TurnReport) -> None:
-        """Report the stages of a turn."""
+        """Send the stages of a turn."""
         self.outbox.put(to_json(self._encoder.encode_report(turn)))
 
 
@@ -84,7 +84,9 @@ class RealtimeEndpoint:
         self._sidebands = sidebands
 
     async def serve(self, websocket: WebSocket) -> None:
-        """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
+        """Serve one connection, from its handshake to the end of its call: the endpoint of a
+        `WebSocketRoute`.
+        """
         await self._admission.learn(websocket.headers, address_of(websocket))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))

@@ -1,4 +1,4 @@
-"""`[telephony]`: what holds for all phone lines, and a table a provider: it is served if it has one."""
+"""`[telephony]`: settings of all providers, and one table per provider; a provider without a table is off."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from pydantic import Field
 
-from voiceagent.transports.telephony.asterisk.line import AsteriskConfig
-from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketConfig
-from voiceagent.transports.telephony.plivo.line import PlivoConfig
+from voiceagent.transports.telephony.asterisk import AsteriskConfig
+from voiceagent.transports.telephony.audiosocket import AudioSocketConfig
+from voiceagent.transports.telephony.plivo import PlivoConfig
 from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, Placement, ProviderConfig
-from voiceagent.transports.telephony.telnyx.line import TelnyxConfig
-from voiceagent.transports.telephony.twilio.line import TwilioConfig
-from voiceagent.transports.telephony.vonage.line import VonageConfig
+from voiceagent.transports.telephony.telnyx import TelnyxConfig
+from voiceagent.transports.telephony.twilio import TwilioConfig
+from voiceagent.transports.telephony.vonage import VonageConfig
 from voiceagent.validation.section import Section
 
 _HERE = Placement()
@@ -31,7 +31,7 @@ class TelephonyConfig(Section):
     transfers: dict[str, str] = Field(default_factory=dict)
     """Transfer destinations: a name for the model, and the number as the provider dials it."""
     twilio: TwilioConfig | None = None
-    """Twilio Media Streams; left out, there is no such line."""
+    """Twilio Media Streams. This and the tables below: off if left out."""
     telnyx: TelnyxConfig | None = None
     """Telnyx media streaming."""
     plivo: PlivoConfig | None = None
@@ -44,15 +44,15 @@ class TelephonyConfig(Section):
     """Asterisk's AudioSocket."""
 
     def providers(self) -> dict[str, ProviderConfig]:
-        """The providers that are served over WebSocket, by name."""
+        """Return the configured providers that use WebSocket, by name."""
         tables = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: table for name, table in tables.items() if isinstance(table, ProviderConfig)}
 
     def lines(
         self, environment: Mapping[str, str], source: Path, placement: Placement = _HERE
     ) -> dict[str, PhoneLine]:
-        """The phone lines of the providers. source: the file that this table is from. placement: which
-        gateway and agent takes a call. Raises ConfigError.
+        """Return the telephony providers by name. source: the configuration file. placement: chooses the
+        gateway and the agent of a call. Raise ConfigError.
         """
         return {
             name: table.line(

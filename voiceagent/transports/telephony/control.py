@@ -1,4 +1,4 @@
-"""What is asked of a provider beside the stream: to hang up, to hand the caller on."""
+"""Requests to a provider outside the audio stream: hang up, transfer."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ TIMEOUT_S = 10.0
 
 
 class ControlError(Exception):
-    """The provider did not do what it was asked for; the text says why."""
+    """A request that the provider did not carry out; the text is the reason."""
 
 
 class CallControl(Protocol):
-    """One call, at its provider."""
+    """Control of one call through its provider's API."""
 
     @property
     def transfers(self) -> bool:
-        """Whether callers can be handed on."""
+        """True if calls can be transferred."""
 
     async def hang_up(self) -> None:
-        """End the call. Raises ControlError."""
+        """End the call. Raise ControlError."""
 
     async def transfer(self, number: str) -> None:
-        """Connect the caller to `number`; the stream of the call ends by that. Raises ControlError."""
+        """Connect the caller to `number`, which ends the call's stream. Raise ControlError."""
 
 
 @dataclass(frozen=True, slots=True)
 class RestRequest:
-    """A request to a provider's REST API, with a form or with JSON. user: name and password."""
+    """A request to a provider's REST API, with a form or JSON body. user: name and password."""
 
     method: str
     url: str
@@ -44,7 +44,7 @@ class RestRequest:
 
 
 async def send(request: RestRequest) -> None:
-    """Carry a request out. Raises ControlError, which never holds a key."""
+    """Send a request. Raise ControlError; its text never contains a key."""
     try:
         async with httpx2.AsyncClient(timeout=TIMEOUT_S) as client:
             answer = await client.request(

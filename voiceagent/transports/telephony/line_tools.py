@@ -1,6 +1,6 @@
-"""What the agent can do on a phone line: hang up, and hand the caller on; as tools, and for the agent's code.
+"""Hang-up and transfer on a phone call, as tools for the model and as methods for the agent's code.
 
-The tools are run when the agent's last words have been played, and not at all if the caller cuts in.
+Tools run after the agent's last words have been played, and not at all after a barge-in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from voiceagent.transports.telephony.control import CallControl, ControlError
 log = structlog.get_logger()
 
 TRANSFERRED_S = 10.0
-"""After a transfer the provider ends the stream; where it has not by then, we do."""
+"""Maximum wait for the provider to end the stream after a transfer; then this server ends it."""
 
 _HANG_UP = Tool(
     "hang_up",
@@ -29,9 +29,8 @@ _HANG_UP = Tool(
 
 
 class LineTools:
-    """The tools of one phone call: a `Line`. transfers: names that the model knows, and their numbers;
-    without any, or without control, the agent cannot hand callers on. end: ends the call, with the reason,
-    and whether to hang up.
+    """Tools of one phone call: a `Line`. transfers: destination names and their numbers; without destinations
+    or control the agent cannot transfer. end: ends the call, with the reason and whether to hang up.
     """
 
     def __init__(
@@ -42,7 +41,7 @@ class LineTools:
         self._end = end
 
     def offered(self) -> tuple[OfferedTool, ...]:
-        """The tools, for the session."""
+        """Return the tools offered to the model."""
         hang_up = OfferedTool(AgentTool(_HANG_UP, when_played=True), self._hang_up)
         if not self._transfers:
             return (hang_up,)
@@ -50,7 +49,7 @@ class LineTools:
         return (hang_up, OfferedTool(transfer, self._transfer))
 
     async def transfer(self, destination: str = "", number: str = "") -> None:
-        """Hand the caller on, to one of the names in the configuration, or to a number. Raises ToolFailed."""
+        """Transfer the caller to a configured destination or to a number. Raise ToolFailed."""
         if self._control is None or not self._control.transfers:
             raise ToolFailed("this line cannot transfer calls; the caller is still there")
         if not number and destination not in self._transfers:

@@ -1,4 +1,4 @@
-"""A phone call as the session sees it: encodes sound and marks, and queues them."""
+"""Client of a phone call: encodes audio and marks, and queues them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = structlog.get_logger()
 
 
 class PhoneClient:
-    """Tells the provider what its wire has words for."""
+    """Client of a call over telephony. Sends only what the provider's protocol supports."""
 
     def __init__(self, call_id: str, serializer: Serializer) -> None:
         self.outbox: Outbox[Message] = Outbox()
@@ -23,10 +23,10 @@ class PhoneClient:
         self._serializer = serializer
         self._marks = Marks()
         self.frames = 0
-        """Of the agent's sound that were sent."""
+        """Number of agent audio frames sent."""
 
     def notify(self, notification: notify.Notification) -> None:
-        """Tell what matters on a phone line: a response's end."""
+        """Send a mark at the end of a response; log refused requests. Other notifications are ignored."""
         match notification:
             case notify.NotifyResponseEnded(response_id):
                 self._mark(self._marks.ended(response_id))
@@ -36,17 +36,17 @@ class PhoneClient:
                 pass
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Send sound of a response, int16 mono at the rate of the call's output format."""
+        """Send audio of a response, int16 mono at the rate of the call's output format."""
         self.frames += 1
         self.fill(frame)
         self._mark(self._marks.sent(response_id, len(frame)))
 
     def fill(self, frame: Samples) -> None:
-        """Send sound that is no response's."""
+        """Send audio that belongs to no response."""
         self.outbox.put(self._serializer.media(frame), sound=True)
 
     def clear(self) -> None:
-        """Drop the sound that has not been played, here and at the provider."""
+        """Drop unplayed audio, here and at the provider."""
         self._marks.clear()
         self.outbox.drop_sound()
         message = self._serializer.clear()
@@ -54,10 +54,10 @@ class PhoneClient:
             self.outbox.put(message)
 
     def report(self, turn: TurnReport) -> None:
-        """A phone has no use for it."""
+        """Do nothing: phones do not receive reports."""
 
     def played(self, name: str) -> Played | None:
-        """What a mark that came back tells; None for one that tells nothing."""
+        """Return what a returned mark means; None for an unknown or outdated one."""
         return self._marks.played(name)
 
     def _mark(self, name: str | None) -> None:

@@ -1,6 +1,6 @@
-"""What a phone provider is to the server: a table of `[telephony]` that makes a line.
+"""Interface of a telephony provider: a table of `[telephony]` that makes a `PhoneLine`.
 
-A new one is a folder with such a table, and a line in `TelephonyConfig`.
+A new provider is a file with such a table, and a field of `TelephonyConfig`.
 """
 
 from __future__ import annotations
@@ -21,25 +21,26 @@ from voiceagent.validation.section import Section
 API_URL = r"^https?://[^/\s]+/?$"
 
 Control = Callable[[Started], CallControl | None]
-"""Makes what hangs up and transfers a call; None for a call that cannot be controlled."""
+"""Returns the control of a call; None if the call cannot be controlled."""
 Trust = Callable[[str, Mapping[str, str]], bool]
-"""Whether a handshake for this URL, with these headers (names in lower case), comes from the provider."""
+"""Returns True if a handshake for this URL, with these headers (names in lower case), comes from the
+provider.
+"""
 
 
 def no_control(started: Started) -> None:
-    """The control of a line whose calls end with their connection: there is none."""
+    """Return None: calls end with their connection."""
 
 
 def any_agent(name: str) -> None:
-    """Check nothing: the server has an agent for every name."""
+    """Do nothing: the server has an agent for every name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Which gateway, and which of its agents, takes a call. next_call: the URL at which that gateway is
-    reached alone, None for this one, by the way that the request took; it raises CallRefused. own_url: that
-    of this one, where it has one. check_agent: raises CallRefused where no agent has the name that ends a
-    line's URL.
+    """Choice of gateway and agent for a call. next_call: returns the URL of the gateway that takes the next
+    call, None for this one; raises CallRefused. own_url: the URL of this gateway, if it has one. check_agent:
+    raises CallRefused if no agent has the name at the end of the URL.
     """
 
     next_call: Callable[[], str | None] = lambda: None
@@ -49,8 +50,9 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class PhoneLine:
-    """A provider's calls, over WebSocket. trusts: None lets everyone in who is no page of another site.
-    number_webhook: what stands behind the stream's path in the URL of the webhook that numbers have, if any.
+    """A telephony provider over WebSocket. trusts: authenticates handshakes; None accepts all except those of
+    other sites' pages. number_webhook: suffix of the stream's path that makes the URL of the number's
+    webhook, "" for none.
     """
 
     new_serializer: Callable[[], Serializer]
@@ -62,10 +64,10 @@ class PhoneLine:
 
 @dataclass(frozen=True, slots=True)
 class LineSettings:
-    """What a line is made with beside its table, which is `telephony.<provider>` of the file `source`.
+    """Arguments of `ProviderConfig.line`. The table is `telephony.<provider>` of the file `source`.
 
-    public_url: where providers reach this server, if it is configured. transfers: numbers by their names.
-    placement: which gateway and agent takes a call.
+       public_url: where providers reach this server, if configured. transfers: numbers by destination name.
+    placement: chooses the gateway and the agent of a call.
     """
 
     provider: str
@@ -76,9 +78,9 @@ class LineSettings:
     placement: Placement = Placement()
 
     def key(self, setting: str, variable: str | None) -> str | None:
-        """The key in the environment variable that the table names at `setting`; None where it names none.
+        """Return the key in the environment variable that `setting` names; None if it names none.
 
-        Raises ConfigError.
+        Raise ConfigError.
         """
         if variable is None:
             return None
@@ -89,25 +91,25 @@ class LineSettings:
         return key
 
     def problem(self, setting: str, value: object, message: str) -> ConfigError:
-        """The error of one setting of the table."""
+        """Return the error of one setting of the table."""
         return problem(self.source, f"telephony.{self.provider}.{setting}", value, message)
 
 
 class ProviderConfig(Section):
-    """What the tables of all providers have."""
+    """Settings of every provider's table."""
 
     open: bool = False
     """Accept everyone who can reach the port, without authentication."""
 
     key_name: ClassVar[str]
-    """The setting that names the environment variable with the key, by which callers are checked."""
+    """Name of the setting that names the environment variable with the key for authentication."""
 
     @property
     def key_env(self) -> str | None:
-        """What that setting has."""
+        """Value of the setting that `key_name` names."""
         name: str | None = getattr(self, self.key_name)
         return name
 
     @abstractmethod
     def line(self, settings: LineSettings) -> PhoneLine:
-        """The provider's line. Raises ConfigError."""
+        """Return the configured provider. Raise ConfigError."""

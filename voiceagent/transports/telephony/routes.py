@@ -1,4 +1,4 @@
-"""The phone lines of a configuration, as routes of the server."""
+"""Routes of the configured telephony providers."""
 
 from __future__ import annotations
 
@@ -33,19 +33,18 @@ def telephony_routes(
     rules: AccessRules = _ANYBODY,
     placement: Placement = _HERE,
 ) -> list[BaseRoute]:
-    """The routes of all providers that `telephony` names: the webhooks' first, then the streams', whose
-    paths are wider.
+    """Return the routes of all providers in `telephony`. Webhooks come first, because the streams' paths
+    would match them.
 
-    host: the address that the server listens on. source: the file of the configuration. limits: what a call
-    may take. rules: what must hold of a request. placement: which gateway and agent takes a
-    call. Raises ConfigError.
+       host: the address that the server listens on. source: the configuration file. limits: of each call.
+    rules: for requests. placement: chooses the gateway and the agent of a call. Raise ConfigError.
     """
     _refuse_strangers(telephony, host, source)
     streams: list[BaseRoute] = []
     webhooks: list[BaseRoute] = []
     for name, line in telephony.lines(environment, source, placement).items():
-        # Without a key of its own, a line is what a server without keys is: this machine's, or open, and no
-        # page of another site may call it.
+        # A provider without a key follows the rules of a server without keys: this machine only unless it is
+        # open, and no pages of other sites.
         open_line = telephony.providers()[name].open
         held_to = replace(rules, keyed=False, open=open_line, origins=rules.origins or frozenset())
         options = LineOptions(name, line.control, telephony.transfers, telephony.tools, limits.max_keys)
@@ -58,7 +57,9 @@ def telephony_routes(
 
 
 def _refuse_strangers(telephony: TelephonyConfig, host: str, source: Path) -> None:
-    """A line without a key would let everyone call at its owner's cost. Raises ConfigError."""
+    """Raise ConfigError for a provider that others can reach without a key: anyone could call at the owner's
+    cost.
+    """
     public = telephony.public_url is not None or host not in LOOPBACK
     for name, provider in telephony.providers().items():
         if public and provider.key_env is None and not provider.open:

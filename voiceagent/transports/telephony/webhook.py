@@ -1,4 +1,4 @@
-"""What providers' webhooks have in common: a form, the public URL, and a signature of both."""
+"""Webhooks of the providers: a form, the public URL, and a signature of both."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from voiceagent.transports.telephony.stream.public_url import public_url
 log = structlog.get_logger()
 
 MAX_FORM = 65_536
-"""Bytes; more was sent than any provider's form has."""
+"""Maximum length in bytes; no provider's form is longer."""
 
 Form = dict[str, list[str]]
-"""The values of each name."""
+"""Values of each form field."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
     """A URL that a provider posts a form to.
 
-    provider: as people call it. public_url: of the server, if it is configured. is_genuine: whether these
-    headers (names in lower case) sign a URL and a form; None asks for no signature. answer: what the provider
-    is told, from the URL, the form and the headers; it may raise CallRefused. check_agent: raises it where no
-    agent has the name that is in the URL.
+       provider: its display name. public_url: of the server, if configured. is_genuine: returns True if the
+    headers (names in lower case) sign the URL and the form; None accepts unsigned requests. answer: makes the
+    response from URL, form and headers; may raise CallRefused. check_agent: raises CallRefused if no agent
+    has the name in the URL.
     """
 
     provider: str
@@ -41,18 +41,18 @@ class Webhook:
     check_agent: Callable[[str], None] = any_agent
 
     def route(self, path: str) -> Route:
-        """Its route."""
+        """Return the webhook's route."""
         return Route(path, self._serve, methods=["GET", "POST"])
 
     async def _serve(self, request: Request) -> Response:
-        if request.method != "POST":  # what it would tell stands in the URL then, and is signed otherwise
+        if request.method != "POST":  # a GET has its fields in the URL, and another signature
             return PlainTextResponse(
                 f"{self.provider} asks by {request.method}; allowed: POST", 405, {"allow": "POST"}
             )
         try:
             form = await _read_form(request)
         except ClientDisconnect:
-            return PlainTextResponse("the form broke off", 400)  # to nobody
+            return PlainTextResponse("the form broke off", 400)  # nobody receives this
         if form is None:
             return PlainTextResponse(f"the form is longer than {MAX_FORM} bytes", 413)
         url = requested_url(request, self.public_url)
@@ -69,13 +69,13 @@ class Webhook:
 
 
 def requested_url(request: HTTPConnection, configured_url: str | None) -> str:
-    """The public URL of a request or handshake, with https or http: see `public_url`."""
+    """Return the public URL (https or http) of a request or handshake: see `public_url`."""
     path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
     return public_url(path, request.headers, request.url.scheme in ("https", "wss"), configured_url)
 
 
 async def _read_form(request: Request) -> Form | None:
-    """None where it is too long."""
+    """Return the form, None if it is too long."""
     body = bytearray()
     async for part in request.stream():
         body += part

@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 
 def with_plus(parameters: Mapping[str, str]) -> dict[str, str]:
-    """What a query tells, with the plus of numbers whose sender did not escape it (it stands for a space)."""
+    """Restore the plus of numbers whose sender did not escape it: in a query it stands for a space."""
     return {
         name: f"+{value[1:]}" if value[:1] == " " and value[1:].isdigit() else value
         for name, value in parameters.items()
@@ -31,9 +31,9 @@ def with_plus(parameters: Mapping[str, str]) -> dict[str, str]:
 
 
 class TelephonyEndpoint:
-    """Serves the calls of one provider. public_urls: those at which the server is reached, None where a
-    proxy's headers tell. limits: what a call may take. rules: what must hold of a handshake where the line
-    has no key. check_agent: raises CallRefused where no agent has the name that ends the URL.
+    """Endpoint of one provider's calls. public_urls: the server's URLs; None for the one in a proxy's
+    headers. limits: of each call. rules: for handshakes, if the provider has no key. check_agent: raises
+    CallRefused if no agent has the name at the end of the URL.
     """
 
     def __init__(
@@ -55,14 +55,16 @@ class TelephonyEndpoint:
         self._check_agent = check_agent
 
     async def serve(self, websocket: WebSocket) -> None:
-        """One connection, from its handshake to the end of its call: the endpoint of a `WebSocketRoute`."""
+        """Serve one connection, from its handshake to the end of its call: the endpoint of a
+        `WebSocketRoute`.
+        """
         why = self._distrust(websocket)
         if why is not None:
             log.warning("handshake_refused", provider=self._options.provider, reason=why)
             await websocket.send_denial_response(PlainTextResponse(why, 403))
             return
         call_id = new_id("call")
-        # Not every provider leaves a query in a URL.
+        # Some providers strip the query of a URL.
         known = with_plus(websocket.query_params) | websocket.path_params
         serializer = self._line.new_serializer()
         client = PhoneClient(call_id, serializer)
@@ -84,7 +86,7 @@ class TelephonyEndpoint:
         )
 
     def _distrust(self, websocket: WebSocket) -> str | None:
-        """Why a handshake is refused; None where it is not."""
+        """Return why a handshake is refused; None if it is accepted."""
         headers = websocket.headers
         if self._line.trusts is None:
             try:

@@ -1,1 +1,1 @@
-"""Calls over WebRTC: SDP, ICE on one UDP port, Opus both ways, events on a data channel."""
+"""WebRTC calls: SDP, ICE on one UDP port, Opus both ways, events on a data channel."""

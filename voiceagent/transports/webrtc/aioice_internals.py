@@ -1,6 +1,6 @@
-"""Where a WebRTC call is reached: at the ports of this server, which all calls share.
+"""ICE candidates on this server's UDP ports, which all calls share.
 
-aioice takes any free port for each call and address but the loopback, and has no settings for it.
+aioice takes any free port for each call and address except the loopback, and has no settings for it.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from voiceagent.transports.webrtc.aioice_udp_mux import Ports, UdpMux
 log = structlog.get_logger()
 
 _SERVERS_S = 1.0
-"""What a STUN or TURN server may take to answer: the caller waits for it."""
+"""Timeout of STUN and TURN servers, during which the caller waits."""
 
-# aioice asks every 5 s whether the remote is still there, and takes it for gone after 6 unanswered. Asked
-# every second, a browser that was killed is noticed in 9 s; at 10 % loss both ways a call survives for
-# hours.
+# aioice checks every 5 s whether the remote answers, and drops it after 6 unanswered checks. At 1 s, a killed
+# browser is noticed in 9 s; at 10 % loss both ways a call survives for hours.
 aioice.ice.CONSENT_INTERVAL = 1
 
 
 class UdpSockets:
-    """The sockets of all calls, one for each address of this machine, open while a call uses it.
+    """UDP sockets of all calls, one per address of this machine, open while a call uses it.
 
-    ports: of which each takes a free one. on_unreadable: called for each datagram that is no STUN.
+    ports: range from which each socket takes a free port. on_unreadable: called for each datagram that is
+    invalid STUN.
     """
 
     def __init__(self, ports: Ports, on_unreadable: Callable[[], None] = lambda: None) -> None:
         self._ports = ports
         self._on_unreadable = on_unreadable
-        self._muxes: dict[str, UdpMux] = {}  # by the address of this machine
+        self._muxes: dict[str, UdpMux] = {}  # by local address
 
     def bind(self, connection: aioice.Connection) -> None:
-        """Have a connection that has not gathered yet gather here; that raises CallRefused where no port is
-        free.
+        """Make a connection use these sockets when it gathers candidates. Gathering raises CallRefused if no
+        port is free.
         """
-        # aioice's own four letters would be another call's now and then.
+        # Calls share the port and are told apart by user name: aioice's four letters would collide at times.
         connection._local_username = uuid4().hex[:16]
         connection.get_component_candidates = partial(  # type: ignore[method-assign]
             self._gather, connection
@@ -53,7 +53,7 @@ class UdpSockets:
     async def _gather(
         self, connection: aioice.Connection, component: int, addresses: list[str]
     ) -> list[aioice.Candidate]:
-        """The candidates of this machine and, with servers configured, those found through them."""
+        """Return the host candidates and, with servers configured, the reflexive and relayed ones."""
         hosts = addresses or ["127.0.0.1"]  # a machine without a network can still call itself
         protocols = [mux.join(connection) for mux in map(self._mux, hosts) if mux is not None]
         if not protocols:
@@ -62,7 +62,7 @@ class UdpSockets:
         candidates = [_candidate(protocol, component) for protocol in protocols]
         if connection.stun_server:
             candidates += await _reflected(protocols, connection.stun_server)
-        # What is left for aioice itself is the relay.
+        # aioice itself gathers the relayed candidates.
         return candidates + await aioice.Connection.get_component_candidates(
             connection, component, [], round(_SERVERS_S)
         )
@@ -78,7 +78,7 @@ class UdpSockets:
 
 
 async def _reflected(protocols: list[StunProtocol], server: tuple[str, int]) -> list[aioice.Candidate]:
-    """The addresses that the STUN server sees our sockets at; IPv4 is all that needs it."""
+    """Return the addresses that the STUN server sees for our sockets. IPv4 only: IPv6 needs no STUN."""
     asking = [
         asyncio.create_task(server_reflexive_candidate(protocol, server))
         for protocol in protocols

@@ -1,10 +1,10 @@
-"""One UDP socket for all WebRTC calls at one address of this machine: one port to let through a firewall, and
-one socket to look at instead of one a call.
+"""One UDP socket for all WebRTC calls at one address of this machine: one port in the firewall, and one
+socket to poll.
 
-A datagram belongs to the call whose address it came from. An address is a call's once it has shown a key of
-the call's: by a STUN request that is signed with it (RFC 8445, section 7.3), or by the answer to a request of
-ours. So nobody takes a call's place who only knows its address. Two calls from one port of the remote cannot
-be told apart: the later one has it.
+Datagrams are routed to calls by their source address. An address belongs to a call once it has proved
+knowledge of the call's key: by a signed STUN request (RFC 8445, section 7.3), or by the answer to our
+request. So knowing a call's address is not enough to hijack it. Two calls from one remote port cannot be
+distinguished: the later one gets its datagrams.
 """
 
 from __future__ import annotations
@@ -24,35 +24,36 @@ from voiceagent.transports.webrtc.rtp import is_stun
 log = structlog.get_logger()
 
 Ports = tuple[int, int]
-"""The first and the last UDP port that may be used; 0, 0 for any."""
+"""First and last usable UDP port; 0, 0 for any."""
 Address = tuple[str, int]
 """Host and port of the remote."""
 
 _MAX_BYTES = 2_048
-"""More than fits into a packet of Ethernet."""
+"""More than the payload of an Ethernet packet."""
 _MAX_AT_ONCE = 256
-"""Datagrams read before anything else has its turn."""
+"""Maximum number of datagrams read before other work runs."""
 _MAX_WAITING = 256
-"""Datagrams of a call that wait to be taken: all that are read at once. More are lost, as on a narrow line: a
-call that is not connected yet takes none."""
+"""Queued datagrams per call: as many as are read at once. Others are dropped, as in a congested network; a
+call that is not connected yet reads none.
+"""
 _MAX_CANDIDATES = 64
-"""Addresses that a call may be asked from: its offer names up to 32, and it may move. aioice checks each, and
-sorts them all for each new one."""
+"""Maximum number of remote candidates of a call: an offer has up to 32, and the remote may move. aioice
+checks each, and sorts all of them for each new one.
+"""
 _MAX_ADDRESSES = 16
-"""Addresses of one call: of its candidates, and those that it moves to. The oldest is forgotten."""
+"""Maximum number of addresses of one call: candidates, and those it moves to. The oldest is removed."""
 MANY_CALLS = 8
-"""With so many calls the socket is read in the rounds of the process, and not for each of their datagrams:
-more than one comes in a round, as each call sends 50 a second, and work done together finds its code and data
-in the caches.
+"""From so many calls on, the socket is read in the process's ticks instead of on each datagram: each call
+sends 50 a second, so a tick reads several, and batched work finds code and data in the CPU's caches.
 """
 FEW_CALLS = 4
-"""With fewer than these it is read at once again."""
+"""With fewer calls than this, the socket is read immediately again."""
 _RECEIVE_BUFFER_BYTES = 1 << 20
-"""Asked for: 40 calls send 400 KB a second. Linux gives no more than `net.core.rmem_max`."""
+"""Requested size: 40 calls send 400 KB a second. Linux limits it to `net.core.rmem_max`."""
 
 
 class Place(asyncio.DatagramTransport):
-    """What one call has of the socket; to aioice it is a socket of its own."""
+    """Share of one call in the socket; a socket of its own to aioice."""
 
     def __init__(self, mux: UdpMux, connection: Connection) -> None:
         super().__init__({"sockname": mux.sockname})
@@ -63,21 +64,21 @@ class Place(asyncio.DatagramTransport):
         self._closing = False
 
     def sendto(self, data: Any, addr: Any = None) -> None:
-        """Send to the remote's address; what cannot be sent is lost."""
+        """Send a datagram. Errors are ignored, as datagrams may be lost."""
         self._mux.send(data, addr)
 
     def take(self, data: bytes) -> None:
-        """Hand over a datagram of the call's own address."""
+        """Deliver a datagram from one of the call's addresses."""
         if self.connection._queue.qsize() < _MAX_WAITING:
             self.connection.data_received(data, self.protocol.local_candidate.component)
 
     def has_room_for(self, address: Address) -> bool:
-        """Whether the call may be asked from that address."""
+        """Return True if the address is a known candidate, or another one is allowed."""
         known = self.connection._remote_candidates
         return len(known) < _MAX_CANDIDATES or any((one.host, one.port) == address for one in known)
 
     def close(self) -> None:
-        """Give it up; a second time does nothing."""
+        """Leave the socket. Idempotent."""
         if not self._closing:
             self._closing = True
             self._mux.leave(self)
@@ -85,10 +86,10 @@ class Place(asyncio.DatagramTransport):
 
 
 class UdpMux:
-    """The socket at one address. It is closed with the last call that has a place there; on_close is told.
-    on_unreadable: called for each datagram that looked like STUN and was none.
+    """Socket at one address. It closes with its last call, and calls on_close.
 
-    Raises OSError where none of `ports` is free.
+    on_unreadable: called for each datagram that looked like STUN but was invalid. Raise OSError if none of
+    `ports` is free.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class UdpMux:
         self._on_unreadable = on_unreadable
         self._socket = _bound(host, ports)
         self.sockname: Address = self._socket.getsockname()[:2]
-        self._places: dict[str, Place] = {}  # by the user name that the call is asked for with
+        self._places: dict[str, Place] = {}  # by ICE user name
         self._place_of: dict[Address, Place] = {}
         self._unreadable = 0
         self._loop = asyncio.get_running_loop()
@@ -110,20 +111,20 @@ class UdpMux:
         self._loop.add_reader(self._socket, self._read)
 
     def join(self, connection: Connection) -> StunProtocol:
-        """A place for a call, whose user name no other may have."""
+        """Add a call, with a unique user name."""
         place = Place(self, connection)
         self._places[connection.local_username] = place
         return place.protocol
 
     def send(self, data: bytes, address: Address) -> None:
-        """Send a datagram; what cannot be sent is lost, as on the way."""
+        """Send a datagram. Errors are ignored, as datagrams may be lost."""
         try:
             self._socket.sendto(data, address)
         except OSError as error:
             log.debug("datagram_not_sent", to=address, reason=str(error))
 
     def leave(self, place: Place) -> None:
-        """Give up a place; nothing is sent to it or from it any more."""
+        """Remove a call; its datagrams are no longer delivered or sent."""
         del self._places[place.connection.local_username]
         self._place_of = {address: one for address, one in self._place_of.items() if one is not place}
         if not self._places:
@@ -132,7 +133,7 @@ class UdpMux:
             self._on_close()
 
     def _read(self) -> None:
-        """Something came."""
+        """Read pending datagrams; with many calls, switch to reading in ticks."""
         if self._drain() and len(self._places) >= MANY_CALLS:
             self._loop.remove_reader(self._socket)
             self._rounds.join(self._read_in_round)
@@ -141,19 +142,19 @@ class UdpMux:
         if self._drain() and len(self._places) >= FEW_CALLS:
             return
         self._rounds.leave(self._read_in_round)
-        if self._places:  # else the socket is closed
+        if self._places:  # otherwise the socket is closed
             self._loop.add_reader(self._socket, self._read)
 
     def _drain(self) -> bool:
-        """Take what has come; whether anything had, and the socket is still open."""
+        """Process pending datagrams. Return True if there were any and the socket is still open."""
         for number in range(_MAX_AT_ONCE):
             try:
                 data, address = self._socket.recvfrom(_MAX_BYTES)
-            except OSError:  # nothing is left; or word of a datagram that did not arrive
+            except OSError:  # no data left, or an ICMP error for a sent datagram
                 return number > 0 and bool(self._places)
             try:
                 self._take(data, address[:2])
-            except Exception as error:  # whatever it is, the other calls go on
+            except Exception as error:  # whatever the error, other calls must continue
                 context = {"message": "taking in a datagram failed", "exception": error}
                 self._loop.call_exception_handler(context)
         return True
@@ -167,7 +168,7 @@ class UdpMux:
     def _take_stun(self, data: bytes, address: Address) -> None:
         try:
             message = stun.parse_message(data)
-        except Exception:  # ValueError, or what the parsers of attributes came upon
+        except Exception:  # ValueError, or any error of the attribute parsers
             self._drop()
             return
         if message.message_class == stun.Class.REQUEST:
@@ -178,14 +179,14 @@ class UdpMux:
             place.protocol.transactions[message.transaction_id].response_received(message, address)
 
     def _drop(self) -> None:
-        """What cannot be read is counted; a flood of it writes a few lines."""
+        """Count an invalid datagram. Logs at powers of two, so that a flood writes only a few lines."""
         self._on_unreadable()
         self._unreadable += 1
         if self._unreadable & (self._unreadable - 1) == 0:  # 1, 2, 4, 8, ...
             log.warning("datagrams_not_read", count=self._unreadable)
 
     def _asking(self, transaction_id: bytes, address: Address) -> Place | None:
-        """The call that waits for the answer to this request."""
+        """Return the call that waits for the answer to this request."""
         likely = self._place_of.get(address)
         if likely is not None and transaction_id in likely.protocol.transactions:
             return likely
@@ -193,7 +194,7 @@ class UdpMux:
         return next(asking, None)
 
     def _take_request(self, message: stun.Message, address: Address) -> None:
-        """Hand a request to the call it names; the address is that call's if the request is signed."""
+        """Route a request by its user name. If it is signed, the address becomes that call's."""
         place = self._places.get(message.attributes.get("USERNAME", "").partition(":")[0])
         if place is None:
             return
@@ -205,7 +206,7 @@ class UdpMux:
         place.connection.request_received(message, address, place.protocol)
 
     def _give(self, address: Address, place: Place) -> None:
-        """What comes from there is that call's from now on."""
+        """Route an address to a call from now on."""
         before = [known for known, one in self._place_of.items() if one is place]
         if len(before) == _MAX_ADDRESSES:
             del self._place_of[before[0]]
@@ -213,7 +214,7 @@ class UdpMux:
 
 
 def _bound(host: str, ports: Ports) -> socket.socket:
-    """A socket on the first port of the range that is free. Raises OSError."""
+    """Return a socket on the first free port of the range. Raise OSError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     first, last = ports
     for port in range(first, last + 1):

@@ -1,9 +1,9 @@
-"""A faster path through aiortc for the sound of a call: 50 packets a second, each way.
+"""Fast path through aiortc for a call's audio: 50 packets a second, each way.
 
-aiortc's own way costs a packet two queues, two or three task switches and an object for every header field;
-the far longer part of what a call costs is that. Here a packet that came is decrypted and handed over in the
-callback that read it, and one that was made is encrypted and sent where it is made. All that is not sound
-(STUN, DTLS, events, RTCP) goes aiortc's way; what its reports say of the sound is counted here.
+In aiortc a packet costs two queues, two or three task switches and an object for every header field, by far
+the largest part of a call's CPU time. Here a received packet is decrypted and delivered in the callback that
+read it, and a packet to send is encrypted and sent immediately. Everything else (STUN, DTLS, events, RTCP)
+takes aiortc's path; the statistics for its RTCP reports are updated here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aiortc.rtcrtpreceiver import StreamStatistics
 from voiceagent.transports.limits import PACKET_BYTES, Allowance
 from voiceagent.transports.webrtc.rtp import RtpPacket, is_media, is_rtcp, mid_extension
 
-if not aiortc.__version__.startswith("1.16."):  # private parts of it are used here
+if not aiortc.__version__.startswith("1.16."):  # because private parts of it are used here
     raise ImportError(f"aiortc is {aiortc.__version__}; allowed: 1.16, as `make install` takes it")
 
 log = structlog.get_logger()
@@ -34,24 +34,23 @@ log = structlog.get_logger()
 _RTP_HZ = 48_000
 _MID = "urn:ietf:params:rtp-hdrext:sdes:mid"
 _NTP_EPOCH_S = 2_208_988_800
-"""The beginning of 1970 in NTP's time (RFC 5905, section 6)."""
+"""Start of 1970 in NTP time (RFC 5905, section 6)."""
 
 
 def ice_connection(voice: RTCRtpTransceiver) -> Connection:
-    """aioice's connection under a transceiver."""
+    """Return the aioice connection of a transceiver."""
     return voice.receiver.transport.transport.iceGatherer._connection
 
 
 def carry_all(voice: RTCRtpTransceiver) -> None:
-    """Have all sections of the offer go over this transceiver's transport. aiortc takes it for one that is
-    given up, and stops it, where another section is the first of those that share it.
+    """Make this transceiver's transport carry all sections of the offer. Otherwise aiortc takes it for an
+    abandoned one, and stops it, if another section comes first in the bundle.
     """
     voice._bundled = True
 
 
 async def close_peer(peer: RTCPeerConnection) -> None:
-    """Close a peer, whatever an offer has made of it: where parts of it have no transport, aiortc stops in
-    the middle."""
+    """Close a peer in any state. If parts of it have no transport, aiortc's own close raises halfway."""
     try:
         await peer.close()
     except AttributeError:
@@ -63,8 +62,7 @@ async def close_peer(peer: RTCPeerConnection) -> None:
 
 
 def drop_unreadable(voice: RTCRtpTransceiver) -> None:
-    """Drop what comes beside the sound and cannot be read, where aiortc ends the connection with a
-    traceback."""
+    """Drop unreadable RTP and RTCP. aiortc would end the connection with a traceback."""
     dtls: Any = voice.receiver.transport
 
     def dropping(handle: Callable[..., Any]) -> Callable[..., Any]:
@@ -80,32 +78,32 @@ def drop_unreadable(voice: RTCRtpTransceiver) -> None:
 
 @contextmanager
 def unreadable_dropped() -> Iterator[None]:
-    """What is taken in here may be anything; that the line is gone is told."""
+    """Drop errors of untrusted input, but raise ConnectionError: the transport is closed."""
     try:
         yield
     except ConnectionError:
         raise
-    except Exception as error:  # parsers raise whatever they came upon
+    except Exception as error:  # parsers may raise anything
         log.debug("packet_not_read", reason=type(error).__name__)
 
 
 class QuietTrack(MediaStreamTrack):
-    """Stands where aiortc asks for a track to send, and never has anything."""
+    """A track that sends nothing, where aiortc requires one."""
 
     kind = "audio"
 
     async def recv(self) -> Never:
-        """Waits until aiortc cancels it."""
+        """Wait until aiortc cancels it."""
         await asyncio.get_running_loop().create_future()
         raise AssertionError("nobody sets this future")
 
 
 class SoundIn:
-    """Takes the caller's packets, as soon as there is a key for them.
+    """Receiver of the caller's audio packets, once there is a key.
 
-    voice: the transceiver, with its codecs agreed. take: handed each packet; must not raise. max_streams:
-    sources that are heard, and that reports are taken of; each costs memory, here and where it is decrypted.
-    allowance: what may come; the rest is dropped before it is decoded.
+    voice: the transceiver, with its codecs agreed. take: receives each packet; must not raise. max_streams:
+    maximum number of audio sources and of report sources; each costs memory, here and in SRTP. allowance:
+    rate limit; packets beyond it are dropped before decoding.
     """
 
     def __init__(
@@ -136,21 +134,21 @@ class SoundIn:
             self._to_aiortc(data, component)
         elif not is_rtcp(data):
             self._hear(key, data)
-        elif self._has_room(self._reporting, data[4:8]):  # its SSRC, as below
+        elif self._has_room(self._reporting, data[4:8]):  # the SSRC, as below
             self._to_aiortc(data, component)
 
     def _hear(self, key: pylibsrtp.Session, data: bytes) -> None:
-        source = data[8:12]  # its SSRC (RFC 3550, section 5.1), which is not encrypted
+        source = data[8:12]  # SSRC (RFC 3550, section 5.1), unencrypted
         if not self._has_room(self._sources, source):
             return
         try:
             packet = RtpPacket.parse(key.unprotect(data))
         except pylibsrtp.Error:
-            return  # from someone else, or a second time
+            return  # wrong key or replay
         self._sources.add(source)
         if packet is None or packet.payload_type != self._payload_type:
             return
-        # only now: what a stranger sends from the caller's address costs the caller nothing
+        # after decryption: forged packets from the caller's address must not use the caller's budget
         if not self._allowance.spend(len(data) + PACKET_BYTES, time.monotonic):
             return
         statistics = self._statistics.get(packet.ssrc)
@@ -164,13 +162,13 @@ class SoundIn:
         return source in sources or len(sources) < self._max_streams
 
     async def _note_report(self, data: bytes) -> None:
-        """A report that was signed by the caller's key: only such a source counts."""
+        """Pass an authenticated report to aiortc. Only such sources count."""
         self._reporting.add(data[4:8])
         await self._report(data)
 
 
 class SoundOut:
-    """Sends the agent's packets; before there is a key and an address, they are dropped.
+    """Sender of the agent's audio packets. Drops them until there is a key and a remote address.
 
     voice: the transceiver, with its codecs agreed.
     """
@@ -183,11 +181,11 @@ class SoundOut:
         self._payload_type = voice._codecs[0].payloadType or 0
         ids = [extension.id for extension in voice._headerExtensions if extension.uri == _MID]
         self._extension = mid_extension(ids[0], voice.mid) if ids and voice.mid else b""
-        self._sequence_number = random.randrange(1 << 15)  # RFC 3711, section 3.3.1, why not near the end
+        self._sequence_number = random.randrange(1 << 15)  # RFC 3711, section 3.3.1: why not near the end
         self._began = random.randrange(1 << 32)
 
     def send(self, payload: bytes, timestamp: int, first: bool) -> None:
-        """Send a packet. timestamp: from 0 on. first: after a silence."""
+        """Send a packet. timestamp: from 0 on. first: the first one after a silence."""
         key, pair = self._dtls._tx_srtp, self._connection._nominated.get(1)
         if key is None or pair is None:
             return
@@ -198,7 +196,7 @@ class SoundOut:
         self._count(packet)
 
     def _count(self, packet: RtpPacket) -> None:
-        """What the sender reports of RTCP tell (RFC 3550, section 6.4.1)."""
+        """Update the statistics for RTCP sender reports (RFC 3550, section 6.4.1)."""
         sender = self._sender
         sender._RTCRtpSender__ntp_timestamp = int((time.time() + _NTP_EPOCH_S) * (1 << 32))
         sender._RTCRtpSender__rtp_timestamp = packet.timestamp

@@ -1,7 +1,7 @@
-"""What aiortc's SCTP, which carries the events of a call, leaves to the good will of the other end.
+"""Protection of aiortc's SCTP, which carries a call's events, against hostile packets.
 
-It reads some packets without end, and works on others for seconds. Here they are dropped, as if they were
-lost on the way: what was meant well comes again.
+aiortc loops endlessly on some packets and works on others for seconds. They are dropped here, as if lost in
+the network: legitimate ones are retransmitted.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from voiceagent.transports.limits import PACKET_BYTES, Allowance
 from voiceagent.transports.webrtc.aiortc_internals import unreadable_dropped
 
 _MAX_FRAGMENTS = 1_024
-"""Fragments of messages that are not whole yet: one of a megabyte comes in 900. Each has all looked at."""
+"""Maximum number of fragments of incomplete messages: a megabyte takes 900. Each one scans all the others."""
 _MAX_EARLY = 256
-"""Chunks that came before one that is missing; all are sorted for each."""
+"""Maximum number of chunks after a missing one; each one sorts all of them."""
 _MAX_ACKNOWLEDGED = 1_024
-"""Chunks that a packet may say have come behind a missing one: more than are ever on their way."""
+"""Maximum number of chunks that a packet may acknowledge after a missing one: more than are ever in flight.
+"""
 _PARAMETER_BYTES = 4
 
 
 def decode_params(body: bytes) -> list[tuple[int, bytes]]:
-    """The parameters of a chunk (RFC 9260, section 3.2.1). Raises ValueError where one is shorter than its
-    head: aiortc would read that again and again.
+    """Return a chunk's parameters (RFC 9260, section 3.2.1). Raise ValueError for one shorter than its head:
+    aiortc would loop on it.
     """
     parameters, at = [], 0
     while at <= len(body) - _PARAMETER_BYTES:
@@ -44,8 +45,8 @@ rtcsctptransport.decode_params = decode_params
 
 
 def drop_unsendable(events: RTCSctpTransport) -> None:
-    """Drop what is to be sent when the line is gone. aiortc raises there, in tasks that nobody awaits, and
-    each of their tracebacks in the log holds up all calls.
+    """Ignore chunks to send after the transport has closed. aiortc raises there, in tasks that are never
+    awaited, and logging each traceback stalls all calls.
     """
     send_chunk = events._send_chunk
 
@@ -57,9 +58,9 @@ def drop_unsendable(events: RTCSctpTransport) -> None:
 
 
 class LimitedEvents:
-    """Holds the events of a call to its limits: drops what cannot be read, where aiortc raises, and what is
-    too much; ends the call, by `give_up` with the reason, whose caller opens more channels than he may, or
-    sends messages that never end. allowance: what may come.
+    """Limits of a call's events. Drops unreadable packets, for which aiortc raises, and those beyond the
+    limits. Calls `give_up` with the reason if the caller opens too many channels or sends messages that never
+    end. allowance: rate limit.
     """
 
     def __init__(
@@ -88,14 +89,14 @@ class LimitedEvents:
             return
         if isinstance(chunk, SackChunk):
             claimed = sum(max(0, last - first + 1) for first, last in chunk.gaps)
-            if claimed <= _MAX_ACKNOWLEDGED:  # also in a call that ends: its goodbye is to leave
+            if claimed <= _MAX_ACKNOWLEDGED:  # also in an ending call, so that its last messages are sent
                 await self._receive_chunk(chunk)
         elif not self._given_up and not self._is_early(chunk):
             await self._receive_chunk(chunk)
             self._check()
 
     def _is_early(self, chunk: Chunk) -> bool:
-        """Whether it comes before one that is missing, as too many others did."""
+        """Return True if a chunk is out of order and too many others are already."""
         if not isinstance(chunk, DataChunk) or len(self._events._sack_misordered) < _MAX_EARLY:
             return False
         tsn: int = chunk.tsn

@@ -1,4 +1,4 @@
-"""One WebRTC call: an RTCPeerConnection with a voice each way and the data channel `oai-events`."""
+"""One WebRTC call: an RTCPeerConnection with audio each way and the data channel `oai-events`."""
 
 from __future__ import annotations
 
@@ -46,14 +46,13 @@ from voiceagent.transports.webrtc.wire import DataChannelWire
 
 _OPUS = [codec for codec in RTCRtpSender.getCapabilities("audio").codecs if codec.mimeType == "audio/opus"]
 _REPORT_S = 2.0
-"""How often the caller's reports of what it missed are looked at."""
+"""Interval of reading the caller's RTCP reports, for loss and delay."""
 
 
 class WebRtcCall:
-    """One call: `answer` once, then `run` until it is over. `hang_up` ends it.
+    """One call: `answer` once, then `run` until its end. `hang_up` ends it.
 
-    sockets: where it is reached. session: fields of the session that the caller begins with.
-    limits: what it may take.
+    sockets: its UDP sockets. session: fields of the session that it begins with. limits: of the call.
     """
 
     def __init__(
@@ -82,9 +81,9 @@ class WebRtcCall:
         self._audio = CallerAudio(weak_callback(self._hear), time.monotonic, weak_callback(self._hear_gap))
 
     async def answer(self, offer: str, caller: str) -> str:
-        """The answer to a caller's offer, both SDP. caller: the IP address that it came from.
+        """Return the SDP answer to a caller's SDP offer. caller: IP address of the request.
 
-        Raises RequestError, and CallRefused where no port is free.
+        Raise RequestError, and CallRefused if no port is free.
         """
         try:
             sdp.check_offer(offer, self._limits)
@@ -94,9 +93,9 @@ class WebRtcCall:
             raise _refused("the offer's BUNDLE group names a media section that is not there")
         if not sdp.has_its_fingerprint(offer):
             raise _refused("the offer has no fingerprint of the caller's certificate, which is needed")
-        # an offer names addresses that we send to: it must not make us knock at the house's own doors
+        # the server sends to the offer's addresses: they must not make it probe internal networks
         offer = sdp.with_callable_candidates(offer, lambda host: self._network.may_call(host, caller))
-        # before the offer is read: aiortc would make one that only receives
+        # before the offer is read: aiortc would add a receive-only transceiver
         voice = self._peer.addTransceiver(QuietTrack(), direction="sendrecv")
         voice.setCodecPreferences(_OPUS)
         carry_all(voice)
@@ -104,7 +103,7 @@ class WebRtcCall:
             await self._peer.setRemoteDescription(RTCSessionDescription(offer, "offer"))
         except OperationError as error:
             raise _refused("the offer's audio has no Opus, which is needed") from error
-        except Exception as error:  # aiortc raises whatever its parser came upon
+        except Exception as error:  # aiortc's parser may raise anything
             raise _refused("the offer cannot be read as SDP") from error
         if voice.mid is None:
             raise _refused("the offer has no audio, which is needed")
@@ -112,19 +111,19 @@ class WebRtcCall:
             return await self._agree(voice)
         except CallRefused:
             raise
-        except Exception as error:  # whatever aiortc came upon in the offer only now
+        except Exception as error:  # errors in the offer that aiortc finds only now
             raise _refused("the offer cannot be answered") from error
 
     async def _agree(self, voice: RTCRtpTransceiver) -> str:
-        """The answer to the offer that was read; `voice` has its transport."""
-        # beside that of the events themselves: here are the packets that carry them, and the sound
+        """Return the answer to the offer that was read; `voice` has its transport."""
+        # separate from the budget of events: this one is for the packets that carry them, and for audio
         allowance = Allowance(self._limits.max_bytes_per_s, time.monotonic())
         if self._peer.sctp is not None:
             drop_unsendable(self._peer.sctp)
             give_up = weak_callback(self._give_up)
             LimitedEvents(self._peer.sctp, self._limits.max_channels, allowance, give_up)
         drop_unreadable(voice)
-        # before candidates are gathered: they are this port, and not one a call
+        # before candidates are gathered: they must use the shared port
         self._sockets.bind(ice_connection(voice))
         await self._peer.setLocalDescription(await self._peer.createAnswer())
         SoundIn(voice, weak_callback(self._take), self._limits.max_streams, allowance)
@@ -135,7 +134,7 @@ class WebRtcCall:
         return answer
 
     async def run(self) -> None:
-        """Carry the call to its end, and end it."""
+        """Run the call to its end, and end it."""
         # before the caller connects: until then a sideband may change the session
         self._realtime.prepare()
         try:
@@ -144,11 +143,11 @@ class WebRtcCall:
             await self._stop()
 
     def hang_up(self, reason: str) -> None:
-        """End the call; a second time does nothing."""
+        """End the call. Idempotent."""
         self._connection.end(Ending(reason, 1000))
 
     async def discard(self) -> None:
-        """Close what `answer` could not bring up."""
+        """Release a call that `answer` has failed for."""
         try:
             await self._call.close("the call was not answered")
         finally:
@@ -175,11 +174,11 @@ class WebRtcCall:
         self._connection.taken += 1
         try:
             self._audio.take(packet)
-        except Exception:  # there is no task here for it to end
+        except Exception:  # no task here would catch it
             self._connection.fail()
 
     def _hear(self, samples: Samples) -> None:
-        # packets may come before DTLS is checked
+        # packets may arrive before DTLS has verified the caller
         if self._wire.connected:
             self._realtime.hear(samples)
 

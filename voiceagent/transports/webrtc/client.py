@@ -1,4 +1,4 @@
-"""Notifications and sound of a session, on its way to a WebRTC caller."""
+"""Client of a WebRTC call: sends a session's notifications and audio."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FRAME_S = 0.02
 
 
 class WebRtcClient:
-    """A call's remote for the session: sends events to the data channel and sound to the line.
+    """Client of a call over WebRTC: sends events to the data channel and audio over RTP.
 
     max_call_s: maximum length of the call. played: called once a response with the seconds of it that have
     been played; set as soon as the call exists.
@@ -35,7 +35,7 @@ class WebRtcClient:
         self._playing: str | None = None
 
     def notify(self, notification: notify.Notification) -> None:
-        """Notify the client."""
+        """Send a notification to the client."""
         for event in self._encoder.encode(notification):
             self._put(event)
         if isinstance(notification, notify.NotifyResponseEnded) and notification.response_id == self._playing:
@@ -43,27 +43,27 @@ class WebRtcClient:
             self._playing = None
 
     def play(self, response_id: str, frame: Samples) -> None:
-        """Send sound of a response, int16 mono at 24 kHz."""
+        """Send audio of a response, int16 mono at 24 kHz."""
         if response_id != self._playing:
             self._playing = response_id
             self._put(self._encoder.encode_output_buffer("started", response_id))
             after_s = self.remote.delay_s + _FRAME_S
-            # a browser tells of no playout: it is reckoned from what RTCP says of the way
+            # browsers do not report playout: estimate it from RTCP's delay
             asyncio.get_running_loop().call_later(after_s, self._first_played, response_id)
         self.voice.play(frame)
 
     def clear(self) -> None:
-        """Say that the sound stops; what was sent cannot be taken back."""
+        """Notify the client that the audio stops; sent audio cannot be dropped."""
         if self._playing is not None:
             self._put(self._encoder.encode_output_buffer("cleared", self._playing))
             self._playing = None
 
     def report(self, turn: TurnReport) -> None:
-        """Report the stages of a turn."""
+        """Send the stages of a turn."""
         self._put(self._encoder.encode_report(turn))
 
     def reported(self, round_trip_s: float | None, jitter_s: float, lost: float) -> None:
-        """Take what the remote reports of our sound: seconds, seconds, and a share of 0-1."""
+        """Handle an RTCP report on our audio: round trip and jitter in seconds, loss as a fraction."""
         self.remote.reported(round_trip_s, jitter_s, lost)
         self.voice.expect_loss(lost)
 

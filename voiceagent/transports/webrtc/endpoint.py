@@ -1,7 +1,7 @@
 """`/v1/realtime/calls`: calls over WebRTC, as clients of the OpenAI Realtime API make them.
 
-`POST /v1/realtime/calls` takes an SDP offer, by itself (`application/sdp`, with `?model=`) or as the part
-`sdp` of a form whose part `session` is the session to begin with, and answers 201 with the SDP and the
+`POST /v1/realtime/calls` takes an SDP offer, either as the body (`application/sdp`, with `?model=`) or as the
+part `sdp` of a form with the initial session in the part `session`. It answers 201 with the SDP and the
 call's `Location`. `POST /v1/realtime/calls/{id}/hangup` ends it.
 """
 
@@ -34,12 +34,12 @@ from voiceagent.transports.websocket import address_of
 log = structlog.get_logger()
 
 REMEMBERED_CALLS = 1_000
-"""Calls that have ended, and may still be hung up."""
+"""Ended calls for which a hang-up still succeeds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What a caller asks for. session: its fields, as far as they differ from the server's."""
+    """Request for a call. session: fields that differ from the server's."""
 
     offer: str
     session: dict[str, Any]
@@ -47,8 +47,8 @@ class _Asked:
 
 
 class WebRtcEndpoint:
-    """Serves calls. hang_up_elsewhere: ends any other call, whichever process has it; says whether one had.
-    on_unreadable: called for each datagram that is no STUN.
+    """Endpoint of WebRTC calls. hang_up_elsewhere: ends a call of another process; returns False if there is
+    none. on_unreadable: called for each datagram that is invalid STUN.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class WebRtcEndpoint:
         self._running: set[asyncio.Task[None]] = set()
 
     async def call(self, request: Request) -> Response:
-        """Answer an offer. Raises NotAdmitted, CallRefused, RequestError."""
+        """Answer an offer. Raise NotAdmitted, CallRefused, RequestError."""
         peer = address_of(request)
         await self._admission.learn(request.headers, peer)
         caller = self._admission.admit(request.headers, peer)
@@ -83,7 +83,7 @@ class WebRtcEndpoint:
         session = caller.session | asked.session
         transcribes = wants_transcription(request.query_params, session)
         open_call = self._open_transcription if transcribes else self._open_call
-        # before the call is made: many offers at once must not pass a limit together
+        # before the call is made: concurrent offers must not exceed a limit together
         call_over = await self._admission.begin_call(caller, call_id)
         try:
             call = open_call(call_id, client, asked.model)
@@ -106,7 +106,7 @@ class WebRtcEndpoint:
         return Response(answer, 201, location, media_type="application/sdp")
 
     async def hang_up(self, request: Request) -> Response:
-        """End a call. Raises NotAdmitted, RequestError."""
+        """End a call. Raise NotAdmitted, RequestError."""
         peer = address_of(request)
         await self._admission.learn(request.headers, peer)
         caller = self._admission.admit(request.headers, peer)
@@ -116,8 +116,8 @@ class WebRtcEndpoint:
         return Response(status_code=200)
 
     def end(self, asked: CallAsked) -> bool:
-        """End a call of this process; whether there is such a one, or was: who closes the connection and
-        hangs up as well is told of no mistake.
+        """End a call of this process. Return True also for a call that has already ended: clients may close
+        the connection and hang up as well.
         """
         if not self._admission.may_control(asked):
             return False
@@ -144,7 +144,7 @@ class WebRtcEndpoint:
 
 
 async def _read(request: Request, limits: TransportLimits) -> _Asked:
-    """What a request asks for. Raises RequestError."""
+    """Parse a request for a call. Raise RequestError."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     model = request.query_params.get("model", "")
     if kind == "application/sdp":

@@ -1,4 +1,4 @@
-"""The sound of a WebRTC call, both ways: Opus in RTP packets on the line's side, samples on the call's."""
+"""Audio of a WebRTC call, both ways: Opus in RTP packets on the wire, samples in the session."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from voiceagent.transports.webrtc.rtp import RtpPacket
 log = structlog.get_logger()
 
 RTP_HZ = 48_000
-"""Opus counts time so, whatever it carries (RFC 7587, section 4.1)."""
+"""Opus timestamps always use this rate (RFC 7587, section 4.1)."""
 CALLER_HZ = 16_000
-"""What the caller is decoded at: what is listened at, so that nothing needs to be resampled."""
+"""Decoding rate of the caller's audio: that of VAD and recognizers, so no resampling is needed."""
 FRAME_TICKS = RTP_HZ // 50
-"""Ticks of a frame of 20 ms."""
+"""Timestamp units per 20 ms frame."""
 _STEP = CALLER_HZ // 400
-"""Sound is concealed in steps of 2.5 ms."""
+"""Samples per concealment step, 2.5 ms."""
 
 
 class AgentVoice:
-    """The agent's voice, into packets. Where the agent is silent, nothing is encoded or sent.
+    """Opus encoder and packet timing of the agent's audio. Silence is neither encoded nor sent.
 
-    send: given the payload of each packet, its timestamp, and whether it is the first after a silence; set
-    when there is a line.
+    send: receives the payload of each packet, its timestamp, and True for the first after a silence; set when
+    the call is connected.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -39,20 +39,20 @@ class AgentVoice:
         self._next_timestamp = 0
 
     def play(self, frame: Samples) -> None:
-        """Send 20 ms at 24 kHz [480], behind what was sent before."""
+        """Send 20 ms at 24 kHz [480]."""
         timestamp = self._timestamp()
-        # a gap in the timestamps is a silence: the marker lets the remote begin its playout anew
+        # a gap in the timestamps is a silence: the marker lets the remote restart its playout
         first = timestamp != self._next_timestamp or not timestamp
         self._next_timestamp = timestamp + FRAME_TICKS
         self.send(self._encoder.encode(frame), timestamp, first)
 
     def expect_loss(self, fraction: float) -> None:
-        """Say what share of the packets the remote misses, 0-1."""
+        """Set the expected packet loss at the remote, 0-1."""
         self._encoder.expect_loss(fraction)
 
     def _timestamp(self) -> int:
-        """The timestamp of the next packet. After a silence it jumps on by whole frames: without that, the
-        remote would take what comes for late, and play later and later.
+        """Return the timestamp of the next packet. After a silence it advances by whole frames: otherwise the
+        remote would treat packets as late and delay its playout more and more.
         """
         now = round((self._clock() - self._began_s) * RTP_HZ)
         silent = max(0, now - self._next_timestamp)
@@ -60,11 +60,11 @@ class AgentVoice:
 
 
 class CallerAudio:
-    """The caller's sound: converts packets as they arrive to samples in order, at `CALLER_HZ`. hear_gap:
-    receives filler for lost packets; `hear` by default.
+    """Jitter buffer and decoder of the caller's audio: packets in, samples in order out, at `CALLER_HZ`.
+    hear_gap: receives filler for lost packets; `hear` by default.
 
-    Replaces aiortc's jitter buffer and decoder. That buffer stalls for 280 ms at a lost packet and keeps the
-    delay; the decoder has one rate and cannot conceal a gap.
+    Replaces aiortc's. Its jitter buffer stalls for 280 ms at a lost packet and keeps the delay; its decoder
+    has one rate and cannot conceal a gap.
     """
 
     def __init__(
@@ -81,16 +81,16 @@ class CallerAudio:
         self._timer: asyncio.TimerHandle | None = None
 
     def take(self, packet: RtpPacket) -> None:
-        """Hear a packet, once it is its turn."""
+        """Add a packet."""
         try:
             samples = packet_samples(packet.payload, RTP_HZ)
         except OpusError:
-            return  # no Opus at all: as good as lost
+            return  # invalid Opus: treated as lost
         media = MediaPacket(packet.sequence_number, packet.timestamp, packet.payload, samples)
         self._decode(self._jitter.push(media, self._clock()))
 
     def close(self) -> None:
-        """Wait for nothing any more."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -119,7 +119,7 @@ class CallerAudio:
 
 
 def sound_of(piece: MediaPacket | Gap, decoder: OpusDecoder) -> Samples:
-    """What is heard of a packet, or in the place of what is missing, [n] at `CALLER_HZ`. Raises OpusError."""
+    """Decode a packet, or conceal a gap, to samples [n] at `CALLER_HZ`. Raise OpusError."""
     if isinstance(piece, MediaPacket):
         return decoder.decode(piece.payload)
     samples = piece.samples * CALLER_HZ // RTP_HZ

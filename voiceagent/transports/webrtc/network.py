@@ -1,4 +1,4 @@
-"""How WebRTC calls are reached, as the configuration says it."""
+"""Network settings of WebRTC calls, made from the configuration."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from voiceagent.validation.errors import problem
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """servers: STUN and TURN. announced_address: in place of this machine's own. ports: of UDP. called: where
-    callers are called beside the address that they ask from.
+    """Network settings. servers: STUN and TURN. announced_address: replaces this machine's own. ports: UDP
+    range. called: networks to which ICE requests may be sent, besides the caller's address.
     """
 
     servers: tuple[RTCIceServer, ...] = ()
@@ -26,7 +26,9 @@ class Network:
     called: tuple[IPv4Network | IPv6Network, ...] = ()
 
     def may_call(self, address: str, caller: str) -> bool:
-        """Whether a candidate's address is called, of a caller whose request came from `caller`."""
+        """Return True if the server may send to a candidate's address. caller: address of the caller's
+        request.
+        """
         try:
             called = ip_address(address)
         except ValueError:
@@ -35,9 +37,9 @@ class Network:
 
 
 def network(webrtc: WebRtcConfig, environment: Mapping[str, str], source: Path) -> Network:
-    """The network of `[webrtc]`, which stands in the file `source`.
+    """Return the network settings of `[webrtc]` in the file `source`.
 
-    Raises ConfigError where the TURN server's password is not in the environment.
+    Raise ConfigError if the TURN server's password is not in the environment.
     """
     servers = [] if webrtc.stun is None else [RTCIceServer(webrtc.stun)]
     if webrtc.turn is not None:

@@ -1,5 +1,5 @@
-"""RTP (RFC 3550) as far as one voice needs it: its packets, what extends a header passed over, and what RTCP
-tells of the other end. Pure.
+"""RTP (RFC 3550), as far as one audio stream needs it: packets, header extensions, and the remote's delay
+from RTCP.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _MARKER = 0x80
 
 class RtpPacket(NamedTuple):
     """One packet. sequence_number: 16 bits. timestamp: of its first sample, 32 bits. ssrc: the stream.
-    marker: it is the first after a silence (RFC 3551, section 4.1).
+    marker: first packet after a silence (RFC 3551, section 4.1).
     """
 
     payload_type: int
@@ -29,7 +29,7 @@ class RtpPacket(NamedTuple):
 
     @classmethod
     def parse(cls, data: bytes) -> RtpPacket | None:
-        """The packet of a datagram; None where it is none, or broken."""
+        """Parse a datagram. Return None if it is not a valid RTP packet."""
         if len(data) < _HEADER.size:
             return None
         first, second, sequence_number, timestamp, ssrc = _HEADER.unpack_from(data)
@@ -44,7 +44,7 @@ class RtpPacket(NamedTuple):
         return cls(second & ~_MARKER, sequence_number, timestamp, ssrc, data[begin:end], marker)
 
     def serialize(self, extension: bytes = b"") -> bytes:
-        """The datagram. extension: a whole one with its header, as `mid_extension` makes it."""
+        """Return the packet as a datagram. extension: with its header, as made by `mid_extension`."""
         first = _VERSION | _EXTENDED if extension else _VERSION
         second = _MARKER | self.payload_type if self.marker else self.payload_type
         header = _HEADER.pack(first, second, self.sequence_number, self.timestamp, self.ssrc)
@@ -52,9 +52,10 @@ class RtpPacket(NamedTuple):
 
 
 def mid_extension(extension_id: int, mid: str) -> bytes:
-    """The header extension that names the media section a packet belongs to (RFC 8843, section 15), in the
-    form with one byte a header (RFC 8285, section 4.2): an extension_id of 1 to 14, a mid of 1 to 16 bytes.
-    Empty where they do not fit: the SSRC, which the answer names, tells as much.
+    """Return the header extension that names the packet's media section (RFC 8843, section 15), in the
+    one-byte form (RFC 8285, section 4.2): extension_id from 1 to 14, mid of 1 to 16 bytes.
+
+    Empty if they do not fit: the SSRC, which is in the answer, identifies the section as well.
     """
     value = mid.encode()
     if not (1 <= extension_id <= 14 and 1 <= len(value) <= 16):
@@ -65,41 +66,41 @@ def mid_extension(extension_id: int, mid: str) -> bytes:
 
 
 def is_stun(datagram: bytes) -> bool:
-    """Whether a datagram is STUN (RFC 7983, section 7)."""
+    """Return True for STUN (RFC 7983, section 7)."""
     return bool(datagram) and datagram[0] <= 3
 
 
 def is_rtcp(datagram: bytes) -> bool:
-    """Whether a datagram of media is control, not sound (RFC 5761, section 4)."""
+    """Return True for RTCP, False for RTP (RFC 5761, section 4)."""
     return len(datagram) > 1 and 192 <= datagram[1] <= 223
 
 
 def is_media(datagram: bytes) -> bool:
-    """Whether a datagram is RTP or RTCP, not STUN or DTLS (RFC 7983, section 7)."""
+    """Return True for RTP or RTCP, False for STUN or DTLS (RFC 7983, section 7)."""
     return bool(datagram) and 128 <= datagram[0] <= 191
 
 
 MIN_BUFFER_S = 0.04
-"""What a browser's own buffer holds on an even line: 26-48 ms in Chromium."""
+"""Jitter buffer of a browser on a stable network: 26-48 ms in Chromium."""
 _JITTERS_KEPT = 2.0
-"""How many times the mean deviation of arrivals a browser's buffer keeps beyond that, to miss few packets."""
+"""Jitter buffer beyond that, in mean deviations of the arrival time: few packets then miss their playout."""
 _MAX_DELAY_S = 5.0
-"""A report may say anything, and what is played is waited for by it."""
+"""Limit, because playout waits for this delay and reports are untrusted."""
 
 
 @dataclass(slots=True)
 class Remote:
-    """How far behind us a WebRTC caller hears: from what RTCP tells of the way and of its unevenness.
+    """Playout delay of a WebRTC caller, from RTCP's round trip and jitter.
 
-    lost: share of our packets that did not arrive lately, 0-1.
+    lost: recent packet loss, 0-1.
     """
 
     delay_s: float = MIN_BUFFER_S
-    """How long after a frame is sent it is heard."""
+    """Seconds from sending a frame to its playout."""
     lost: float = 0.0
 
     def reported(self, round_trip_s: float | None, jitter_s: float, lost: float) -> None:
-        """Take a receiver report (RFC 3550, section 6.4.1). round_trip_s: None where it is not known yet."""
+        """Handle a receiver report (RFC 3550, section 6.4.1). round_trip_s: None if not known yet."""
         self.lost = lost
         delay_s = (round_trip_s or 0.0) / 2 + MIN_BUFFER_S + _JITTERS_KEPT * jitter_s
         self.delay_s = min(max(0.0, delay_s), _MAX_DELAY_S)

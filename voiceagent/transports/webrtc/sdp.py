@@ -1,6 +1,4 @@
-"""Session descriptions (RFC 8866) of a WebRTC call: what is taken out of the offer, and put into the
-answer. Pure.
-"""
+"""Session descriptions (RFC 8866) of WebRTC calls: filters of the offer, additions to the answer."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ _OPUS = re.compile(r"^a=rtpmap:(\d+) opus/48000(?:/2)?\r?\n", re.MULTILINE | re.
 
 
 class TooMuch(ValueError):
-    """An offer is more than it may be; the text names the limit."""
+    """An offer exceeds a limit; the text names the limit."""
 
 
 def check_offer(offer: str, limits: OfferLimits) -> None:
-    """Refuse an offer that would be costly to read. Raises TooMuch."""
+    """Refuse an offer that is costly to parse. Raise TooMuch."""
     lines = offer.splitlines()
     for count, what, limit in (
         (len(offer), "bytes", "max_offer_bytes"),
@@ -36,8 +34,8 @@ def check_offer(offer: str, limits: OfferLimits) -> None:
 
 
 def has_its_bundle(offer: str) -> bool:
-    """Whether the sections that share a transport (RFC 8843) name one that is there to bring it: the first
-    of the group. aiortc would go on without any.
+    """Return True if the first section of the bundle (RFC 8843), which carries its transport, exists. aiortc
+    would continue without any transport.
     """
     group = _bundled(offer)
     sections = _SECTION.split(offer)[1:]
@@ -46,8 +44,8 @@ def has_its_bundle(offer: str) -> bool:
 
 
 def has_its_fingerprint(offer: str) -> bool:
-    """Whether the sections that bring a transport say by which certificate it is known (RFC 8122, section 5),
-    themselves or for all: those of a bundle go by its first.
+    """Return True if each section with a transport has a certificate fingerprint (RFC 8122, section 5), in
+    the section or for the whole session. A bundle uses its first section's.
     """
     head, *sections = _SECTION.split(offer)
     first = _bundled(offer)[:1]
@@ -56,18 +54,19 @@ def has_its_fingerprint(offer: str) -> bool:
 
 
 def _bundled(offer: str) -> list[str]:
-    """The media sections that share a transport, by their names; none where the offer has no such group."""
+    """Return the names of the bundled media sections; none without a BUNDLE group."""
     return next((line.split()[1:] for line in offer.splitlines() if line.startswith(_BUNDLE)), [])
 
 
 def with_callable_candidates(offer: str, may_call: Callable[[str], bool]) -> str:
-    """The offer without the candidates that are not to be called, and without what feedback it wants.
+    """Remove candidates that the server may not send to, and feedback attributes.
 
-    may_call: of an IP address. A call is not to send datagrams wherever its offer points; a caller who is
-    reached nowhere else shows his address by his first packet, signed with a key of the call. Nor are names
-    called: those in `.local` (mDNS), behind which browsers hide, are not resolved across a network or in a
-    container, and each costs a second of trying. The mark of the last candidate goes, too, for that is to
-    come. Feedback (`a=rtcp-fb`) is for video, and is read in as many steps as there are codecs.
+    may_call: returns True for an allowed IP address. An offer must not make the server send datagrams to
+    arbitrary addresses; a caller without allowed candidates reveals their address by their first packet,
+    signed with a key of the call. Names are removed, too: `.local` names (mDNS), with which browsers hide
+    addresses, do not resolve across networks or in containers, and each costs a second. So is the
+    end-of-candidates mark, because the caller's address is still to come. Feedback (`a=rtcp-fb`) is for
+    video, and parsing it takes as many steps as there are codecs.
     """
     lines = offer.splitlines(keepends=True)
     return "".join(line for line in lines if _is_wanted(line.rstrip(), may_call))
@@ -81,8 +80,8 @@ def _is_wanted(line: str, may_call: Callable[[str], bool]) -> bool:
 
 
 def with_speech_settings(answer: str, rate_hz: int) -> str:
-    """The answer with what Opus is to send us (RFC 7587, section 7): one channel, no more than `rate_hz`,
-    and a copy of each packet in the next, for what is lost.
+    """Add Opus parameters for the caller's audio (RFC 7587, section 7): mono, at most `rate_hz`, and in-band
+    FEC: a copy of each packet in the next.
     """
     settings = f"minptime=10;useinbandfec=1;stereo=0;maxplaybackrate={rate_hz}"
 
@@ -93,9 +92,7 @@ def with_speech_settings(answer: str, rate_hz: int) -> str:
 
 
 def with_announced_address(answer: str, address: str) -> str:
-    """The answer with `address` in place of this machine's own: that of a router which hands our ports on
-    to us.
-    """
+    """Replace this machine's addresses by `address`: that of a router that forwards our ports."""
     lines, announced = [], set()
     for line in answer.splitlines(keepends=True):
         found = _HOST.match(line)

@@ -1,4 +1,4 @@
-"""The data channel `oai-events` of a WebRTC call, as the wire of its connection."""
+"""Wire of a WebRTC call: the data channel `oai-events`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ log = structlog.get_logger()
 
 CHANNEL = "oai-events"
 CONNECT_S = 15.0
-"""How long a caller who got an answer may take to be there."""
+"""Time for a caller to connect after the answer."""
 SILENT = "nothing answers at the caller's address: he, or his network, has gone"
 MAX_BUFFERED_BYTES = 65_536
-"""Bytes handed to the channel and not yet sent; the outbox keeps the rest, and knows when it is too much."""
+"""Bytes handed to the channel but not sent; the rest stays in the outbox, which is bounded."""
 
 
 class DataChannelWire:
-    """A `Wire`. It is open as soon as the caller is connected, whether the channel is there yet or not."""
+    """A data channel as a `Wire`. It opens when the caller is connected, with or without the channel."""
 
     paces = False
 
@@ -32,7 +32,7 @@ class DataChannelWire:
         self._connected: asyncio.Future[None] = loop.create_future()
         self._gone: asyncio.Future[str] = loop.create_future()
         self._channel: RTCDataChannel | None = None
-        self._decided = asyncio.Event()  # the channel is there, or none will be
+        self._decided = asyncio.Event()  # the channel is open, or will never be
         self._room = asyncio.Event()
         self._take: Callable[[str | bytes], None] = lambda message: None
         peer.on("connectionstatechange", self._monitor_state)
@@ -41,11 +41,11 @@ class DataChannelWire:
 
     @property
     def connected(self) -> bool:
-        """Whether the caller has been there."""
+        """True once the caller has connected."""
         return self._connected.done()
 
     async def open(self) -> None:
-        """Wait for the caller."""
+        """Wait for the caller to connect."""
         either: list[asyncio.Future[Any]] = [self._connected, self._gone]
         await asyncio.wait(either, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
         if self._gone.done():
@@ -56,12 +56,12 @@ class DataChannelWire:
             self._decided.set()
 
     async def receive(self) -> str | bytes:
-        """All messages take the fast path; this waits for the caller to go."""
+        """Wait until the caller disconnects: all messages take the fast path."""
         raise Disconnected(await self._gone)
 
     async def send(self, message: str) -> None:
-        """Send an event; waits for the channel, and while too much of what was sent before has not left. Who
-        has no channel is told nothing.
+        """Send an event. Waits for the channel, and while too many bytes are unsent. Without a channel,
+        events are dropped.
         """
         await self._decided.wait()
         if self._channel is None:
@@ -73,16 +73,16 @@ class DataChannelWire:
             await self._room.wait()
 
     def open_fast_path(self, take: Callable[[str | bytes], None]) -> None:
-        """Messages come in callbacks."""
+        """Deliver messages to `take` from the channel's callback."""
         self._take = take
 
     def close_fast_path(self) -> None:
-        """Hand nothing over any more; a channel that is not there now will not be used."""
+        """Stop delivering messages; a channel that is not open now will not be used."""
         self._take = lambda message: None
         self._decided.set()
 
     async def close(self, code: int, reason: str) -> None:
-        """Let what was sent leave; whoever made the peer closes it."""
+        """Flush the channel. The owner of the peer closes it."""
         channel = self._open_channel()
         channel.bufferedAmountLowThreshold = 0
         while channel.bufferedAmount:
@@ -102,7 +102,7 @@ class DataChannelWire:
             self._leave(f"the connection is {state}")
 
     def _monitor_line(self) -> None:
-        # without consent (RFC 7675) the line is closed, before what goes over it
+        # without consent (RFC 7675) ICE closes first, before the connection on top of it
         if self._peer.iceConnectionState == "closed" and self._peer.connectionState == "connected":
             self._leave(SILENT)
 

@@ -10,13 +10,13 @@ from phone_lines import Asterisk, AudioSocket, Plivo, Provider, Telnyx, Twilio, 
 from phone_server import phone_server
 from websockets.asyncio.client import connect
 
-from voiceagent.transports.telephony.asterisk.serializer import AsteriskSerializer
-from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketSerializer
-from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
+from voiceagent.transports.telephony.asterisk import AsteriskSerializer
+from voiceagent.transports.telephony.audiosocket import AudioSocketSerializer
+from voiceagent.transports.telephony.plivo import PlivoSerializer
 from voiceagent.transports.telephony.stream.serializer import Media, Serializer, Started
-from voiceagent.transports.telephony.telnyx.serializer import TelnyxSerializer
-from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
-from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
+from voiceagent.transports.telephony.telnyx import TelnyxSerializer
+from voiceagent.transports.telephony.twilio import TwilioSerializer
+from voiceagent.transports.telephony.vonage import VonageSerializer
 
 FRAME = np.full(160, 1_000, np.int16)
 LINES = [

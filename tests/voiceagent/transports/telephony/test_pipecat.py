@@ -12,11 +12,11 @@ import pytest
 import twilio_line
 
 from audio.pcm import AudioFormat, decode, encode
-from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
+from voiceagent.transports.telephony.plivo import PlivoSerializer
 from voiceagent.transports.telephony.stream.serializer import KeyPressed, Media, Serializer
-from voiceagent.transports.telephony.telnyx.serializer import TelnyxSerializer
-from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
-from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
+from voiceagent.transports.telephony.telnyx import TelnyxSerializer
+from voiceagent.transports.telephony.twilio import TwilioSerializer
+from voiceagent.transports.telephony.vonage import VonageSerializer
 
 frames = pytest.importorskip("pipecat.frames.frames")
 plivo = pytest.importorskip("pipecat.serializers.plivo")

@@ -9,14 +9,12 @@ from webhook_receiver import receiving
 
 from audio.pcm import AudioFormat
 from voiceagent.transports.telephony import control
+from voiceagent.transports.telephony import plivo as plivo_api
+from voiceagent.transports.telephony import telnyx as telnyx_api
+from voiceagent.transports.telephony import vonage as vonage_api
 from voiceagent.transports.telephony.control import ControlError
-from voiceagent.transports.telephony.plivo import api as plivo_api
-from voiceagent.transports.telephony.plivo.api import PlivoControl
-from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
-from voiceagent.transports.telephony.plivo.signature import NONCE_HEADER, signature
+from voiceagent.transports.telephony.plivo import NONCE_HEADER, PlivoControl, PlivoSerializer, signature
 from voiceagent.transports.telephony.stream.serializer import Started
-from voiceagent.transports.telephony.telnyx import api as telnyx_api
-from voiceagent.transports.telephony.vonage import api as vonage_api
 
 API = "https://api.example"
 

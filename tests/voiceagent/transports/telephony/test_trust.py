@@ -16,11 +16,11 @@ from phone_server import config_of, phone_server
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from voiceagent.transports.telephony.asterisk.line import has_password
-from voiceagent.transports.telephony.plivo import signature as plivo_signature
-from voiceagent.transports.telephony.telnyx.line import TOKEN_HEADER
-from voiceagent.transports.telephony.vonage import signature as vonage_signature
-from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
+from voiceagent.transports.telephony import plivo as plivo_signature
+from voiceagent.transports.telephony import vonage as vonage_signature
+from voiceagent.transports.telephony.asterisk import has_password
+from voiceagent.transports.telephony.telnyx import TOKEN_HEADER
+from voiceagent.transports.telephony.vonage import VonageSerializer
 from voiceagent.validation.errors import ConfigError
 
 NOW_S = 1_800_000_000.0

@@ -30,7 +30,7 @@ from voiceagent.session.call import CallRefused
 from voiceagent.transports.telephony import phone_call
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.stream import keypad
-from voiceagent.transports.telephony.twilio.signature import HEADER, signature
+from voiceagent.transports.telephony.twilio import HEADER, signature
 from voiceagent.transports.telephony.websocket import with_plus
 
 FRAME = np.zeros(160, np.int16)

@@ -1,1 +1,1 @@
-"""The events of the OpenAI Realtime API, read and written, and what is wrong with them. Pure."""
+"""Events of the OpenAI Realtime API: parsing, encoding, validation errors."""

@@ -1,4 +1,4 @@
-"""The client events of the protocol, and one beyond it, as they come over the wire."""
+"""Client events of the protocol, and one extension, as pydantic models."""
 
 from __future__ import annotations
 
@@ -21,66 +21,66 @@ from voiceagent.transports.realtime.protocol.session_object import (
 from voiceagent.transports.realtime.protocol.transcription import AnySession
 
 MAX_AUDIO_MS = 86_400_000
-"""A day: no response has so much sound."""
+"""A day: longer than the audio of any response."""
 
 MAX_PLAYOUT_MS = 600_000
-"""Ten minutes: nobody waits so long for an answer."""
+"""Ten minutes: longer than any caller waits for an answer."""
 
 _EventId = Annotated[str, Field(max_length=512)]
 
 
 class ClientEvent(Wire):
-    """What all client events have."""
+    """Fields of all client events."""
 
     type: str
     event_id: _EventId | None = None
 
 
 class SessionUpdate(ClientEvent):
-    """`session.update`"""
+    """Event `session.update`."""
 
     session: AnySession
 
 
 class AudioAppend(ClientEvent):
-    """`input_audio_buffer.append`"""
+    """Event `input_audio_buffer.append`."""
 
     audio: str
 
 
 class AudioCommit(ClientEvent):
-    """`input_audio_buffer.commit`"""
+    """Event `input_audio_buffer.commit`."""
 
 
 class AudioClear(ClientEvent):
-    """`input_audio_buffer.clear`"""
+    """Event `input_audio_buffer.clear`."""
 
 
 class OutputClear(ClientEvent):
-    """`output_audio_buffer.clear`"""
+    """Event `output_audio_buffer.clear`."""
 
 
 class ItemCreate(ClientEvent):
-    """`conversation.item.create`"""
+    """Event `conversation.item.create`."""
 
     item: WireItem
     previous_item_id: ItemId | None = None
 
 
 class ItemDelete(ClientEvent):
-    """`conversation.item.delete`"""
+    """Event `conversation.item.delete`."""
 
     item_id: ItemId
 
 
 class ItemRetrieve(ClientEvent):
-    """`conversation.item.retrieve`"""
+    """Event `conversation.item.retrieve`."""
 
     item_id: ItemId
 
 
 class ItemTruncate(ClientEvent):
-    """`conversation.item.truncate`"""
+    """Event `conversation.item.truncate`."""
 
     item_id: ItemId
     content_index: Literal[0]
@@ -88,20 +88,20 @@ class ItemTruncate(ClientEvent):
 
 
 class ResponseOutput(Wire):
-    """`response.audio.output`. The format is the call's: one call has one."""
+    """Field `response.audio.output`. The format must be the call's: a call has only one."""
 
     format: Format | None = None
     voice: Voice = None
 
 
 class ResponseAudio(Wire):
-    """`response.audio`"""
+    """Field `response.audio`."""
 
     output: ResponseOutput | None = None
 
 
 class ResponseObject(Wire):
-    """`response` of a `response.create`: where this one response departs from the call's settings."""
+    """Field `response` of a `response.create`: overrides of the call's settings for one response."""
 
     instructions: str | None = None
     output_modalities: OutputModalities = None
@@ -128,13 +128,13 @@ class ResponseObject(Wire):
 
 
 class ResponseCreate(ClientEvent):
-    """`response.create`"""
+    """Event `response.create`."""
 
     response: ResponseObject | None = None
 
 
 class ResponseCancel(ClientEvent):
-    """`response.cancel`"""
+    """Event `response.cancel`."""
 
     response_id: ItemId | None = None
 
@@ -143,7 +143,7 @@ _Milliseconds = Annotated[float, Field(ge=0, le=MAX_PLAYOUT_MS)]
 
 
 class PlayoutReport(ClientEvent):
-    """`voiceagent.playout`, beyond the protocol: what the client's own end added to the wait of a turn."""
+    """Event `voiceagent.playout`, an extension: the delay that the client added to a turn's response time."""
 
     turn_id: ItemId
     line_ms: _Milliseconds | None = None

@@ -1,4 +1,4 @@
-"""Client events of the Realtime API: from JSON text to what the session is asked for."""
+"""Decoder of client events: from JSON text to requests of the session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from voiceagent.transports.base64_text import from_base64
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.protocol import client_events as wire
 from voiceagent.transports.realtime.protocol import transcription
-from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
 from voiceagent.transports.realtime.protocol.items import (
     InputItem,
     ItemReference,
@@ -44,20 +44,21 @@ from voiceagent.transports.realtime.protocol.session_settings import (
     to_format,
     to_tools,
 )
+from voiceagent.validation.shorten import shorten
 
 
 class AudioAppended(NamedTuple):
-    """The caller's next sound, int16 mono at the rate of the call's input format."""
+    """Caller audio, int16 mono at the rate of the call's input format."""
 
     samples: Samples
 
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """Decodes the events of one call. Pure but for `new_id`, which makes ids with a prefix.
+    """Decoder of the client events of one call.
 
-    defaults: the settings the call began with. limits: what one event may be. items: those of the
-    conversation by now, to which a response's input may refer.
+    new_id: makes an id with a prefix. defaults: the settings the call began with. limits: of one event.
+    items: returns the conversation's current items, which a response's input may reference.
     """
 
     defaults: CallSettings
@@ -66,7 +67,7 @@ class Decoder:
     items: Callable[[], Sequence[Item]] = tuple
 
     def decode(self, text: str | bytes, settings: CallSettings) -> ev.ClientRequest | AudioAppended:
-        """One client event, under the settings in force. Raises RequestError, never anything else."""
+        """Decode one client event under the settings in force. Raise RequestError, never anything else."""
         check_length(text, self.limits)
         document = _parse(text)
         event_id = document.get("event_id")
@@ -152,8 +153,8 @@ class Decoder:
         )
 
     def _input_items(self, given: Sequence[InputItem]) -> list[Item]:
-        """The items of a response's input. Raises RequestError where one that it refers to is not there, or
-        is there twice: a prompt could then be longer than anything that a client may send.
+        """Return the items of a response's input. Raise RequestError if a referenced item is missing, or
+        referenced twice: that could make a prompt longer than anything a client may send.
         """
         referred = [item.id for item in given if isinstance(item, ItemReference)]
         known = {item.item_id: item for item in self.items()} if referred else {}
@@ -182,25 +183,25 @@ _APPENDS = tuple(
     json.dumps({"type": APPEND, "audio": ""}, separators=separators).removesuffix('"}')
     for separators in ((",", ":"), (", ", ": "))
 )
-"""How known clients write an append, up to its sound."""
+"""Common serializations of an append, up to its audio."""
 
 
 def append_sound(text: str | bytes, audio_format: AudioFormat) -> Samples | None:
-    """The sound of an append that is written as nearly all are, int16 mono.
+    """Decode an append in one of the common serializations, to int16 mono.
 
-    None where it must be read as JSON, to be understood or to tell what is wrong with it.
+    Return None if the message needs the full JSON parser, to be decoded or to report its error.
     """
     if isinstance(text, bytes) or not text.startswith(_APPENDS) or not text.endswith('"}'):
         return None
     begin = len(_APPENDS[0] if text.startswith(_APPENDS[0]) else _APPENDS[1])
     try:
         return decode_sound(b64decode(text[begin:-2], validate=True), audio_format)
-    except ValueError:  # base64's error is one too
+    except ValueError:  # base64's error is a ValueError
         return None
 
 
 def event_id_of(text: str | bytes) -> str | None:
-    """The client's own id of an event that could be decoded, None where it has none."""
+    """Return the client's `event_id` of a decodable event, None if it has none."""
     event_id = _parse(text).get("event_id")
     return event_id if isinstance(event_id, str) else None
 
@@ -230,7 +231,7 @@ def _event_model(document: dict[str, Any], settings: CallSettings) -> type[wire.
 
 
 def _check_image(item: WireItem, param: str, settings: CallSettings) -> None:
-    """Raise RequestError for a picture if the LLM sees none."""
+    """Raise RequestError for a picture if the LLM does not accept images."""
     index = first_image(item)
     if index is not None and not settings.sees_images:
         place = f"{param}.content[{index}]"
@@ -242,8 +243,8 @@ def _check_image(item: WireItem, param: str, settings: CallSettings) -> None:
 
 
 def _item_sound(item: WireItem, settings: CallSettings) -> Samples:
-    """Return the sound of a created item for recognition, [n] at 16 kHz. Raises RequestError."""
-    # sound outside the events has its own rate, which the API does not know
+    """Return the audio of a created item for recognition, [n] at 16 kHz. Raise RequestError."""
+    # WebRTC audio has its own rate, which the API does not define
     audio_format = FORMATS[show_format(settings.input_format)["type"]]
     pieces = [
         _sound(audio, f"item.content[{index}].audio", audio_format)
@@ -264,12 +265,12 @@ def _append(audio: object, settings: CallSettings) -> AudioAppended:
 
 
 def _sound(audio: str, param: str, audio_format: AudioFormat) -> Samples:
-    """Return the samples of a base64 text. Raises RequestError."""
+    """Decode base64 audio. Raise RequestError."""
     try:
         return decode_sound(from_base64(audio), audio_format)
     except Base64Error as error:
         raise RequestError("invalid_value", f"{param} is not base64: {error}", param) from error
-    except ValueError as error:  # half a sample, or characters beyond ASCII
+    except ValueError as error:  # an odd number of bytes, or characters beyond ASCII
         raise RequestError("invalid_value", f"{param} cannot be read: {error}", param) from error
 
 

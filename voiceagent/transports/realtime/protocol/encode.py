@@ -1,4 +1,4 @@
-"""Server events of the Realtime API: from notifications and sound to what goes over the wire."""
+"""Encoder of server events: from notifications and audio to the wire."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from voiceagent.transports.realtime.protocol.transcription import logprobs_of
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 
 REMEMBERED_RESPONSES = 64
-"""Responses that are over and have called MCP servers, or asked to: what became of it may come late."""
+"""Number of ended responses with MCP calls or approval requests: their results may arrive late."""
 _OUTLASTING = ("mcp_call", "mcp_approval_request")
 
 _UNKNOWN = CallSettings(instructions="", temperature=0.0, turn_detection=None)
-"""The settings of a call before its client is notified of any."""
+"""Settings before `session.created`."""
 
 
 @dataclass(slots=True)
 class Encoder:
-    """Encoder of the events of one call. Pure: the same notifications give the same events.
+    """Encoder of the events of one call. Deterministic: the same notifications give the same events.
 
     settings: the last ones sent to the client, from `session.created` on. expires_at: latest end of the call,
     in Unix seconds.
@@ -51,17 +51,18 @@ class Encoder:
     _audio_head: tuple[str, str] = ("", "")
 
     def encode(self, notification: notify.Notification) -> list[ServerEvent]:
-        """The server events that a notification becomes, in order; none for a response that is over."""
+        """Return the server events of a notification, in order; none for a response that has ended."""
         return [
             {"type": event["type"], "event_id": f"event_{next(self._numbers)}", **event}
             for event in self._events(notification)
         ]
 
     def encode_audio(self, response_id: str, frame: Samples) -> str | None:
-        """The `response.output_audio.delta` of a frame, as JSON; None where the response has no open message.
+        """Return the `response.output_audio.delta` of a frame as JSON, None if the response has no open
+        message.
 
-        frame: int16 mono at the rate of the call's output format. A call that speaks sends 50 a second, so
-        the text around the sound is made once a response; base64 needs no escaping.
+        frame: int16 mono at the rate of the call's output format. 50 a second are sent per speaking call, so
+        the text around the audio is built once per response; base64 needs no escaping.
         """
         if self._audio_head[0] != response_id:
             response = self._responses.get(response_id)
@@ -76,7 +77,7 @@ class Encoder:
     def encode_output_buffer(
         self, change: Literal["started", "stopped", "cleared"], response_id: str
     ) -> ServerEvent:
-        """What happened to a response's sound, where it goes over a path of its own (WebRTC)."""
+        """Return the event for a change of a response's audio where it has its own path (WebRTC)."""
         return {
             "type": f"output_audio_buffer.{change}",
             "event_id": f"event_{next(self._numbers)}",
@@ -84,7 +85,7 @@ class Encoder:
         }
 
     def encode_report(self, turn: TurnReport) -> ServerEvent:
-        """The `voiceagent.latency` of a turn, beyond the protocol: for sessions that asked for it."""
+        """Return the `voiceagent.latency` event of a turn, an extension that sessions opt in to."""
         return {
             "type": "voiceagent.latency",
             "event_id": f"event_{next(self._numbers)}",
@@ -136,11 +137,11 @@ class Encoder:
         return response.end(notification)
 
     def _response_of(self, response_id: str) -> Response | None:
-        """A response that goes on, or one whose calls of MCP servers may still."""
+        """Return a running response, or an ended one whose MCP calls may still run."""
         return self._responses.get(response_id) or self._over.get(response_id)
 
     def _single(self, notification: notify.Notification) -> ServerEvent:
-        """The notifications that are one event each."""
+        """Return the event of a notification that makes exactly one."""
         match notification:
             case notify.NotifyTranscript() | notify.NotifyTranscriptFailed():
                 event = _transcription(notification, self.settings.logprobs)
@@ -165,7 +166,7 @@ class Encoder:
         return event
 
     def _input_buffer(self, notification: notify.Notification) -> ServerEvent:
-        """What happens to the caller's sound. The protocol's positions count padding and silence in."""
+        """Return an event of the input audio buffer. The protocol's positions include padding and silence."""
         detection = self.settings.turn_detection
         match notification:
             case notify.NotifySpeechStarted(item_id, at_s, not_before_s):
@@ -196,7 +197,7 @@ class Encoder:
 
 
 def to_json(event: ServerEvent) -> str:
-    """The event as it goes over the wire."""
+    """Serialize an event."""
     return json.dumps(event, separators=(",", ":"))
 
 
@@ -221,5 +222,5 @@ def _item_event(kind: str, item: Item, **fields: str | None) -> ServerEvent:
 
 
 def _ms(seconds: float) -> int:
-    """Milliseconds on the wire; nothing lies before the call's first sample."""
+    """Convert to milliseconds; nothing lies before the call's first sample."""
     return max(0, round(seconds * 1000))

@@ -1,19 +1,19 @@
-"""What a client did wrong, in the words of the protocol's `error` event."""
+"""Errors of a client's requests, as the protocol's `error` event shows them."""
 
 from __future__ import annotations
 
-from itertools import islice
-from reprlib import Repr
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from voiceagent.validation.shorten import shorten
+
 
 class RequestError(Exception):
     """A client event that cannot be carried out.
 
-    code: the protocol's name of the mistake. param: path of the field at fault, e.g. "session.tools[0].name".
+    code: the protocol's error code. param: path of the field at fault, e.g. "session.tools[0].name".
     client_event_id: the event's own id, if the client gave one.
     """
 
@@ -28,13 +28,13 @@ class RequestError(Exception):
 
 
 class Wire(BaseModel):
-    """A JSON object of the protocol: its fields and no others, each of its very type."""
+    """A JSON object of the protocol: known fields only, strictly typed."""
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True)
 
     @model_validator(mode="after")
     def _known_fields_only(self) -> Self:
-        """`extra="forbid"` would do, but does not say what is allowed."""
+        """Like `extra="forbid"`, but the error names the allowed fields."""
         for name in self.model_extra or ():
             raise PydanticCustomError(
                 "unknown_parameter",
@@ -47,7 +47,7 @@ class Wire(BaseModel):
 def from_validation(
     error: ValidationError, document: dict[str, Any], within: tuple[str, ...] = ()
 ) -> RequestError:
-    """The first mistake that pydantic found in `document`, or in the part of it `within` these fields."""
+    """Return the first validation error of `document`, or of the part of it `within` these fields."""
     first = error.errors(include_url=False)[0]
     kind, about = first["type"], first.get("ctx", {})
     param = _path(first, document, within)
@@ -69,46 +69,15 @@ _PARTS = {"llm": "the language model", "recognizer": "speech-to-text", "synthesi
 
 
 def public_reason(reason: str) -> str:
-    """Why something failed, as a client may know it: `reason` without what may name hosts, paths and the
-    words of other servers. The log has all of it.
+    """Return the reason for a failure without details that may name hosts, paths or texts of other servers.
+    The log has them.
     """
     part, _, text = reason.partition(": ")
     return text if part == "limits" else f"{_PARTS.get(part, 'the server')} failed"
 
 
-_SHORT = Repr()
-"""Shows the beginning of what may be as long as a message, without writing out all of it first."""
-_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring = 4, 40, 40, 200
-
-
-def shorten(value: object) -> str:
-    """`value` as an error shows it."""
-    value = _without_payload(value)
-    shown = _SHORT.repr(value) if isinstance(value, dict | list | str) else repr(value)
-    return shown if len(shown) <= 80 else shown[:77] + "..."
-
-
-PAYLOADS = frozenset({"audio", "image_url"})
-"""Fields with sound or a picture. Errors do not repeat their values."""
-_SHOWN = 20
-"""Maximum number of values that an error shows of a list or an object."""
-
-
-def _without_payload(value: object) -> object:
-    if isinstance(value, list):
-        return [_without_payload(inner) for inner in value[:_SHOWN]]
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: f"<{len(inner)} characters>"
-        if name in PAYLOADS and isinstance(inner, str)
-        else _without_payload(inner)
-        for name, inner in islice(value.items(), _SHOWN)
-    }
-
-
 def _path(error: ErrorDetails, document: dict[str, Any], within: tuple[str, ...]) -> str:
-    """Where in `document` the mistake is. pydantic also names the union members it went through."""
+    """Return the path of the error in `document`. pydantic's path also names union members."""
     path, node = "", document
     parts, named = [*within, *error["loc"]], error["type"] == "missing"
     match error:

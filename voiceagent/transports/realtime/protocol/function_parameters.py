@@ -1,9 +1,9 @@
-"""The parameters of a client's function must be a JSON Schema: anything else would fail only when a model is
-asked.
+"""Validation of a function's parameters as JSON Schema, so that an error does not appear only when a model is
+called.
 
-As of draft 2020-12 (https://json-schema.org/draft/2020-12/schema). Keywords that constrain nothing, as titles
-and examples, and unknown ones may be anything. Not by the package `jsonschema`, whose check takes a
-hundred times as long and would hold the event loop.
+As of draft 2020-12 (https://json-schema.org/draft/2020-12/schema). Unknown keywords, and those that constrain
+nothing, such as titles and examples, may have any value. The package `jsonschema` is not used: its check
+takes a hundred times as long, on the event loop.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
+from voiceagent.validation.shorten import shorten
 
 MAX_PLACE = 200
-"""Characters of the place of a mistake: names of properties may be as long as an event."""
+"""Maximum length of an error's path, in characters: property names may be as long as an event."""
 TypeName = Literal["string", "number", "integer", "boolean", "object", "array", "null"]
 Schemas: TypeAlias = Annotated[list["Schema | bool"], Field(min_length=1)]
 Count: TypeAlias = Annotated[int, Field(ge=0)]
@@ -50,9 +51,9 @@ _SCHEMA: TypeAdapter[Schema] = TypeAdapter(Schema)
 
 
 def check_parameters(function: str, parameters: dict[str, Any], param: str) -> None:
-    """Raises RequestError, with OpenAI's code for it, where they are no schema of an object.
+    """Raise RequestError (`invalid_function_parameters`) unless `parameters` is a JSON Schema of type object.
 
-    param: of the function, in which they stand.
+    param: path of the function.
     """
     try:
         _SCHEMA.validate_python(parameters, strict=True)

@@ -1,4 +1,4 @@
-"""Conversation items: between the wire and the history."""
+"""Conversation items: conversion between wire and history."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ class _TextPart(Wire):
 
 
 class InputText(_TextPart):
-    """Text of the user, or of the system."""
+    """A text part of a user or system message."""
 
     type: Literal["input_text"]
 
 
 class OutputText(_TextPart):
-    """Text of the assistant; "text" is its name in older clients."""
+    """A text part of the assistant. "text" is its name in older clients."""
 
     type: Literal["output_text", "text"]
 
 
 class _SoundPart(Wire):
-    """Sound that was spoken outside this call."""
+    """Audio from outside this call."""
 
     audio: str | None = None
     transcript: str | None = None
@@ -57,7 +57,7 @@ class _SoundPart(Wire):
 
 
 class InputAudio(_SoundPart):
-    """Words that the user spoke. Sound without a transcript is recognized."""
+    """Speech of the user. Audio without a transcript is recognized."""
 
     type: Literal["input_audio"]
 
@@ -69,7 +69,7 @@ class InputAudio(_SoundPart):
 
 
 class InputImage(Wire):
-    """A picture, for an LLM that sees."""
+    """A picture, for an LLM that accepts images."""
 
     type: Literal["input_image"]
     image_url: Annotated[str, Field(pattern=r"^data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/]+=*$")]
@@ -77,12 +77,12 @@ class InputImage(Wire):
 
     @property
     def words(self) -> str:
-        """The words of a picture: none."""
+        """Text of the part: none."""
         return ""
 
 
 class OutputAudio(_SoundPart):
-    """Words that the assistant spoke. A transcript is required: the agent's sound is not recognized."""
+    """Speech of the assistant. A transcript is required: the agent's audio is not recognized."""
 
     type: Literal["output_audio"]
 
@@ -101,7 +101,7 @@ class _WireItem(Wire):
     id: ItemId | None = None
     object: Literal["realtime.item"] | None = None
     status: _Status | None = None
-    """Has no effect, by the protocol."""
+    """No effect, as in the protocol."""
 
 
 class _Message(_WireItem):
@@ -109,28 +109,28 @@ class _Message(_WireItem):
 
 
 class SystemMessage(_Message):
-    """Instructions in mid-conversation."""
+    """Instructions within the conversation."""
 
     role: Literal["system"]
     content: Annotated[list[InputText], Field(fail_fast=True)]
 
 
 class UserMessage(_Message):
-    """What the caller said or typed."""
+    """A message that the caller spoke or typed."""
 
     role: Literal["user"]
     content: Annotated[list[_UserPart], Field(fail_fast=True)]
 
 
 class AssistantMessage(_Message):
-    """What the agent said or wrote."""
+    """A message that the agent spoke or wrote."""
 
     role: Literal["assistant"]
     content: Annotated[list[_AssistantPart], Field(fail_fast=True)]
 
 
 class FunctionCall(_WireItem):
-    """A call of a function by the model."""
+    """A function call of the model."""
 
     type: Literal["function_call"]
     name: str
@@ -139,7 +139,7 @@ class FunctionCall(_WireItem):
 
 
 class FunctionCallOutput(_WireItem):
-    """What the client's function answered."""
+    """Result of a client's function."""
 
     type: Literal["function_call_output"]
     call_id: ItemId
@@ -147,7 +147,7 @@ class FunctionCallOutput(_WireItem):
 
 
 class ApprovalResponse(_WireItem):
-    """Whether a tool of an MCP server may be called."""
+    """Approval or refusal of a call of an MCP server's tool."""
 
     type: Literal["mcp_approval_response"]
     approval_request_id: ItemId
@@ -162,7 +162,7 @@ WireItem = Annotated[
 
 
 class ItemReference(Wire):
-    """An item of the conversation, by its id, among those that a response is given."""
+    """Reference to a conversation item in a response's input."""
 
     type: Literal["item_reference"]
     id: ItemId
@@ -175,7 +175,7 @@ InputItem = Annotated[
 
 
 def to_item(wire: WireItem, new_id: Callable[[str], str]) -> Item:
-    """The history's item; a message's parts are joined by line breaks, ids left out are made."""
+    """Convert to a history item. Text parts are joined by line breaks, missing ids are generated."""
     item_id = wire.id or new_id("item")
     match wire:
         case FunctionCall(name=name, arguments=arguments, call_id=call_id):
@@ -203,7 +203,7 @@ def first_image(wire: WireItem) -> int | None:
 
 
 def unrecognized_sound(wire: WireItem) -> Iterator[tuple[int, str]]:
-    """Yield each sound of a message that has no transcript, in base64, with the index of its part."""
+    """Yield the base64 audio of each part without a transcript, with the index of the part."""
     if isinstance(wire, UserMessage):
         for index, part in enumerate(wire.content):
             if isinstance(part, InputAudio) and part.audio and part.transcript is None:
@@ -211,7 +211,7 @@ def unrecognized_sound(wire: WireItem) -> Iterator[tuple[int, str]]:
 
 
 def from_item(item: Item) -> dict[str, Any]:
-    """The item as the server shows it. Spoken words have only their transcript: sound is not kept."""
+    """Convert an item to its wire form. Spoken messages have only a transcript: audio is not kept."""
     match item:
         case MessageItem(role=role):
             body: dict[str, Any] = {"type": "message", "role": role, "content": _content(item)}
@@ -223,7 +223,7 @@ def from_item(item: Item) -> dict[str, Any]:
                 "arguments": call.arguments,
             }
         case ToolOutputItem(call_id=call_id, output=output):
-            # as at OpenAI: an output has no status
+            # as at OpenAI: no status
             return {
                 "id": item.item_id,
                 "type": "function_call_output",
@@ -272,7 +272,7 @@ def _error(error: McpError) -> dict[str, Any]:
 
 
 def _content(item: MessageItem) -> list[dict[str, Any]]:
-    """Return the parts of a message. Sound and pictures are not sent back."""
+    """Return the parts of a message. Audio and pictures are not sent back."""
     images: list[dict[str, Any]] = [{"type": "input_image", "detail": "auto"} for _ in item.images]
     return images if images and not item.text and not item.spoken else [_part(item), *images]
 

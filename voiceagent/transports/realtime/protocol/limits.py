@@ -1,4 +1,4 @@
-"""Whether a client's event is within its limits, found out before anything is made of it. Pure."""
+"""Limits of a client's event, checked before it is validated."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any
 from pydantic_core import to_json
 
 from voiceagent.transports.limits import EventLimits
-from voiceagent.transports.realtime.protocol.errors import PAYLOADS, RequestError
+from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.validation.shorten import PAYLOADS
 
 APPEND = "input_audio_buffer.append"
 _FEW_COMMAS = 16
-"""More commas than an append or an item with sound has; base64 has none."""
+"""More commas than an append or an item with audio has; base64 has none."""
 
 
 def check_length(text: str | bytes, limits: EventLimits) -> None:
-    """Refuse a text that is too long for anything but sound, unread: it may be a million values.
+    """Refuse an overlong text that cannot be audio before it is parsed: it may hold a million values.
 
-    Raises RequestError.
+    Raise RequestError.
     """
     if len(text) > limits.max_event_bytes:
         commas = text.count(b",") if isinstance(text, bytes) else text.count(",")
@@ -27,15 +28,15 @@ def check_length(text: str | bytes, limits: EventLimits) -> None:
 
 
 def check_size(text: str | bytes, name: str, limits: EventLimits) -> None:
-    """Refuse JSON, called `name` in errors, that is too long. Raises RequestError."""
+    """Refuse overlong JSON, called `name` in errors. Raise RequestError."""
     if len(text) > limits.max_event_bytes:
         raise _too_much(name, len(text), "bytes", "max_event_bytes", limits.max_event_bytes)
 
 
 def check_event(document: dict[str, Any], text: str | bytes, limits: EventLimits) -> None:
-    """Refuse an event, read from `text`, that is too much. Raises RequestError."""
+    """Refuse an event, parsed from `text`, that exceeds a limit. Raise RequestError."""
     if document.get("type") != APPEND:
-        # only the length of the message limits sound and pictures
+        # audio and pictures are limited by the length of the message only
         longest = limits.max_event_bytes
         if len(text) > longest and len(text) - sum(map(len, _payloads(document))) > longest:
             check_size(text, "the event", limits)
@@ -46,7 +47,7 @@ def check_event(document: dict[str, Any], text: str | bytes, limits: EventLimits
 
 
 def _payloads(document: dict[str, Any]) -> Iterator[str]:
-    """Yield the sound and the pictures of an item."""
+    """Yield the audio and the pictures of an item."""
     item = document.get("item")
     content = item.get("content") if isinstance(item, dict) else None
     for part in content if isinstance(content, list) else ():
@@ -55,7 +56,7 @@ def _payloads(document: dict[str, Any]) -> Iterator[str]:
 
 
 def check_object(given: dict[str, Any], name: str, limits: EventLimits) -> None:
-    """Refuse a session or a response, called `name` in errors, that is too much. Raises RequestError."""
+    """Refuse a session or a response, called `name` in errors, that exceeds a limit. Raise RequestError."""
     for field, limit, what in (
         ("tools", "max_tools", "tools"),
         ("input", "max_response_items", "items"),
@@ -70,9 +71,8 @@ def check_object(given: dict[str, Any], name: str, limits: EventLimits) -> None:
 
 
 def check_values(document: Any, name: str, limits: EventLimits) -> None:
-    """Refuse JSON with too many values, or too deep: counted level by level, no further than allowed.
-
-    Raises RequestError.
+    """Refuse JSON with too many values or levels. Counts level by level and stops at the limit, so that the
+    check itself is cheap. Raise RequestError.
     """
     values, depth, level = 1, 0, [document]
     while level:

@@ -1,4 +1,4 @@
-"""MCP servers among a session's tools: between the wire and what the conversation knows of one. Pure."""
+"""MCP servers among a session's tools: conversion between wire and conversation."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from voiceagent.conversation.mcp import NO_APPROVAL, Approval, McpServer, ToolFilter
-from voiceagent.transports.realtime.protocol.errors import RequestError, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.protocol.session_object import (
     FunctionTool,
     McpServerTool,
     WireApprovalFilter,
     WireToolFilter,
 )
+from voiceagent.validation.shorten import shorten
 
 MAX_HEADERS = 16
 MAX_HEADER_BYTES = 8_192
-"""Bytes of all names and values together."""
+"""Maximum length of all names and values together."""
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A header's name: `token` of RFC 9110, 5.6.2."""
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
@@ -28,11 +29,11 @@ _OURS = frozenset(
         *("upgrade", "via"),
     }
 )
-"""Headers that are the protocol's own, and no client's."""
+"""Headers that clients may not set: the protocol uses them."""
 
 
 def to_servers(wire: Sequence[FunctionTool | McpServerTool], param: str) -> tuple[McpServer, ...]:
-    """The servers among the tools of `param`. Raises RequestError."""
+    """Return the MCP servers among the tools of `param`. Raise RequestError."""
     servers: list[McpServer] = []
     for index, tool in enumerate(wire):
         if isinstance(tool, McpServerTool):
@@ -44,7 +45,7 @@ def to_servers(wire: Sequence[FunctionTool | McpServerTool], param: str) -> tupl
 
 
 def show_server(server: McpServer) -> dict[str, Any]:
-    """A server as the session object shows it: without headers, which are secret."""
+    """Return a server as the session object shows it, without headers, which are secret."""
     shown: dict[str, Any] = {
         "type": "mcp",
         "server_label": server.label,

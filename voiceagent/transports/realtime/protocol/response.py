@@ -1,4 +1,4 @@
-"""One response on the wire: from a response's words and tool calls to the sequence of its events. Pure."""
+"""One response on the wire: from its text and tool calls to the sequence of its events."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from voiceagent.transports.realtime.protocol.items import from_item
 from voiceagent.transports.realtime.protocol.session_settings import show_format, show_voice
 
 ServerEvent = dict[str, Any]
-"""A server event; `event_id` is added last, by the encoder."""
+"""A server event; the encoder adds `event_id`."""
 _REASONS = ("turn_detected", "client_cancelled", "max_output_tokens", "content_filter")
-"""The protocol's reasons for a response that did not complete; it has no others."""
+"""The protocol's reasons for a response that did not complete."""
 
 
 @dataclass(slots=True)
 class _Message:
-    """The response's message while its words are coming."""
+    """The response's message while its text arrives."""
 
     item_id: str
     previous_id: str | None
@@ -40,10 +40,10 @@ class _Message:
 
 @dataclass(slots=True)
 class Response:
-    """The state of one response. Each method returns the events to be sent, in order.
+    """State of one response. Each method returns the events to send, in order.
 
-    The message stays open until the end, for its sound outlasts its words; tool calls are complete at once.
-    mcp_calls: the places of those in the output, by item; they may end after the response.
+    The message stays open until the end, because its audio outlasts its text; tool calls are complete at
+    once. mcp_calls: output index by item id; MCP calls may end after the response.
     """
 
     started: NotifyResponseStarted
@@ -55,7 +55,7 @@ class Response:
 
     @property
     def audio_fields(self) -> dict[str, Any] | None:
-        """Where all sound of this response belongs; None while it has no message, or where it is text."""
+        """Fields of all audio events of this response; None without a message, or for text."""
         if self.message is None or self.started.modality != "audio":
             return None
         return {
@@ -66,11 +66,11 @@ class Response:
         }
 
     def begin(self) -> Iterator[ServerEvent]:
-        """The response exists."""
+        """Yield the events of the response's start."""
         yield {"type": "response.created", "response": self._object("in_progress")}
 
     def text(self, notification: NotifyResponseText) -> Iterator[ServerEvent]:
-        """More words of the message."""
+        """Yield the events of more text of the message."""
         if self.message is None:
             self.message = _Message(notification.item_id, notification.previous_id, len(self.output))
             yield from self._item_added(self._open_message(), notification.previous_id)
@@ -80,7 +80,9 @@ class Response:
         yield self._part_event(f"response.{kind}.delta", delta=notification.text)
 
     def tool_call(self, notification: NotifyToolCall) -> Iterator[ServerEvent]:
-        """A function call, whole. Added as `in_progress`, for clients run what is `completed`."""
+        """Yield the events of a complete function call. It is added as `in_progress`, because clients run
+        calls that are `completed`.
+        """
         call = notification.call
         done = from_item(ToolCallItem(notification.item_id, call))
         index = len(self.output)
@@ -99,13 +101,13 @@ class Response:
         yield from self._item_done(done, index, notification.previous_id)
 
     def mcp_approval(self, notification: NotifyMcpApprovalRequest) -> Iterator[ServerEvent]:
-        """The client is asked whether a tool of an MCP server may be called."""
+        """Yield the events of a request to approve a call of an MCP server's tool."""
         index, item = len(self.output), from_item(notification.item)
         yield from self._item_added(item, notification.previous_id)
         yield from self._item_done(item, index, notification.previous_id)
 
     def mcp_call(self, notification: NotifyMcpCall) -> Iterator[ServerEvent]:
-        """A tool of an MCP server is called: what it gives comes later, maybe when the response is over."""
+        """Yield the events of the start of an MCP call. Its result may follow after the response."""
         item, index = notification.item, len(self.output)
         shown = from_item(item)
         began = shown if item.request_id else shown | {"arguments": ""}
@@ -121,10 +123,10 @@ class Response:
         yield {"type": "response.mcp_call.in_progress", **about}
 
     def mcp_call_ended(self, notification: NotifyMcpCallEnded) -> Iterator[ServerEvent]:
-        """What a called tool gave, or why it gave nothing."""
+        """Yield the events of the end of an MCP call."""
         item = notification.item
         index = self.mcp_calls.get(item.item_id)
-        if index is None:  # the client deleted it, and it stands in the conversation under another id
+        if index is None:  # the client deleted the item; the conversation has the call under another id
             yield {
                 "type": "conversation.item.done",
                 "previous_item_id": notification.previous_id,
@@ -137,7 +139,7 @@ class Response:
         yield from self._item_done(from_item(item), index, notification.previous_id)
 
     def end(self, notification: NotifyResponseEnded) -> Iterator[ServerEvent]:
-        """The response is over."""
+        """Yield the events of the response's end."""
         if self.message is not None:
             yield from self._close_message(
                 "completed" if notification.status == "completed" else "incomplete"
@@ -237,7 +239,7 @@ def _details(notification: NotifyResponseEnded) -> dict[str, Any] | None:
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
-    """All tokens are text: sound is recognised and synthesised beside the LLM."""
+    """Return the usage. All tokens are text: audio is recognised and synthesised outside the LLM."""
     return {
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "input_tokens": usage.prompt_tokens,

@@ -1,4 +1,4 @@
-"""The `session` of a `session.update`, as it comes over the wire: all fields but types may be left out."""
+"""Models of `session` in a `session.update`. All fields except types are optional."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ Format = Annotated[PcmFormat | G711Format, Field(discriminator="type")]
 
 
 class ServerVad(Wire):
-    """The turn ends after a silence."""
+    """Turn detection by silence alone."""
 
     type: Literal["server_vad"]
     threshold: Annotated[float, Field(ge=0, le=1)] | None = None
@@ -91,7 +91,7 @@ class ServerVad(Wire):
 
 
 class SemanticVad(Wire):
-    """The turn ends by silence and words together."""
+    """Turn detection by silence and transcript."""
 
     type: Literal["semantic_vad"]
     eagerness: Eagerness | None = None
@@ -100,7 +100,7 @@ class SemanticVad(Wire):
 
 
 class Transcription(Wire):
-    """Asks for transcripts. The server's recognizer makes them, whatever model is named."""
+    """Transcription settings. The server's recognizer is used, whatever model is named."""
 
     model: str | None = None
     language: str | None = None
@@ -111,14 +111,14 @@ class Transcription(Wire):
 
 
 class NoiseReduction(Wire):
-    """A hint: the recognizer and the voice detector work on the sound as it comes."""
+    """Noise reduction: a hint without effect."""
 
     type: Literal["near_field", "far_field"] | None = None
     strength: float | None = None
 
 
 class AudioInput(Wire):
-    """`audio.input`."""
+    """Field `audio.input`."""
 
     format: Format | None = None
     turn_detection: Annotated[ServerVad | SemanticVad, Field(discriminator="type")] | None = None
@@ -127,7 +127,9 @@ class AudioInput(Wire):
 
 
 class AudioOutput(Wire):
-    """`audio.output`. The server decides the voice; the name is only shown. speed: 1.0 is the voice's own."""
+    """Field `audio.output`. The server decides the voice; the name is only shown. speed: 1.0 is the voice's
+    own.
+    """
 
     format: Format | None = None
     voice: Voice = None
@@ -135,7 +137,7 @@ class AudioOutput(Wire):
 
 
 class Audio(Wire):
-    """`audio`."""
+    """Field `audio`."""
 
     input: AudioInput | None = None
     output: AudioOutput | None = None
@@ -151,14 +153,14 @@ class FunctionTool(Wire):
 
 
 class WireToolFilter(Wire):
-    """Some of a server's tools. read_only: those that their server says change nothing."""
+    """A selection of a server's tools. read_only: tools that their server declares as read-only."""
 
     tool_names: Annotated[list[str], Field(max_length=256, fail_fast=True)] | None = None
     read_only: bool | None = None
 
 
 class WireApprovalFilter(Wire):
-    """For which tools the client is asked, and for which it is not."""
+    """Tools that need the client's approval, and tools that do not."""
 
     always: WireToolFilter | None = None
     never: WireToolFilter | None = None
@@ -186,9 +188,8 @@ Include = Annotated[list[Literal["item.input_audio_transcription.logprobs"]], Fi
 
 
 class Extensions(Wire):
-    """What this server can do beyond the protocol. latency: send `voiceagent.latency` after every turn.
-    greeting: false where the call goes on with an earlier one; counts only in a session that is given before
-    its call begins.
+    """Extensions of this server. latency: send `voiceagent.latency` after every turn. greeting: false if the
+    call continues an earlier one; only in a session given before its call begins.
     """
 
     latency: bool | None = None
@@ -196,7 +197,7 @@ class Extensions(Wire):
 
 
 class SessionObject(Wire):
-    """`session` of a `session.update`."""
+    """Field `session` of a `session.update`."""
 
     type: Literal["realtime"]
     model: str | None = None

@@ -19,7 +19,7 @@ from audio.pcm import AudioFormat
 from llmcore.engine import Tool
 from voiceagent.conversation.config import TurnConfig
 from voiceagent.conversation.settings import CallSettings, TurnDetection
-from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation, shorten
+from voiceagent.transports.realtime.protocol.errors import RequestError, from_validation
 from voiceagent.transports.realtime.protocol.function_parameters import check_parameters
 from voiceagent.transports.realtime.protocol.mcp_tools import show_server, to_servers
 from voiceagent.transports.realtime.protocol.session_object import (
@@ -37,6 +37,7 @@ from voiceagent.transports.realtime.protocol.transcription import (
     TranscriptionSession,
     show_transcription,
 )
+from voiceagent.validation.shorten import shorten
 
 _Value = TypeVar("_Value")
 FORMATS = {
@@ -44,7 +45,7 @@ FORMATS = {
     "audio/pcmu": AudioFormat.PCMU,
     "audio/pcma": AudioFormat.PCMA,
 }
-"""What sound may be on the wire, by the API's names."""
+"""Audio formats by their names in the API."""
 TRANSCRIPTION, NOISE_REDUCTION = "audio/input/transcription", "audio/input/noise_reduction"
 VOICE = "audio/output/voice"
 SHOWN_IF_SENT = ("parallel_tool_calls", "reasoning")
@@ -52,7 +53,7 @@ SHOWN_IF_SENT = ("parallel_tool_calls", "reasoning")
 ECHOED = (TRANSCRIPTION, NOISE_REDUCTION, VOICE, "tracing", "truncation", *SHOWN_IF_SENT)
 """Session fields that are shown as they were sent."""
 _FORMAT_NAMES = {audio_format: name for name, audio_format in FORMATS.items()} | {
-    AudioFormat.PCM_16K: "audio/pcm"  # of sound that does not come in events; the API knows no such rate
+    AudioFormat.PCM_16K: "audio/pcm"  # WebRTC audio, which is not in events; the API has no such rate
 }
 
 
@@ -60,9 +61,9 @@ _SESSION: TypeAdapter[AnySession] = TypeAdapter(AnySession)
 
 
 def merge(update: AnySession, settings: CallSettings, defaults: CallSettings) -> CallSettings:
-    """`settings` with the fields that `update` gives. Raises RequestError.
+    """Return `settings` with the fields of `update`. Raise RequestError.
 
-    defaults: what null sets a field back to.
+    defaults: values that null restores.
     """
     given = update.model_fields_set
     if isinstance(update, TranscriptionSession):
@@ -99,7 +100,7 @@ def merge(update: AnySession, settings: CallSettings, defaults: CallSettings) ->
 
 
 def merge_given(session: dict[str, Any], settings: CallSettings) -> CallSettings:
-    """`settings` with the fields of a session that is given before its call begins. Raises RequestError."""
+    """Return `settings` with the fields of a session given before its call begins. Raise RequestError."""
     if not session:
         return settings
     try:
@@ -110,8 +111,8 @@ def merge_given(session: dict[str, Any], settings: CallSettings) -> CallSettings
 
 
 def to_tools(wire: Sequence[FunctionTool | McpServerTool], param: str) -> tuple[Tool, ...]:
-    """The functions as the LLM is told of them. Raises RequestError where two have one name, or one has
-    parameters that are no JSON Schema.
+    """Return the functions as tools for the LLM. Raise RequestError if two have one name, or if parameters
+    are not a JSON Schema.
     """
     names: set[str] = set()
     functions: list[FunctionTool] = []
@@ -128,7 +129,7 @@ def to_tools(wire: Sequence[FunctionTool | McpServerTool], param: str) -> tuple[
 
 
 def check_names(tools: tuple[Tool, ...], settings: CallSettings, param: str) -> None:
-    """Raises RequestError where a client's tool has the name of one of the agent's."""
+    """Raise RequestError if a client's tool has the name of an agent's tool."""
     taken = {tool.name for tool in settings.agent_tools}
     for number, tool in enumerate(tools):
         if tool.name in taken:
@@ -138,7 +139,7 @@ def check_names(tools: tuple[Tool, ...], settings: CallSettings, param: str) -> 
 
 
 def check_tool_choice(choice: str, tools: tuple[Tool, ...], param: str) -> None:
-    """Raises RequestError where `choice` forces a function that is not among `tools`."""
+    """Raise RequestError if `choice` forces a function that is not among `tools`."""
     names = [tool.name for tool in tools]
     if choice not in ("auto", "none", "required", *names):
         allowed = ", ".join(names) or "none, for there are no tools"
@@ -147,7 +148,7 @@ def check_tool_choice(choice: str, tools: tuple[Tool, ...], param: str) -> None:
 
 
 def to_format(wire: Format) -> AudioFormat:
-    """The audio format named on the wire."""
+    """Return the audio format named on the wire."""
     return FORMATS[wire.type]
 
 
@@ -193,7 +194,7 @@ def _output_changes(update: AudioOutput, defaults: CallSettings) -> dict[str, An
 def _merge_detection(
     update: ServerVad | SemanticVad, settings: CallSettings, defaults: CallSettings
 ) -> TurnDetection:
-    """A detection of the kind in force is changed; one of another kind begins with the server's values."""
+    """Change a detection of the kind in force; start another kind from the server's values."""
     fallback = replace(defaults.turn_detection or TurnConfig().to_detection(), kind=update.type)
     current = settings.turn_detection
     base = current if current is not None and current.kind == update.type else fallback
@@ -233,7 +234,7 @@ def _or(value: _Value | None, default: _Value) -> _Value:
     return default if value is None else value
 
 
-# ---- what the server shows
+# ---- the session as shown to the client
 
 
 def show_session(session_id: str, settings: CallSettings, expires_at: int | None = None) -> dict[str, Any]:
@@ -298,7 +299,7 @@ def _show_transcription(settings: CallSettings, echoed: dict[str, Any]) -> dict[
 
 
 def show_format(audio_format: AudioFormat) -> dict[str, Any]:
-    """An audio format as the wire names it."""
+    """Return an audio format as the wire names it."""
     name = _FORMAT_NAMES[audio_format]
     return {"type": name, "rate": 24_000} if name == "audio/pcm" else {"type": name}
 

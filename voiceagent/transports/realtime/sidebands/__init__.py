@@ -1,1 +1,1 @@
-"""Sidebands: second connections to running calls, for events without sound."""
+"""Sidebands: second connections to running calls, for events without audio."""

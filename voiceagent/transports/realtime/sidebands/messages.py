@@ -10,7 +10,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from voiceagent.access.access_control import CallAsked
-from voiceagent.transports.realtime.protocol.errors import shorten
+from voiceagent.validation.shorten import shorten
 
 
 class Accepted(NamedTuple):

@@ -34,8 +34,8 @@ LOGGED_PER_S = 10
 class SidebandEvents:
     """Encoder and queue of a call's events for one sideband: a `SidebandClient`.
 
-    expires_at: when the call ends at the latest, Unix seconds. on_failure: ends the connection because of
-    the exception that is being handled.
+    expires_at: latest end of the call, Unix seconds. on_failure: ends the connection because of the exception
+    that is being handled.
     """
 
     def __init__(self, call_id: str, expires_at: int) -> None:
@@ -60,7 +60,7 @@ class SidebandEvents:
         self._put(self._encoder.encode_report(turn))
 
     def sound_changed(self, change: SoundChange, response_id: str) -> None:
-        """Notify the client that a response's sound began, ended, or was dropped."""
+        """Notify the client that a response's audio began, ended, or was dropped."""
         self._put(self._encoder.encode_output_buffer(change, response_id))
 
     def fail(self) -> None:
@@ -74,7 +74,7 @@ class SidebandEvents:
 class Sideband:
     """A call as one sideband controls it: a `ControlledCall`, attached on construction.
 
-    defaults: the settings that the call was opened with. max_call_s: how long the call may be.
+    defaults: the settings that the call was opened with. max_call_s: maximum length of the call.
     """
 
     def __init__(self, call_id: str, opened: OpenedCall, max_call_s: float) -> None:
@@ -101,7 +101,7 @@ class Sideband:
         """Do nothing: the call begins with its own client."""
 
     def hear(self, samples: Samples, made: bool = False) -> None:
-        """Raise AssertionError: the sound of the call comes from its own client."""
+        """Raise AssertionError: the audio of the call comes from its own client."""
         raise AssertionError("a sideband has no sound")
 
     def handle(self, request: ev.ClientRequest) -> None:
@@ -124,19 +124,19 @@ class Sideband:
         return "the call has ended"
 
     async def close(self, reason: str) -> None:
-        """Detach from the call, which goes on."""
+        """Detach from the call, which continues."""
         if self._attached:
             self._attached = False
             self._clients.detach(self._number)
             self._log.info("sideband_detached", reason=reason)
 
     def _waits_for_caller(self, request: ev.ResponseRequested) -> bool:
-        """Return whether the response is to be spoken, and the caller is not connected yet."""
+        """Return True if the response is to be spoken and the caller is not connected yet."""
         modality = request.modality or self._call.settings.output_modality
         return modality == "audio" and not self._clients.begun
 
     def _hold(self, request: ev.ResponseRequested) -> None:
-        """Keep a request until the caller is connected, or refuse it where too many wait."""
+        """Queue a request until the caller is connected, or refuse it if too many are queued."""
         if not self._clients.hold(partial(self._carry_out, request)):
             message = f"the caller is not connected yet, and {MAX_HELD} responses wait for that already"
             self.events.notify(

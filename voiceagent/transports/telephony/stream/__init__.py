@@ -1,1 +1,1 @@
-"""What comes over a phone line, in any provider's words: messages, order, gaps, keys, marks. Pure."""
+"""Parts shared by the providers' serializers: events, messages, order of arrival, keypad, marks."""

@@ -1,17 +1,16 @@
-"""Reorders the caller's incoming sound, packets and bytes. Pure."""
+"""Order of the caller's incoming audio: messages, and bytes of a sample."""
 
 from __future__ import annotations
 
 import numpy as np
 
 DEPTH = 5
-"""How many messages wait for a missing one: 100 ms. Over TCP nothing is lost, and it mostly comes."""
+"""Messages that wait for a missing one: 100 ms. TCP loses nothing, so the missing one usually arrives."""
 
 
 class ReorderBuffer:
-    """Puts one stream in order, whose messages are numbered from 1: what is early waits a little.
-
-    dropped: doubles, and those too late.
+    """Reorder buffer of one stream, whose messages are numbered from 1. dropped: number of duplicates and
+    late messages.
     """
 
     def __init__(self) -> None:
@@ -20,7 +19,7 @@ class ReorderBuffer:
         self.dropped = 0
 
     def push(self, number: int, payload: bytes) -> list[bytes]:
-        """Take a message; returns those whose turn has come."""
+        """Add a message. Return the payloads that are now in order."""
         if number < self._next or number in self._waiting:
             self.dropped += 1
             return []
@@ -29,7 +28,7 @@ class ReorderBuffer:
             return [payload]
         self._waiting[number] = payload
         if len(self._waiting) > DEPTH:
-            self._next = max(self._next, min(self._waiting))  # what is missing is given up
+            self._next = max(self._next, min(self._waiting))  # give up the missing message
         ready = []
         while self._next in self._waiting:
             ready.append(self._waiting.pop(self._next))
@@ -37,36 +36,38 @@ class ReorderBuffer:
         return ready
 
 
-_SURE = 4.0  # times as rough: recorded voices are 12 to 57 times, white noise of -20 dB 11 and quieter more
-_ENOUGH = 160  # steps from one sample to another, of those that are not 0 in either order
+# Required ratio of roughness. Measured: 12 to 57 for recorded voices; 11 for white noise at -20 dB, more when
+# quieter.
+_SURE = 4.0
+_ENOUGH = 160  # required number of sample differences that are not 0 in both orders
 
 
 class ByteOrder:
-    """The byte order of 16-bit sound from a provider that does not tell it, found out from the sound itself.
+    """Detector of the byte order of 16-bit audio, for providers that do not document it.
 
-    RFC 3551 (4.5.11) has L16 in network byte order, big-endian. Telnyx and Plivo document none: who uses
-    Plivo reads it little-endian, of Telnyx there are accounts of both. In the wrong order a call is noise
-    both ways. It is taken for little-endian until the caller's sound says otherwise, and then settled.
+       RFC 3551 (4.5.11) has L16 in network byte order, big-endian. Users of Plivo read it as little-endian;
+    for Telnyx there are reports of both. In the wrong order a call is noise both ways. Little-endian is
+    assumed until the caller's audio shows otherwise; then the order is final.
     """
 
     def __init__(self) -> None:
         self._big_endian = False
         self._settled = False
         self._steps = 0
-        self._roughness = np.zeros(2)  # read as little-endian and as big-endian
+        self._roughness = np.zeros(2)  # as little-endian, as big-endian
 
     def received(self, sound: bytes) -> bytes:
-        """The caller's sound, in whole samples, as little-endian."""
+        """Convert the caller's audio (whole samples) to little-endian."""
         if not self._settled and len(sound) % 2 == 0:
             self._listen(sound)
         return self._turned(sound)
 
     def to_send(self, sound: bytes) -> bytes:
-        """The agent's little-endian sound in the order in which the caller's comes."""
+        """Convert the agent's little-endian audio to the byte order of the caller's."""
         return self._turned(sound)
 
     def _listen(self, sound: bytes) -> None:
-        """Sound is smooth: between two samples there is a far larger step where their bytes are swapped."""
+        """Compare the roughness of both orders: audio is smooth, and swapped bytes make far larger steps."""
         steps = [np.abs(np.diff(np.frombuffer(sound, order).astype(np.int32))) for order in ("<i2", ">i2")]
         self._roughness += [step.sum() for step in steps]
         self._steps += int(np.count_nonzero(steps[0] + steps[1]))

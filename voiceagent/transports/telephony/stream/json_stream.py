@@ -1,4 +1,4 @@
-"""What the media streams of Twilio, Telnyx and Plivo share: JSON with base64 sound and a stream id. Pure."""
+"""Base of the serializers of Twilio, Telnyx and Plivo: JSON with base64 audio and a stream id."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from voiceagent.transports.telephony.stream.serializer import (
 )
 
 FRAME_S = 0.04
-"""The agent's sound in a message. These providers take any length and play on time themselves, and most of
-what a message costs is its way through the socket.
+"""Agent audio per message. These providers accept any length and pace playout themselves; most of the cost of
+a message is the socket write.
 """
 
 
 class OfStream(TypedDict, total=False):
-    """A message that names its stream, in the word of its provider."""
+    """A message with a stream id, under the provider's name for it."""
 
     streamSid: str
     stream_id: str
@@ -49,7 +49,7 @@ class OfStream(TypedDict, total=False):
 
 
 class MediaContent(TypedDict):
-    """Sound in base64 and its place. track: "inbound" is the caller's."""
+    """Base64 audio and its sequence number. track: "inbound" for the caller's."""
 
     payload: Text
     chunk: Count
@@ -57,46 +57,46 @@ class MediaContent(TypedDict):
 
 
 class DigitContent(TypedDict):
-    """A key."""
+    """A keypad key."""
 
     digit: Digit
 
 
 class MarkContent(TypedDict):
-    """A mark of ours."""
+    """A mark's name."""
 
     name: Text
 
 
 class MediaMessage(OfStream):
-    """Sound, of the caller or of the agent."""
+    """Audio of the caller or the agent."""
 
     event: Literal["media"]
     media: MediaContent
 
 
 class DigitMessage(OfStream):
-    """The caller pressed a key."""
+    """A keypress of the caller."""
 
     event: Literal["dtmf"]
     dtmf: DigitContent
 
 
 class MarkMessage(OfStream):
-    """A mark was reached."""
+    """A mark that was reached."""
 
     event: Literal["mark"]
     mark: MarkContent
 
 
 class StopMessage(OfStream):
-    """The stream ends."""
+    """End of the stream."""
 
     event: Literal["stop"]
 
 
 class ConnectedMessage(TypedDict):
-    """The first message, of the protocol and its version."""
+    """First message: the protocol and its version."""
 
     event: Literal["connected"]
 
@@ -106,10 +106,10 @@ _BEFORE_START = frozenset({"start", "stop", "error"})
 
 
 class JsonStream(ABC):
-    """One stream.
+    """Serializer of one stream.
 
-    provider: as people call it. id_field: where a message carries the id of its stream. messages: those above
-    that the provider has, its `start` and its own.
+       provider: its display name. id_field: message field with the stream id. messages: the provider's
+    messages: those above, its `start` and its own.
     """
 
     provider: ClassVar[str]
@@ -120,10 +120,10 @@ class JsonStream(ABC):
         self._stream_id: str | None = None
         self._format = AudioFormat.PCMU
         self._byte_order = ByteOrder()
-        self._media_head = ""  # a message with sound, up to the sound
+        self._media_head = ""  # an audio message up to the audio
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """Return the event in a message; None before `start`, except for an end. Raises ProtocolError."""
+        """Return the event in a message; None before `start`, except for an end. Raise ProtocolError."""
         said = read_text(self.messages, message)
         if isinstance(said, Unknown):
             return said
@@ -153,7 +153,7 @@ class JsonStream(ABC):
                 return self._other(said)
 
     def media(self, frame: Samples) -> str:
-        """The agent's sound, in the format of the stream."""
+        """Return a frame of the agent's audio as a message, in the format of the stream."""
         sound = encode_sound(frame, self._format)
         if self._format.bytes_per_sample == 2:
             sound = self._byte_order.to_send(sound)
@@ -161,15 +161,15 @@ class JsonStream(ABC):
 
     @abstractmethod
     def _start(self, said: Any) -> Started:
-        """The stream's beginning: sets its id, its format and the head of its sound. Raises ProtocolError."""
+        """Handle `start`: set the stream's id, format and media head. Raise ProtocolError."""
 
     def _other(self, said: Any) -> PhoneEvent | None:
-        """A message that the others do not have. Raises ProtocolError."""
-        raise AssertionError(said)  # one of `messages` that nobody takes
+        """Handle a message that only this provider has. Raise ProtocolError."""
+        raise AssertionError(said)  # a message of `messages` without a handler
 
     def _media(self, media: MediaContent) -> Media | None:
         if media.get("track", "inbound") != "inbound":
-            return None  # what the caller hears: the agent itself
+            return None  # the agent's own audio
         sound = read_sound(media["payload"], "media.payload")
         if self._format.bytes_per_sample == 2:
             sound = self._byte_order.received(sound)

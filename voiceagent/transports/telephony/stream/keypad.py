@@ -1,14 +1,14 @@
-"""Keys that the caller presses, gathered into entries. Pure: time is an argument."""
+"""Keypad entries. Time is an argument."""
 
 from __future__ import annotations
 
 PATIENCE_S = 2.0
-"""How long after its last key an entry is complete."""
+"""Silence of the keypad that completes an entry."""
 MAX_DIGITS = 64
 
 
 class Keypad:
-    """Gathers digits until `#`, or until no more come for `PATIENCE_S`."""
+    """Collector of digits until `#`, or until no key follows for `PATIENCE_S`."""
 
     def __init__(self) -> None:
         self._digits = ""
@@ -16,21 +16,21 @@ class Keypad:
 
     @property
     def due_s(self) -> float | None:
-        """When the entry is complete if no more keys come; None without one."""
+        """Time at which the entry is complete if no key follows; None without an entry."""
         return self._due_s
 
     def press(self, digit: str, now_s: float) -> str | None:
-        """Take a key; the entry if it is complete now."""
+        """Add a key. Return the entry if it is now complete."""
         self._digits += digit
         self._due_s = now_s + PATIENCE_S
         return self.take() if digit == "#" or len(self._digits) >= MAX_DIGITS else None
 
     def take(self) -> str:
-        """The entry as it stands; a new one begins."""
+        """Return the current entry and start a new one."""
         digits, self._digits, self._due_s = self._digits, "", None
         return digits
 
 
 def entry_text(digits: str) -> str:
-    """What the model reads of an entry."""
+    """Return an entry as text for the model."""
     return f"(The caller pressed {' '.join(digits)} on the phone's keypad.)"

@@ -1,4 +1,4 @@
-"""Marks in the agent's sound: how much of a response has been played. Pure."""
+"""Marks in the agent's audio, which measure how much of a response has been played."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from itertools import count
 
 EVERY_FRAMES = 10
-"""Frames between two marks, where the clock tells: 0.2 s, or 0.4 where a frame is twice as long."""
+"""Frames between two marks: 0.2 s, or 0.4 s where a frame is twice as long. Between marks playout is
+estimated.
+"""
 MAX_PENDING = 256
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A number of samples of a response were played. last: that is all of it that was sent."""
+    """Playout of a response, in samples. last: the response has been played to its end."""
 
     response_id: str
     samples: int
@@ -21,7 +23,7 @@ class Played:
 
 
 class Marks:
-    """Names marks, and knows what they stand for until they come back."""
+    """Marks in flight, by name."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
@@ -30,9 +32,9 @@ class Marks:
         self._frames = self._samples = 0
 
     def sent(self, response_id: str, samples: int) -> str | None:
-        """A frame was sent; the name of the mark to send behind it, if one is due.
+        """Count a sent frame. Return the name of the mark to send after it, None if none is due.
 
-        The first one comes early: it tells how far behind the provider plays.
+        The first frame of a response gets one: it measures the provider's playout delay.
         """
         if response_id != self._response_id:
             self._response_id, self._frames, self._samples = response_id, 0, 0
@@ -41,18 +43,18 @@ class Marks:
         return self._name(last=False) if self._frames % EVERY_FRAMES == 1 else None
 
     def ended(self, response_id: str) -> str | None:
-        """The response is sent; the name of the mark behind it, None where it had no sound."""
+        """Return the name of the mark at the end of a response, None if it had no audio."""
         return self._name(last=True) if response_id == self._response_id and self._frames else None
 
     def played(self, name: str) -> Played | None:
-        """What a mark that came back stands for; None for one that is not ours, or no more."""
+        """Return the playout that a returned mark stands for; None for an unknown or cleared one."""
         played = self._pending.get(name)
         while played is not None and self._pending.popitem(last=False)[0] != name:
-            pass  # marks come back in order: an older one is lost
+            pass  # marks return in order: older ones are lost
         return played
 
     def clear(self) -> None:
-        """What was sent was dropped: marks that still come back say nothing."""
+        """Forget all marks: the audio was dropped, so those that still return mean nothing."""
         self._pending.clear()
         self._response_id = ""
 

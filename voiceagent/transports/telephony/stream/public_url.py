@@ -1,4 +1,4 @@
-"""The address that a provider used: what it signs, and where its streams are to go. Pure."""
+"""The public URL of a request: providers sign it, and streams connect to it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _PORT = re.compile(r"(.*?)(?::(\d+))?", re.DOTALL)
 
 
 def public_url(path: str, headers: Mapping[str, str], secure: bool, configured: str | None) -> str:
-    """The URL, with https or http, of a request for `path` (its query with it) as its sender wrote it.
+    """Return the URL (https or http) of a request for `path`, with query, as its sender wrote it.
 
-    A proxy changes scheme and host: `configured`, the public URL of the server, stands in for both, else the
-    proxy's own X-Forwarded-Proto and X-Forwarded-Host. headers: names in lower case. Who forges them makes
-    the URL one that was never signed; what is no host at all is passed over.
+       A proxy changes scheme and host. They are taken from `configured`, the server's public URL, if given,
+    else from X-Forwarded-Proto and X-Forwarded-Host. headers: names in lower case. A forged header only
+    yields a URL without a valid signature; an invalid host is ignored.
     """
     if configured is not None:
         return configured.rstrip("/") + path
@@ -27,7 +27,9 @@ def public_url(path: str, headers: Mapping[str, str], secure: bool, configured: 
 
 
 def is_host(text: str) -> bool:
-    """Whether it is a host, with its port if it has one: to read a URL that is made of another may raise."""
+    """Return True if the text is a host with an optional port. Anything else could make parsing of the URL
+    raise.
+    """
     try:
         parts = urlsplit(f"http://{text}")
         named = parts.netloc == text and parts.hostname is not None and parts.port != 0
@@ -37,14 +39,14 @@ def is_host(text: str) -> bool:
 
 
 def websocket_url(url: str) -> str:
-    """The same address as a WebSocket's: wss for https, ws for http."""
+    """Return the URL with wss for https, ws for http."""
     return "ws" + url.removeprefix("http")
 
 
 def with_and_without_port(url: str) -> tuple[str, str]:
-    """The URL with the port of its scheme written out if it has none, and without any port.
+    """Return the URL with its port (the scheme's default if it has none), and without.
 
-    Providers do not agree whether a port is part of what they sign.
+    Providers disagree about whether they sign the port.
     """
     parts = urlsplit(url)
     host, port = _PORT.fullmatch(parts.netloc).groups()  # type: ignore[union-attr]  # it matches any text
@@ -53,5 +55,5 @@ def with_and_without_port(url: str) -> tuple[str, str]:
 
 
 def _first(value: str | None) -> str:
-    """The first of several proxies' values."""
+    """Return the first of several proxies' values."""
     return (value or "").partition(",")[0].strip()

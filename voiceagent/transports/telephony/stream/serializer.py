@@ -1,4 +1,4 @@
-"""What happens on a phone line, free of any provider's wire, and what a provider's serializer does. Pure."""
+"""Events of a phone call, independent of the provider, and the interface of serializers."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from typing import NamedTuple, Protocol
 from audio.pcm import AudioFormat, Samples
 
 DIGITS = tuple("0123456789*#ABCD")
-"""The keys of a phone (ITU-T Q.23)."""
+"""Keys of a phone (ITU-T Q.23)."""
 TRACEPARENT = "traceparent"
-"""The header of W3C Trace Context, and the parameter of a stream that has it from the webhook before."""
+"""Header of W3C Trace Context, and the stream parameter that carries it over from the webhook."""
 
 
 class ProtocolError(Exception):
-    """The provider broke its protocol: the text names the thing, the value and what is allowed."""
+    """An invalid message; the text names the field, its value and the allowed ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The call is there. call_id, account_id: the provider's names of call and account, for its REST API.
-
-    parameters: what the provider or its owner says about the call. frame_s: the agent's sound in a message.
+    """Start of a call. call_id, account_id: for the provider's REST API. parameters: the call's metadata,
+    from the provider or the owner. frame_s: agent audio per message.
     """
 
     call_id: str
@@ -34,9 +33,9 @@ class Started:
 
 
 class Media(NamedTuple):
-    """The caller's next sound in the call's input format. number: its place, where the order may change.
+    """Caller audio in the call's input format. number: sequence number, where the order may change.
 
-    50 a second come in each call: a frozen dataclass takes twice as long to make.
+    A NamedTuple: 50 a second are made in each call, and a frozen dataclass takes twice as long.
     """
 
     payload: bytes
@@ -45,35 +44,35 @@ class Media(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeyPressed:
-    """The caller pressed a key."""
+    """A keypress of the caller."""
 
     digit: str
 
 
 @dataclass(frozen=True, slots=True)
 class MarkPlayed:
-    """All that was sent before the mark of this name was played, or dropped by a `clear`."""
+    """Playout of everything before a mark, or its removal by `clear`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The provider is done with the call."""
+    """End of the call by the provider."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An event that the serializer does not know: the provider may have added one."""
+    """An event that the serializer does not know; the provider may have added it."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class LineError:
-    """The provider reports an error, after which the stream goes on."""
+    """An error that the provider reported; the stream continues."""
 
     reported: str
 
@@ -83,19 +82,19 @@ Message = str | bytes
 
 
 class Serializer(Protocol):
-    """One provider's protocol, for one call. A message that need not be sent is None."""
+    """Protocol of one provider, for one call. Methods return None if there is nothing to send."""
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """What a message of the provider says; None for nothing of interest. Raises ProtocolError."""
+        """Return the event in a message, None if it has no meaning here. Raise ProtocolError."""
 
     def media(self, frame: Samples) -> Message:
-        """The agent's sound, int16 mono at the rate of the output format."""
+        """Return audio as a message. frame: int16 mono at the rate of the output format."""
 
     def mark(self, name: str) -> Message | None:
-        """A request to be told when all that was sent before is played; None where the wire has none."""
+        """Return a request to report when all audio sent so far has been played; None if there is none."""
 
     def clear(self) -> Message | None:
-        """A request to drop what was sent and has not been played."""
+        """Return a request to drop all unplayed audio."""
 
     def hang_up(self) -> Message | None:
-        """A request to end the call; None where closing the connection, or a REST API, does it."""
+        """Return a request to end the call; None if closing the connection or a REST API does it."""

@@ -12,7 +12,7 @@ import pytest
 from refused_messages import refusal
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.telephony.asterisk.serializer import FORMATS, AsteriskSerializer
+from voiceagent.transports.telephony.asterisk import FORMATS, AsteriskSerializer
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     MarkPlayed,

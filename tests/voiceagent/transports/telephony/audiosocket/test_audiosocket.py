@@ -17,9 +17,12 @@ from scripted_call import ScriptedCall
 from audio.pcm import AudioFormat
 from voiceagent.session.call import CallRefused
 from voiceagent.transports.reading_rounds import MANY, reading_of
-from voiceagent.transports.telephony.audiosocket import endpoint
-from voiceagent.transports.telephony.audiosocket.endpoint import AudioSocketConfig, audiosocket
-from voiceagent.transports.telephony.audiosocket.serializer import AudioSocketSerializer
+from voiceagent.transports.telephony import audiosocket as audiosocket_module
+from voiceagent.transports.telephony.audiosocket import (
+    AudioSocketConfig,
+    AudioSocketSerializer,
+    audiosocket,
+)
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     Media,
@@ -127,7 +130,7 @@ async def test_sound_goes_both_ways_in_pieces_of_any_length():
 
 async def test_a_line_on_which_nobody_speaks_carries_silence_now_and_then(monkeypatch):
     """Asterisk ends a call in which neither side has sent anything for two seconds."""
-    monkeypatch.setattr(endpoint, "QUIET_S", 0.02)
+    monkeypatch.setattr(audiosocket_module, "QUIET_S", 0.02)
     async with calling() as (reader, writer, calls):
         await begun(writer, calls)
         for _ in range(3):
@@ -135,7 +138,7 @@ async def test_a_line_on_which_nobody_speaks_carries_silence_now_and_then(monkey
 
 
 async def test_into_the_agents_voice_no_silence_is_put(monkeypatch):
-    monkeypatch.setattr(endpoint, "QUIET_S", 0.5)
+    monkeypatch.setattr(audiosocket_module, "QUIET_S", 0.5)
     async with calling() as (reader, writer, calls):
         call = await begun(writer, calls)
         voice = np.full(160, 1_000, np.int16)

@@ -13,7 +13,7 @@ import pytest
 from refused_messages import refusal
 
 from audio.pcm import AudioFormat
-from voiceagent.transports.telephony.plivo.serializer import PlivoSerializer
+from voiceagent.transports.telephony.plivo import PlivoSerializer
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     MarkPlayed,

@@ -22,7 +22,7 @@ from voiceagent.transports.telephony.stream.serializer import (
     Stopped,
     Unknown,
 )
-from voiceagent.transports.telephony.telnyx.serializer import TelnyxSerializer
+from voiceagent.transports.telephony.telnyx import TelnyxSerializer
 
 STREAM = "32DE0DEA-53CB-4B21-89A4-9E1819C043BC"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.datastructures import MultiDict
 
-from voiceagent.transports.telephony.twilio.signature import HEADER, is_genuine, signature
+from voiceagent.transports.telephony.twilio import HEADER, is_genuine, signature
 
 validator = pytest.importorskip("twilio.request_validator")
 

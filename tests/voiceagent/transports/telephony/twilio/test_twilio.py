@@ -25,7 +25,7 @@ from voiceagent.transports.telephony.stream.serializer import (
     Stopped,
     Unknown,
 )
-from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
+from voiceagent.transports.telephony.twilio import TwilioSerializer
 
 
 def started() -> TwilioSerializer:

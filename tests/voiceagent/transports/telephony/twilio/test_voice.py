@@ -19,8 +19,7 @@ from voiceagent.transports.telephony import control
 from voiceagent.transports.telephony.control import ControlError
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.stream.serializer import Started
-from voiceagent.transports.telephony.twilio.api import TwilioControl, connect_twiml
-from voiceagent.transports.telephony.twilio.signature import HEADER, signature
+from voiceagent.transports.telephony.twilio import HEADER, TwilioControl, connect_twiml, signature
 from voiceagent.transports.telephony.webhook import MAX_FORM
 
 FORM = {"From": "+15550001", "To": "+15550002", "CallSid": "CA1"}

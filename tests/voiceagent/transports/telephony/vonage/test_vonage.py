@@ -19,7 +19,7 @@ from voiceagent.transports.telephony.stream.serializer import (
     Started,
     Unknown,
 )
-from voiceagent.transports.telephony.vonage.serializer import VonageSerializer
+from voiceagent.transports.telephony.vonage import VonageSerializer
 
 
 def connected(rate_hz: int = 16_000, **headers) -> str:

@@ -1,19 +1,24 @@
-"""Asterisk's chan_websocket: sound in binary messages, commands and events in text. Pure.
+"""Asterisk's chan_websocket: audio in binary messages, commands and events in text.
 
-https://docs.asterisk.org/Configuration/Channel-Drivers/WebSocket. The text is JSON where the channel was
-dialled with `f(json)`, and then has marks; else it is plain.
+   https://docs.asterisk.org/Configuration/Channel-Drivers/WebSocket. Text is JSON, and marks are supported,
+if the channel was dialled with `f(json)`; otherwise text is plain.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
-from typing import Annotated, Literal
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from audio.pcm import AudioFormat, Samples
 from audio.pcm import encode as encode_sound
+from voiceagent.transports.telephony.provider import LineSettings, PhoneLine, ProviderConfig
 from voiceagent.transports.telephony.stream.json_messages import Digit, Text, read_fields, read_text
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
@@ -52,7 +57,7 @@ class _MarkMessage(TypedDict):
 
 
 class _QueueMessage(TypedDict):
-    """The state of Asterisk's queue of 20 s, which never fills: sound is sent at the pace of real time."""
+    """State of Asterisk's queue of 20 s. It never fills, because audio is sent in real time."""
 
     event: Literal["MEDIA_XON", "MEDIA_XOFF", "MEDIA_BUFFERING_COMPLETED", "QUEUE_DRAINED", "STATUS"]
 
@@ -62,14 +67,16 @@ _MESSAGES: TypeAdapter[_Message] = TypeAdapter(Annotated[_Message, Field(discrim
 
 
 class AsteriskSerializer:
-    """One channel. Messages of 20 ms are whole frames to Asterisk: nothing needs its buffering."""
+    """Serializer of one channel. Messages of 20 ms are whole frames for Asterisk, so its buffering is not
+    needed.
+    """
 
     def __init__(self) -> None:
         self._format: AudioFormat | None = None
         self._json = False
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """Return the event in a message, None for messages before MEDIA_START. Raises ProtocolError."""
+        """Return the event in a message, None for messages before MEDIA_START. Raise ProtocolError."""
         if isinstance(message, bytes):
             return None if self._format is None else Media(message)
         in_json = message.lstrip().startswith("{")
@@ -87,20 +94,22 @@ class AsteriskSerializer:
         return None
 
     def media(self, frame: Samples) -> bytes:
-        """The agent's sound."""
-        assert self._format is not None  # nothing is played before the start
+        """Return a frame of the agent's audio as a message."""
+        assert self._format is not None  # the start comes before any audio
         return encode_sound(frame, self._format)
 
     def mark(self, name: str) -> str | None:
-        """Asterisk tells when a mark comes to the front of its queue; the plain protocol has none."""
+        """Return a mark. Asterisk reports it when it reaches the front of its queue. None in the plain
+        protocol.
+        """
         return self._command("MARK_MEDIA", correlation_id=name) if self._json else None
 
     def clear(self) -> str:
-        """Asterisk drops what it has queued."""
+        """Return the command that empties Asterisk's queue."""
         return self._command("FLUSH_MEDIA")
 
     def hang_up(self) -> str:
-        """Asterisk hangs up the channel, and closes the connection."""
+        """Return the command that hangs up the channel; Asterisk then closes the connection."""
         return self._command("HANGUP")
 
     def _start(self, said: _StartMessage, in_json: bool) -> Started:
@@ -121,7 +130,36 @@ def _read_json(message: str) -> _Message | Unknown:
 
 
 def _read_plain(message: str) -> _Message | Unknown:
-    """An event in plain text: `EVENT name:value name:value`."""
+    """Parse an event in plain text: `EVENT name:value name:value`."""
     event, *pairs = message.split()[:32] or [""]
     values = {name: value for name, _, value in (pair.partition(":") for pair in pairs)}
     return read_fields(_MESSAGES, {"event": event, **values})
+
+
+class AsteriskConfig(ProviderConfig):
+    """`[telephony.asterisk]`: Asterisk's chan_websocket."""
+
+    key_name: ClassVar[str] = "password_env"
+    password_env: str | None = None
+    """Environment variable that holds the password from websocket_client.conf."""
+
+    def line(self, settings: LineSettings) -> PhoneLine:
+        """Return the provider with its serializer and authentication. Raise ConfigError."""
+        password = settings.key("password_env", self.password_env)
+
+        def trusts(url: str, headers: Mapping[str, str]) -> bool:
+            return password is not None and has_password(password, headers)
+
+        return PhoneLine(AsteriskSerializer, trusts=None if password is None else trusts)
+
+
+def has_password(password: str, headers: Mapping[str, str]) -> bool:
+    """Return True if `Authorization` holds this password (RFC 7617), for any user. headers: names in lower
+    case.
+    """
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    try:
+        sent = b64decode(given.strip(), validate=True).partition(b":")[2]
+    except (Base64Error, ValueError):
+        return False
+    return scheme.lower() == "basic" and hmac.compare_digest(sent, password.encode())

@@ -1,4 +1,8 @@
-"""AudioSocket's end: phone calls over TCP, on a port of their own."""
+"""AudioSocket, Asterisk's audio over TCP: one byte of kind, two of length (big-endian), then the body.
+
+   https://docs.asterisk.org/Configuration/Channel-Drivers/AudioSocket. Audio is 16-bit linear at 8 kHz,
+little-endian; the sender paces it. The protocol can neither clear sent audio nor report playout.
+"""
 
 from __future__ import annotations
 
@@ -7,36 +11,113 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Never, cast
+from uuid import UUID
 
 import numpy as np
 import structlog
 from pydantic import Field
 
-from audio.pcm import Samples
+from audio.pcm import AudioFormat, Samples
+from audio.pcm import encode as encode_sound
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection, Disconnected
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
 from voiceagent.transports.reading_rounds import RoundTransport, reading_of
 from voiceagent.transports.sockets import listen
-from voiceagent.transports.telephony.audiosocket.serializer import (
-    FORMAT,
-    HEAD_BYTES,
-    AudioSocketSerializer,
-    body_bytes,
-)
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import no_control
-from voiceagent.transports.telephony.stream.serializer import Message
+from voiceagent.transports.telephony.stream.json_messages import wrong
+from voiceagent.transports.telephony.stream.serializer import (
+    DIGITS,
+    KeyPressed,
+    Media,
+    Message,
+    PhoneEvent,
+    ProtocolError,
+    Started,
+    Stopped,
+    Unknown,
+)
 from voiceagent.validation.section import Section
+
+FORMAT = AudioFormat.PCM_8K
+HEAD_BYTES = 3
+HANG_UP, IDENTITY, DTMF, SOUND, ERROR = 0x00, 0x01, 0x03, 0x10, 0xFF
+
+
+class AudioSocketSerializer:
+    """Serializer of one connection. Messages are whole: head and body."""
+
+    def __init__(self) -> None:
+        self._started = False
+
+    def decode(self, message: Message) -> PhoneEvent | None:
+        """Return the event in a message, None for messages before the call's UUID. Raise ProtocolError."""
+        assert isinstance(message, bytes)  # AudioSocket has no text
+        kind, body = message[0], message[HEAD_BYTES:]
+        if kind == IDENTITY:
+            return self._start(body)
+        if kind == HANG_UP:
+            return Stopped("the caller hung up")
+        if not self._started:
+            return None
+        match kind:
+            case _ if kind == SOUND:
+                return Media(body)
+            case _ if kind == DTMF:
+                return _key(body)
+            case _ if kind == ERROR:
+                raise ProtocolError(f"Asterisk reports error {body.hex()}")
+            case _:
+                return Unknown(f"{kind:#04x}")
+
+    def media(self, frame: Samples) -> bytes:
+        """Return a frame of the agent's audio as a message."""
+        return _message(SOUND, encode_sound(frame, FORMAT))
+
+    def mark(self, name: str) -> None:
+        """Return None: AudioSocket has no marks, so playout is estimated from the clock."""
+
+    def clear(self) -> None:
+        """Return None: sent audio cannot be dropped. It is never more than `playout.lead_s`."""
+
+    def hang_up(self) -> bytes:
+        """Return the hang-up message. Asterisk then hangs up or continues in the dialplan."""
+        return _message(HANG_UP, b"")
+
+    def _start(self, body: bytes) -> Started:
+        if self._started:
+            raise ProtocolError("a second UUID came; a call has one")
+        if len(body) != 16:
+            raise ProtocolError(f"the UUID has {len(body)} bytes; allowed: 16")
+        self._started = True
+        return Started(str(UUID(bytes=body)), FORMAT, FORMAT)
+
+
+def _key(body: bytes) -> KeyPressed:
+    digit = body.decode("ascii", "replace").upper()
+    if digit not in DIGITS:
+        raise wrong("digit", digit, f"one of {''.join(DIGITS)}")
+    return KeyPressed(digit)
+
+
+def body_bytes(head: bytes) -> int:
+    """Return the length of the body that follows this head [3]."""
+    return int.from_bytes(head[1:], "big")
+
+
+def _message(kind: int, body: bytes) -> bytes:
+    return bytes([kind]) + len(body).to_bytes(2, "big") + body
+
 
 log = structlog.get_logger()
 
 MAX_UNSENT_BYTES = 65_536
-"""What one connection may leave unread before its call's queue fills: about four seconds."""
+"""Unsent bytes of a connection before its call's queue fills: about four seconds."""
 QUIET_S = 0.5
-"""Of a line without the agent's sound, after which it carries a frame of silence: Asterisk gives up a call in
-which neither side has sent anything for 2 s (app_audiosocket.c), as where a phone leaves silence out.
+"""A frame of silence is sent after so long without agent audio. Asterisk ends a call in which neither side
+sends for 2 s (app_audiosocket.c), which happens when the phone suppresses silence.
 """
 _SILENCE: Samples = np.zeros(FORMAT.rate_hz // 50, np.int16)
 _Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -60,10 +141,10 @@ async def audiosocket(
     open_call: OpenCall,
     limits: TransportLimits = USUAL_LIMITS,
 ) -> AsyncIterator[int | None]:
-    """Take AudioSocket calls for the length of the block, if there is a table; gives the port.
+    """Accept AudioSocket calls during the block, if there is a table. Yield the port, None without a table.
 
-    tools: let the model hang up. limits: what each call may take. Calls that are going on at the end of the
-    block are the caller's to close. Raises CommandFailed.
+       tools: let the model hang up. limits: of each call. The caller must end calls that still run at the end
+    of the block. Raise CommandFailed.
     """
     if table is None:
         yield None
@@ -78,12 +159,12 @@ async def audiosocket(
 
 
 def listen_for_audiosocket(table: AudioSocketConfig) -> socket.socket:
-    """The socket that such calls arrive at. Raises CommandFailed."""
+    """Return the listening socket for AudioSocket. Raise CommandFailed."""
     return listen(table.host, table.port, " for AudioSocket")
 
 
 class AudioSocketEndpoint:
-    """Serves calls. tools: let the model hang up. limits: what each may take."""
+    """Server of AudioSocket calls. tools: let the model hang up. limits: of each call."""
 
     def __init__(self, tools: bool, open_call: OpenCall, limits: TransportLimits = USUAL_LIMITS) -> None:
         self._options = LineOptions("audiosocket", no_control, {}, tools, limits.max_keys)
@@ -95,11 +176,11 @@ class AudioSocketEndpoint:
         await asyncio.get_running_loop().connect_accepted_socket(self.protocol, connection)
 
     def protocol(self) -> asyncio.Protocol:
-        """What serves a new connection."""
+        """Return the protocol for a new connection."""
         return _ReadInRounds(self.serve)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection, to the end of its call."""
+        """Serve one connection to the end of its call."""
         call_id = new_id("call")
         serializer = AudioSocketSerializer()
         client = PhoneClient(call_id, serializer)
@@ -129,13 +210,13 @@ async def _send_silence(client: PhoneClient) -> Never:
 
 
 class _ReadInRounds(asyncio.StreamReaderProtocol):
-    """A connection as two streams, which is read with the others where calls are many."""
+    """A connection as two streams; read together with others while calls are many."""
 
     def __init__(self, serve: _Serve) -> None:
         super().__init__(asyncio.StreamReader(), serve)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Be read with the others."""
+        """Join the reading rounds."""
         transport = cast("asyncio.Transport", transport)
         transport.set_write_buffer_limits(high=MAX_UNSENT_BYTES)
         rounds = reading_of(asyncio.get_running_loop())
@@ -144,7 +225,7 @@ class _ReadInRounds(asyncio.StreamReaderProtocol):
         self._reading.join()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is read any more."""
+        """Leave the reading rounds."""
         self._reading.lost()
         super().connection_lost(exc)
 
@@ -159,7 +240,7 @@ class _TcpWire:
         self._writer = writer
 
     async def open(self) -> None:
-        """It is open."""
+        """Do nothing: the connection is open."""
 
     async def receive(self) -> bytes:
         try:
@@ -169,7 +250,7 @@ class _TcpWire:
             raise Disconnected("the client left") from error
 
     async def send(self, message: Message) -> None:
-        assert isinstance(message, bytes)  # the serializer makes no text
+        assert isinstance(message, bytes)  # the serializer produces no text
         try:
             self._writer.write(message)
             await self._writer.drain()
@@ -177,10 +258,10 @@ class _TcpWire:
             raise Disconnected("the client left") from error
 
     def open_fast_path(self, take: Callable[[Message], None]) -> None:
-        """There is none."""
+        """Do nothing: TCP has no fast path."""
 
     def close_fast_path(self) -> None:
-        """There is none."""
+        """Do nothing: TCP has no fast path."""
 
     async def close(self, code: int, reason: str) -> None:
         self._writer.close()

@@ -1,1 +1,0 @@
-"""Asterisk's chan_websocket."""

@@ -1,1 +1,0 @@
-"""Asterisk's AudioSocket, over TCP."""

@@ -1,1 +1,0 @@
-"""Plivo audio streaming."""

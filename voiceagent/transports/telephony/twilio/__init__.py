@@ -1,1 +1,0 @@
-"""Twilio Media Streams."""

@@ -1,1 +1,0 @@
-"""Vonage Voice WebSockets."""
