@@ -118,7 +118,7 @@ class Listener:
         if len(self._recent) > _KEPT_BYTES:
             # at each window, by memmove: a ring buffer would have to be copied in order for each question
             del self._recent[:-_KEPT_BYTES]
-        if self._held_from is None:
+        if self._fed is not None and self._held_from is None:
             self._feed(sound)
         events = self._detector.push(window, self.received_s)
         if events:
