@@ -127,12 +127,13 @@ class JsonStream(ABC):
         said = read_text(self.messages, message)
         if isinstance(said, Unknown):
             return said
-        if self._stream_id is None and said["event"] not in _BEFORE_START:
+        event = said["event"]
+        if self._stream_id is None and event not in _BEFORE_START:
             return None
-        match said["event"]:
-            case "media":
-                self._of_stream(said)
-                return self._media(said["media"])
+        if event == "media":  # nearly every message
+            self._of_stream(said)
+            return self._media(said["media"])
+        match event:
             case "start":
                 if self._stream_id is not None:
                     raise ProtocolError("a second start came; a stream has one")
