@@ -21,8 +21,8 @@ from audio.onnx.silero_graph import INPUT_SAMPLES, STATE
 from audio.polyphase import WindowFilter
 
 MAX_WINDOWS = 128
-"""Maximum number of windows, each of another stream, that one tick converts and reports. The two dozen calls into
-numpy that a tick makes cost as much as several windows.
+"""Maximum number of windows, each of another stream, that one tick converts and reports. The two dozen calls
+into numpy that a tick makes cost as much as several windows.
 """
 MAX_JUDGED = 32
 """Maximum number of windows in one run of the model. Larger runs need more memory and cost no less a window.

@@ -34,9 +34,10 @@ from voiceagent.transports.telephony.stream.serializer import (
     Unknown,
 )
 
-FRAME_S = 0.04
+FRAME_S = 0.06
 """The agent's sound in a message. These providers take any length and play on time themselves, and most of
-what a message costs is its way through the socket.
+what a message costs is its way here and through the socket. They drop what they have not played where the
+caller interrupts; a longer message would have a held agent fall silent later.
 """
 
 
