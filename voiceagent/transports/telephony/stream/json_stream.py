@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from binascii import b2a_base64
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NotRequired
 
+from pybase64 import b64encode_as_string
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
@@ -159,7 +159,7 @@ class JsonStream(ABC):
         sound = encode_sound(frame, self._format)
         if self._format.bytes_per_sample == 2:
             sound = self._byte_order.to_send(sound)
-        return f'{self._media_head}{b2a_base64(sound, newline=False).decode("ascii")}"}}}}'
+        return f'{self._media_head}{b64encode_as_string(sound)}"}}}}'
 
     @abstractmethod
     def _start(self, said: Any) -> Started:
