@@ -22,6 +22,7 @@ from voiceagent.transports.telephony.stream.json_messages import (
     read_text,
     wrong,
 )
+from voiceagent.transports.telephony.stream.media_messages import plain_media
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     MarkPlayed,
@@ -125,16 +126,19 @@ class JsonStream(ABC):
 
     def decode(self, message: Message) -> PhoneEvent | None:
         """Return the event in a message; None before `start`, except for an end. Raises ProtocolError."""
+        if self._stream_id is not None and self._format.bytes_per_sample == 1:
+            media = plain_media(message, self.id_field, self._stream_id)
+            if media is not None:  # nearly always
+                return media
         said = read_text(self.messages, message)
         if isinstance(said, Unknown):
             return said
-        event = said["event"]
-        if self._stream_id is None and event not in _BEFORE_START:
+        if self._stream_id is None and said["event"] not in _BEFORE_START:
             return None
-        if event == "media":  # nearly every message
-            self._of_stream(said)
-            return self._media(said["media"])
-        match event:
+        match said["event"]:
+            case "media":
+                self._of_stream(said)
+                return self._media(said["media"])
             case "start":
                 if self._stream_id is not None:
                     raise ProtocolError("a second start came; a stream has one")
