@@ -71,6 +71,9 @@ class _Phase(Enum):
     PAUSED = auto()  # from SpeechPaused to SpeechResumed or TurnEnded
 
 
+_IDLE = _Phase.IDLE  # Python 3.11 looks an attribute of an Enum up by a function, which shows per window
+
+
 @dataclass(slots=True)
 class _Noticed:
     """Sound that may be a voice. lasts: whether `VoiceNoticed` was repeated because it stayed loud."""
@@ -142,22 +145,24 @@ class Endpointer:
         this chunk; at most `MAX_FADE_S` before its last voiced chunk. loud_s: seconds for which the audio has
         been loud, from `LoudnessRise`. Splitting a chunk into two of the same probability changes no event.
         """
-        chunk_from_s = self._now_s
+        chunk_from_s, idle = self._now_s, self._phase is _IDLE
         self._now_s += seconds
-        self._model_voiced = self.is_voiced(probability)
+        self._model_voiced = voiced = self.is_voiced(probability)
         if self._by_model is not None:
-            self._by_model.push(probability, self._model_voiced, self._now_s)
-        if self._model_voiced and not fell:
+            self._by_model.push(probability, voiced, self._now_s)
+        if voiced and not fell:
             self._loud_to_s = self._now_s
-        lingers = fell and not self.idle and self._now_s - self._loud_to_s <= LINGER_S
-        if self._model_voiced and not lingers:
+        lingers = fell and not idle and self._now_s - self._loud_to_s <= LINGER_S
+        if voiced and not lingers:
             return self._voiced_chunk(chunk_from_s)
-        self._held = self._held and self._model_voiced
+        self._held = self._held and voiced
         blip, self._voiced = self._voiced, False
-        if not self.idle:
+        if not idle:
             return self._silence(ended_s) + self._loud(probability, loud_s)
         noticed = self._noticed
-        if noticed is not None and loud_s > 0.0 and self._now_s - noticed.from_s < LOUD_NOTICE_S:
+        if noticed is None:
+            return []
+        if loud_s > 0.0 and self._now_s - noticed.from_s < LOUD_NOTICE_S:
             return self._last(noticed) if may_be_voice(probability, loud_s) else []
         return self._fade(chunk_from_s, blip)
 
@@ -209,7 +214,7 @@ class Endpointer:
     @property
     def idle(self) -> bool:
         """True if no turn is in progress."""
-        return self._phase is _Phase.IDLE
+        return self._phase is _IDLE
 
     @property
     def awaits_silence(self) -> bool:

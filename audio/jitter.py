@@ -71,6 +71,10 @@ class JitterBuffer:
             self._restart(packet)
             ahead = 0
         sequence = self._next_sequence + ahead
+        if ahead == 0 and not self._held:  # the usual packet: nothing is missing, and nothing waits
+            ready: list[MediaPacket | Gap] = []
+            self._pass(packet, ready)
+            return ready
         if ahead < 0:
             self._too_late(sequence, now_s)
             return []
@@ -84,7 +88,7 @@ class JitterBuffer:
         ready: list[MediaPacket | Gap] = []
         while self._held and self._next_sequence is not None:
             if self._next_sequence in self._held:
-                self._pass(self._next_sequence, ready)
+                self._pass(self._held.pop(self._next_sequence)[0], ready)
             elif (
                 now_s >= self._missed_since_s() + self.depth_s
             ):  # the same sum as `next_due_s`, so that a timer set by it fires
@@ -100,13 +104,15 @@ class JitterBuffer:
     def _missed_since_s(self) -> float:
         return min(arrived_s for _, arrived_s in self._held.values())
 
-    def _pass(self, sequence: int, ready: list[MediaPacket | Gap]) -> None:
-        packet, _ = self._held.pop(sequence)
-        silent = _signed(packet.timestamp - self._next_timestamp, 32)
-        if silent > 0:
-            ready.append(Gap(min(silent, self._longest_gap)))
+    def _pass(self, packet: MediaPacket, ready: list[MediaPacket | Gap]) -> None:
+        """Let the next packet in order be heard."""
+        assert self._next_sequence is not None
+        if packet.timestamp != self._next_timestamp:
+            silent = _signed(packet.timestamp - self._next_timestamp, 32)
+            if silent > 0:
+                ready.append(Gap(min(silent, self._longest_gap)))
         ready.append(packet)
-        self._next_sequence = sequence + 1
+        self._next_sequence += 1
         self._next_timestamp = packet.timestamp + packet.samples
         self.depth_s -= (self.depth_s - MIN_DEPTH_S) * _SHRINK
 

@@ -78,13 +78,14 @@ class LoudnessFall:
 
         voiced: the model detects a voice, maybe one that has ended. sure: its probability is `SURE` or more.
         """
+        windows = len(energies)
         self._recent += energies
-        self._sure_ago_s = 0.0 if sure else self._sure_ago_s + len(energies) * WINDOW_S
+        self._sure_ago_s = 0.0 if sure else self._sure_ago_s + windows * WINDOW_S
         if not voiced:
-            grows = FLOOR_GROWS ** len(energies)
+            grows = FLOOR_GROWS**windows
             self._floor = min(max(1.0, *energies), self._floor * grows)
-            self._line = min(max(1.0, sum(energies) / len(energies)), self._line * grows)
-            self._peak *= PEAK_FADES ** len(energies)
+            self._line = min(max(1.0, sum(energies) / windows), self._line * grows)
+            self._peak *= PEAK_FADES**windows
             return 0.0
         silent, peak, noise = 0, self._peak, OVER_FLOOR * self._floor
         for energy in energies:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import av
@@ -152,8 +152,16 @@ class OpusDecoder:
 
 def packet_samples(packet: bytes, rate_hz: int) -> int:
     """Return the duration of a packet in samples at `rate_hz`. Raises OpusError if it is invalid."""
+    # The first byte determines it; for packets of several frames also the second (RFC 6716, 3.1 and 3.2.5).
+    # Asking libopus for each packet took 3 % of the CPU time of a call with a silent caller.
+    several = bool(packet) and packet[0] & 0x03 == 0x03
+    return _samples_by_head(packet[: 1 + several], rate_hz)
+
+
+@lru_cache(1_024)
+def _samples_by_head(head: bytes, rate_hz: int) -> int:
     opus = _library()
-    return _check(opus, opus.opus_packet_get_nb_samples(packet, len(packet), rate_hz))
+    return _check(opus, opus.opus_packet_get_nb_samples(head, len(head), rate_hz))
 
 
 def _check(opus: ctypes.CDLL, result: int) -> int:

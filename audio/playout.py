@@ -73,7 +73,7 @@ class Playout:
             raise ValueError(f"lead_s is {lead_s}; it must hold a frame of {frame_s} s")
         self._rate_hz = rate_hz
         self._frame_samples = round(frame_s * rate_hz)
-        self._lead_s = lead_s
+        self._least_s = lead_s - self._frame_samples / rate_hz  # ahead before the next frame is due
         self._reports = reports or Reports()
         self._queue: deque[Samples] = deque()
         self._queued_samples = 0  # in total, sent ones included
@@ -166,10 +166,6 @@ class Playout:
         """Send nothing until `restore`. The client falls silent once it has played what was sent."""
         self._held = True
 
-    def _ahead_s(self, now_s: float) -> float:
-        """Return the seconds of sent audio that the client has not played, without network delay."""
-        return 0.0 if self._played_out_at_s is None else max(0.0, self._played_out_at_s - now_s)
-
     def _unplayed_s(self, now_s: float) -> float:
         """Return the seconds of sent audio that the client has not played."""
         if self._played_out_at_s is None:
@@ -184,8 +180,9 @@ class Playout:
         return waiting >= self._frame_samples or (self._complete and waiting > 0)
 
     def _frame_due_s(self, now_s: float) -> float:
-        frame_s = self._frame_samples / self._rate_hz
-        return now_s + max(0.0, self._ahead_s(now_s) + frame_s - self._lead_s)
+        if self._played_out_at_s is None:
+            return now_s
+        return max(now_s, self._played_out_at_s - self._least_s)
 
     def _send_frame(self, now_s: float) -> Samples:
         samples = self._take()

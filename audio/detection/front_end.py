@@ -19,8 +19,12 @@ from audio.loudness import MIN_ENERGY, energies
 from audio.onnx.silero_graph import INPUT_SAMPLES, STATE
 from audio.polyphase import WindowFilter
 
-MAX_WINDOWS = 32
-"""Maximum batch size; each window belongs to another stream."""
+MAX_WINDOWS = 128
+"""Maximum number of windows, each of another stream, that one tick converts and reports. A tick makes two
+dozen numpy calls, which cost as much as several windows.
+"""
+MAX_JUDGED = 32
+"""Maximum batch size of the model. Larger batches need more memory and are no cheaper per window."""
 QUIET_WINDOWS = 16
 """After this many consecutive windows below `MIN_ENERGY` (0.5 s), the model is skipped until one
 is louder.
@@ -51,7 +55,7 @@ class FrontEnd:
         self._ticked_s = -tick_s
         self._waiting: dict[FrontEndStream, None] = {}  # streams with a complete window, oldest first
         self._armed: asyncio.Handle | None = None
-        self._inputs: Floats = np.empty((MAX_WINDOWS, INPUT_SAMPLES), np.float32)
+        self._inputs: Floats = np.empty((MAX_JUDGED, INPUT_SAMPLES), np.float32)
         self._states: Floats = np.zeros((0, STATE), np.float32)
         self._contexts: Floats = np.zeros(
             (0, _CONTEXT_SAMPLES), np.float32
@@ -120,7 +124,10 @@ class FrontEnd:
             self._armed = asyncio.get_running_loop().call_soon(self._tick)
         loudnesses = energies(sound, SAMPLE_RATE_HZ)
         for stream, loudness in zip(batch, loudnesses, strict=True):
-            self._count_quiet(stream, max(loudness) < MIN_ENERGY)
+            if max(loudness) < MIN_ENERGY:
+                stream.quiet += 1
+            elif stream.quiet:
+                self._end_quiet(stream)
         try:
             judgements = self._judge(batch, sound)
         except Exception as error:  # any exception of the model
@@ -137,10 +144,7 @@ class FrontEnd:
             except Exception as error:  # any exception of the callback
                 stream.on_failure(error)
 
-    def _count_quiet(self, stream: FrontEndStream, quiet: bool) -> None:
-        if quiet:
-            stream.quiet += 1
-            return
+    def _end_quiet(self, stream: FrontEndStream) -> None:
         if stream.quiet > QUIET_WINDOWS:
             self._states[stream.slot] = self._model.after_silence
             self._contexts[stream.slot] = 0.0
@@ -149,8 +153,9 @@ class FrontEnd:
     def _judge(self, batch: list[FrontEndStream], sound: Floats) -> list[Judgement]:
         """Return the judgements of windows [b, 512] of these streams."""
         reported = [SILENCE if stream.judged else NOT_JUDGED for stream in batch]
-        judged = [row for row, stream in enumerate(batch) if stream.judged and stream.quiet <= QUIET_WINDOWS]
-        if judged:
+        loud = [row for row, stream in enumerate(batch) if stream.judged and stream.quiet <= QUIET_WINDOWS]
+        for begin in range(0, len(loud), MAX_JUDGED):
+            judged = loud[begin : begin + MAX_JUDGED]
             slots = np.array([batch[row].slot for row in judged])
             inputs = self._inputs[: len(judged)]
             inputs[:, :_CONTEXT_SAMPLES] = self._contexts[slots]

@@ -101,3 +101,14 @@ def test_what_is_no_packet_is_refused_and_the_stream_goes_on() -> None:
     with pytest.raises(OpusError):
         decoder.decode(b"\xff" * 3)
     assert len(decoder.decode(encoder.encode(tone(1)[0]))) == FRAME
+
+
+@pytest.mark.parametrize(("frames", "samples"), [(1, 960), (2, 1_920), (3, 2_880)])
+def test_the_second_byte_tells_how_many_frames_a_packet_of_several_has(frames: int, samples: int) -> None:
+    frames_of_20_ms_whose_number_follows = 31 << 3 | 3  # RFC 6716, section 3.1
+    assert packet_samples(bytes((frames_of_20_ms_whose_number_follows, frames, 0, 0)), 48_000) == samples
+
+
+def test_a_packet_of_one_frame_may_go_on_with_any_byte() -> None:
+    one_frame_of_20_ms = 31 << 3
+    assert {packet_samples(bytes((one_frame_of_20_ms, byte)), 48_000) for byte in range(256)} == {960}

@@ -80,8 +80,8 @@ class LineSilence:
             self._spoken_until_s -= min(ahead_s, SETTLES * since_s)
         elif self._last_s is None:
             self._spoken_until_s = now_s - seconds
-        else:  # late audio may arrive faster than real time without being ahead
-            self._spoken_until_s = max(self._spoken_until_s, now_s - CATCH_UP_S)
+        elif ahead_s < -CATCH_UP_S:  # late audio may arrive faster than real time without being ahead
+            self._spoken_until_s = now_s - CATCH_UP_S
         self._spoken_until_s += seconds
         if self._patience_s:
             self._patience_s *= math.exp(-since_s / PATIENCE_LASTS_S)

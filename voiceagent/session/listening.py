@@ -121,7 +121,7 @@ class Listener:
         if len(self._recent) > _KEPT_BYTES:
             # one memmove per window: a ring buffer would have to be linearised for every read
             del self._recent[:-_KEPT_BYTES]
-        if self._withheld_from is None:
+        if self._active_recognition is not None and self._withheld_from is None:
             self._feed(sound)
         events = self._detector.push(window, self.received_s)
         if events:

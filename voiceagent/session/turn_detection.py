@@ -73,8 +73,10 @@ class TurnDetector:
         loud_s = self._loudness.lasts_s if over_agent else 0.0
         voiced = endpointer.is_voiced(probability)
         silent_s = self._fall.push(window.energies, voiced, probability >= SURE)
-        ended_ago_s = self._ended_ago_s(endpointer, window, voiced, silent_s)
-        ended_s = None if ended_ago_s is None else endpointer.now_s + WINDOW_S - ended_ago_s
+        ended_s = None
+        if not endpointer.idle:
+            ended_ago_s = self._ended_ago_s(endpointer, window, voiced, silent_s)
+            ended_s = None if ended_ago_s is None else endpointer.now_s + WINDOW_S - ended_ago_s
         # a voice that fell silent within the window: its pause begins there, not at the next window
         if silent_s < WINDOW_S:
             ended = silent_s == 0.0 and ended_s is not None
@@ -93,7 +95,7 @@ class TurnDetector:
 
         voiced: by the VAD model. silent_s: see `LoudnessFall`, for quiet lines.
         """
-        if endpointer.idle or not (endpointer.speaking or voiced):
+        if not (endpointer.speaking or voiced):
             return None
         ended = window.ended >= ENDED
         heard_out = ended and window.ended_ago_s >= HEARD_OUT_S

@@ -50,6 +50,7 @@ _MASKED = 0x80
 _LENGTH_IN_2_BYTES = 126
 _LENGTH_IN_8_BYTES = 127
 _MASK = 4
+_OPEN = State.OPEN  # Python 3.11 looks an attribute of an Enum up by a function, which shows per frame
 
 
 class FastPath(WebSocketsSansIOProtocol):
@@ -198,7 +199,7 @@ class FastPath(WebSocketsSansIOProtocol):
 
     def _refuse(self, code: int, reason: str) -> None:
         self.frames = []
-        if self.conn.state is State.OPEN:
+        if self.conn.state is _OPEN:
             self.conn.send_close(code, reason)
             self.handle_parser_exception()
 
@@ -206,14 +207,15 @@ class FastPath(WebSocketsSansIOProtocol):
         """Deliver the whole messages at the start of `data`, unless earlier ones are queued. Return the
         offset of the rest, which websockets must parse.
         """
-        begin = 0
-        while begin < len(data) and self.take is not None and self._turn_left > 0 and self.queue.empty():
+        begin, size = 0, len(data)
+        # asked once: while messages are handed over nothing is queued, and nothing closes the connection
+        if not self.queue.empty() or self.conn.state is not _OPEN:
+            return 0
+        while begin < size and (take := self.take) is not None and self._turn_left > 0:
             whole = whole_text(data, begin)
-            if whole is None or self.conn.state is not State.OPEN:
+            if whole is None or not (self._between or between_messages(self.conn)):
                 break
-            self._between = self._between or between_messages(self.conn)
-            if not self._between:
-                break
+            self._between = True
             payload, end = whole
             try:
                 text = payload.decode()
@@ -221,7 +223,7 @@ class FastPath(WebSocketsSansIOProtocol):
                 break  # websockets will find the same error and close the connection
             begin = end
             self._turn_left -= 1 + len(text) // LONG_BYTES
-            self.take(text)
+            take(text)
         return begin
 
     def handle_text(self, event: Frame) -> None:
@@ -239,7 +241,7 @@ class FastPath(WebSocketsSansIOProtocol):
 
     def send_now(self, message: str | bytes) -> bool:
         """Send a message immediately. Return False if it would have to wait or the connection is closed."""
-        if not self.writable.is_set() or self.conn.state is not State.OPEN or self.transport.is_closing():
+        if not self.writable.is_set() or self.conn.state is not _OPEN or self.transport.is_closing():
             return False
         self.transport.write(server_frame(message))
         return True

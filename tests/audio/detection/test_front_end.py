@@ -9,7 +9,7 @@ import pytest
 from front_end_calls import alone, ignore, judged, open_stream
 from sounds import voice_like
 
-from audio.detection.front_end import MAX_WINDOWS, FrontEnd
+from audio.detection.front_end import MAX_JUDGED, MAX_WINDOWS, FrontEnd
 from audio.detection.front_end_stream import Window
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES, SileroVad
 
@@ -33,7 +33,7 @@ async def test_a_run_is_bounded_however_many_calls_wait(counting):
     for probabilities in told:
         open_stream(front_end, probabilities).push(np.zeros(2 * WINDOW_SAMPLES, np.int16))
     await judged(*told, windows=2)
-    assert max(counting.rows) == MAX_WINDOWS
+    assert max(counting.rows) == MAX_JUDGED
     assert sum(counting.rows) == 2 * (MAX_WINDOWS + 5)
 
 

@@ -108,7 +108,11 @@ class PhoneCall:
     def take(self, message: Message) -> None:
         """Handle a message from the provider. Invalid messages end the call."""
         try:
-            self._take(self._serializer.decode(message))
+            event = self._serializer.decode(message)
+            if isinstance(event, Media):  # nearly every message
+                self._hear(event)
+            else:
+                self._take(event)
         except ProtocolError as error:
             self._end(Ending(str(error), 1002))
         except InputOverflow as overflow:
@@ -134,8 +138,6 @@ class PhoneCall:
 
     def _take(self, event: PhoneEvent | None) -> None:
         match event:
-            case Media():
-                self._hear(event)
             case MarkPlayed(name):
                 self._played(name)
             case Started():

@@ -112,7 +112,8 @@ class CallerAudio:
         self._schedule()
 
     def _schedule(self) -> None:
-        self.close()
+        if self._timer is not None:
+            self.close()
         due_s = self._jitter.next_due_s()
         if due_s is not None:
             self._timer = self._loop.call_later(max(0.0, due_s - self._clock()), self._due)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from binascii import b2a_base64
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, NotRequired
 
+from pybase64 import b64encode_as_string
 from pydantic import TypeAdapter
 from typing_extensions import TypedDict
 
@@ -22,6 +22,7 @@ from voiceagent.transports.telephony.stream.json_messages import (
     read_text,
     wrong,
 )
+from voiceagent.transports.telephony.stream.media_messages import plain_media
 from voiceagent.transports.telephony.stream.serializer import (
     KeyPressed,
     MarkPlayed,
@@ -34,9 +35,10 @@ from voiceagent.transports.telephony.stream.serializer import (
     Unknown,
 )
 
-FRAME_S = 0.04
+FRAME_S = 0.06
 """Agent audio per message. These providers accept any length and pace playout themselves; most of the cost of
-a message is the socket write.
+a message is the socket write. With longer messages a held agent would fall silent later: what was sent is
+dropped only by an interruption.
 """
 
 
@@ -123,7 +125,11 @@ class JsonStream(ABC):
         self._media_head = ""  # an audio message up to the audio
 
     def decode(self, message: Message) -> PhoneEvent | None:
-        """Return the event in a message; None before `start`, except for an end. Raise ProtocolError."""
+        """Return the event in a message; None before `start`, except for an end. Raises ProtocolError."""
+        if self._stream_id is not None and self._format.bytes_per_sample == 1:
+            media = plain_media(message, self.id_field, self._stream_id)
+            if media is not None:  # nearly always
+                return media
         said = read_text(self.messages, message)
         if isinstance(said, Unknown):
             return said
@@ -157,7 +163,7 @@ class JsonStream(ABC):
         sound = encode_sound(frame, self._format)
         if self._format.bytes_per_sample == 2:
             sound = self._byte_order.to_send(sound)
-        return f'{self._media_head}{b2a_base64(sound, newline=False).decode("ascii")}"}}}}'
+        return f'{self._media_head}{b64encode_as_string(sound)}"}}}}'
 
     @abstractmethod
     def _start(self, said: Any) -> Started:

@@ -66,7 +66,7 @@ def test_start_tells_the_call_its_account_and_the_extra_headers(headers):
         AudioFormat.PCMU,
         "MAXXXXXXXXXXXXXXXXXX",
         {"userId": "12345", "sessionId": "abc-xyz"},
-        frame_s=0.04,
+        frame_s=0.06,
     )
 
 

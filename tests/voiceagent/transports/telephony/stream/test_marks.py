@@ -13,7 +13,7 @@ def sent(marks: Marks, frames: int, response_id: str = "r1") -> list[str]:
     return [name for name in names if name is not None]
 
 
-def test_the_first_frame_is_marked_and_then_every_tenth():
+def test_the_first_frame_is_marked_and_then_every_seventh():
     marks = Marks()
     first, second = sent(marks, EVERY_FRAMES + 1)
     assert marks.played(first) == Played("r1", FRAME, last=False)

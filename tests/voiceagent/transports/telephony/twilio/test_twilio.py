@@ -46,7 +46,7 @@ def test_start_tells_the_call_its_account_its_parameters_and_mu_law():
         AudioFormat.PCMU,
         line.ACCOUNT,
         {"FirstName": "Jane", "LastName": "Doe"},
-        frame_s=0.04,
+        frame_s=0.06,
     )
 
 
