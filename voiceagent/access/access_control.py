@@ -86,7 +86,7 @@ class Admission:
         key = presented_key(headers)
         if key is None or not key.startswith(PREFIX) or self.secrets.find(key, self.clock()) is not None:
             return
-        if self._shut_out(self.rules.requester(headers, peer).address):
+        if self._is_blocked(self.rules.requester(headers, peer).address):
             return
         secret = await self.others.find_secret(key)
         if secret is not None:
@@ -99,10 +99,10 @@ class Admission:
         # Secrets first: a page's secret is not a wrong key and must not count as one.
         secret = self.secrets.find(key, self.clock())
         if secret is not None:
-            names = self._names(headers, peer, "secret", secret.value)
+            names = self._identities(headers, peer, "secret", secret.value)
             return Admitted(secret.session, names, sha256(secret.value.encode()).hexdigest())
         self._check_key(headers, peer)
-        return Admitted({}, self._names(headers, peer, "key", key))
+        return Admitted({}, self._identities(headers, peer, "key", key))
 
     def admit_owner(self, headers: Mapping[str, str], peer: str) -> None:
         """Authenticate the holder of an API key; client secrets are not accepted. Raise NotAdmitted."""
@@ -147,7 +147,7 @@ class Admission:
             self._openers[call_id] = caller.secret
         return call_over
 
-    def sees_details(self, headers: Mapping[str, str], peer: str) -> bool:
+    def may_see_details(self, headers: Mapping[str, str], peer: str) -> bool:
         """Return True for owners and for this machine: they may see the server's numbers and components."""
         if self.rules.from_this_machine(headers, peer):
             return True
@@ -178,7 +178,7 @@ class Admission:
             return ""
         return self._keys.ticket(key, self._unix_clock() + TICKET_S)
 
-    def _shut_out(self, address: str) -> bool:
+    def _is_blocked(self, address: str) -> bool:
         most = self._limits.max_wrong_keys
         return self._wrong_keys.blocked(address, self.clock(), most) or self.others.blocked(address)
 
@@ -188,7 +188,7 @@ class Admission:
         key, address = presented_key(headers), self.rules.requester(headers, peer).address
         most = self._limits.max_wrong_keys
         # Before the key is checked: someone who guesses must not learn that a guess was right.
-        if self._shut_out(address):
+        if self._is_blocked(address):
             message = f"{most} wrong keys came within a minute (limits.max_wrong_keys)"
             raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
         if not self._keys.accepts(key):
@@ -197,7 +197,9 @@ class Admission:
                 self.others.note_wrong_key(address, most)
             raise NotAdmitted(401, "invalid_api_key", "the API key is missing, wrong, or has expired")
 
-    def _names(self, headers: Mapping[str, str], peer: str, kind: str, key: str | None) -> dict[str, int]:
+    def _identities(
+        self, headers: Mapping[str, str], peer: str, kind: str, key: str | None
+    ) -> dict[str, int]:
         """Return the identities of a caller, each with its maximum number of calls. Callers on this machine,
         and keys without a limit, are bound by `server.max_calls` only.
         """

@@ -146,16 +146,16 @@ class Calls:
                 while self._calls:
                     self._changed.clear()
                     await self._changed.wait()
-                await self._written()
+                await self._wait_until_stored()
                 if self._tools:  # do not break off a booking halfway
                     log.info("waiting_for_tools", tools=sorted(tool.get_name() for tool in self._tools))
                     await asyncio.wait(self._tools)
         except TimeoutError:
             calls = [opened.call for opened in self._calls.values()]
             await asyncio.gather(*(call.close("the server is shutting down") for call in calls))
-        await self._written()
+        await self._wait_until_stored()
 
-    async def _written(self) -> None:
+    async def _wait_until_stored(self) -> None:
         """Wait until ended calls have been written to storage."""
         if self._monitoring:
             await asyncio.wait(self._monitoring, timeout=CLOSE_S)

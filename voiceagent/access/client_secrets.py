@@ -41,7 +41,7 @@ class ClientSecrets:
 
     def keep(self, secret: ClientSecret, now_s: float) -> None:
         """Accept a key that another process made. Idempotent."""
-        self._forget(now_s)
+        self._evict(now_s)
         self._secrets[key_digest(secret.value)] = secret
 
     def kept(self) -> list[ClientSecret]:
@@ -55,7 +55,7 @@ class ClientSecrets:
         secret = self._secrets.get(key_digest(key))
         return secret if secret is not None and now_s < secret.ends_s else None
 
-    def _forget(self, now_s: float) -> None:
+    def _evict(self, now_s: float) -> None:
         for digest, secret in list(self._secrets.items()):
             if secret.ends_s <= now_s or len(self._secrets) >= self._max:
                 del self._secrets[digest]

@@ -106,8 +106,8 @@ class SharedSlots:
         self._file = file
         self._worker = worker
         numbers = memoryview(mmap.mmap(file, self.size(max_calls, workers))).cast("q")
-        told = [numbers[each * workers : (each + 1) * workers] for each in range(_COUNTS)]
-        self._counts, self._lags_us, self._busy_us, self._transcribing = told
+        counters = [numbers[each * workers : (each + 1) * workers] for each in range(_COUNTS)]
+        self._counts, self._lags_us, self._busy_us, self._transcribing = counters
         numbers = numbers[_COUNTS * workers :]
         self.wrong_keys = WrongKeys(numbers[:NUMBERS], self._locked)
         names, kept = numbers[NUMBERS:], _NAMES * max_calls
@@ -132,8 +132,8 @@ class SharedSlots:
     @property
     def workers(self) -> list[WorkerLoad]:
         """Load of each worker; zero lag and CPU use before its first report."""
-        told = zip(self._counts, self._busy_us, self._lags_us, strict=True)
-        return [WorkerLoad(calls, busy / _US, max(0, lag - 1) / _US) for calls, busy, lag in told]
+        loads = zip(self._counts, self._busy_us, self._lags_us, strict=True)
+        return [WorkerLoad(calls, busy / _US, max(0, lag - 1) / _US) for calls, busy, lag in loads]
 
     def take(self) -> bool:
         """See `Slots`."""

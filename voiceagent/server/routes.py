@@ -285,7 +285,7 @@ class Routes:
     async def _health(self, request: Request) -> Response:
         health = await self._server.health()
         status = 200 if health["status"] in SERVING else 503
-        if not self._admission.sees_details(request.headers, address_of(request)):
+        if not self._admission.may_see_details(request.headers, address_of(request)):
             health = {"status": health["status"]}
         return JSONResponse(health, status)
 
@@ -298,25 +298,25 @@ class Routes:
 
     async def _gateways(self, request: Request) -> Response:
         """Return the reports of all gateways known here."""
-        if not self._admission.sees_details(request.headers, address_of(request)):
+        if not self._admission.may_see_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         reports = () if self.shared is None else self.shared.reports
         return JSONResponse({"gateways": [one.to_json() for one in reports]})
 
     async def _triage_page(self, request: Request) -> Response:
         """Return the triage page."""
-        if not self._admission.sees_details(request.headers, address_of(request)):
+        if not self._admission.may_see_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         page = as_page(*await self._server.triage())
         return HTMLResponse(page, headers={"content-security-policy": POLICY, "cache-control": "no-store"})
 
     async def _triage_json(self, request: Request) -> Response:
         """Return the triage as JSON."""
-        if not self._admission.sees_details(request.headers, address_of(request)):
+        if not self._admission.may_see_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         return JSONResponse(as_json(*await self._server.triage()))
 
     async def _metrics_page(self, request: Request) -> Response:
-        if not self._admission.sees_details(request.headers, address_of(request)):
+        if not self._admission.may_see_details(request.headers, address_of(request)):
             return PlainTextResponse(FOR_OWNERS, 401)
         return Response(await self._server.metrics_page(), media_type=CONTENT_TYPE)

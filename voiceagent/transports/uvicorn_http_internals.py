@@ -11,7 +11,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from voiceagent.transports.limits import TransportLimits
 
-_LOOK_S = 0.01
+_GRACE_S = 0.01
 """Grace time after the timeout. uvloop runs timers before it reads sockets, so after a busy period a request
 that arrived in time may be unread; after this time it has been read.
 """
@@ -36,7 +36,7 @@ class GuardedHttp(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Cancel the timeout."""
-        self._settle()
+        self._cancel_timeout()
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
@@ -57,10 +57,10 @@ class GuardedHttp(H11Protocol):
 
     def _should_upgrade(self) -> bool:
         """Restart the timeout for the body. uvicorn calls this once a request, after its head."""
-        self._settle()
+        self._cancel_timeout()
         upgrades = super()._should_upgrade()
         if not upgrades:
-            self._time(self._end_half)
+            self._time(self._check_body)
         return upgrades
 
     def send_400_response(self, msg: str) -> None:
@@ -77,29 +77,29 @@ class GuardedHttp(H11Protocol):
 
     def give_up(self) -> None:
         """Drop the connection: it timed out, or its slot is needed."""
-        self._settle()
+        self._cancel_timeout()
         self.transport.abort()
 
     def _wait(self) -> None:
-        self._settle()
+        self._cancel_timeout()
         self.waiting[self] = None
         self._time(self.give_up)
 
     def _time(self, over: Callable[[], None]) -> None:
-        """Call `over` at the timeout, unless `_settle` is called first."""
+        """Call `over` at the timeout, unless `_cancel_timeout` is called first."""
 
         def look() -> None:
-            self._timer = self.loop.call_later(_LOOK_S, over)
+            self._timer = self.loop.call_later(_GRACE_S, over)
 
         self._timer = self.loop.call_later(self.limits.max_request_s, look)
 
-    def _settle(self) -> None:
+    def _cancel_timeout(self) -> None:
         self.waiting.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _end_half(self) -> None:
+    def _check_body(self) -> None:
         """Drop the connection if the body is still incomplete."""
         if self.cycle is not None and self.cycle.more_body and not self.cycle.response_complete:
             self.give_up()

@@ -36,7 +36,7 @@ PIECE_BYTES = 16_384
 SILENT = "the client answered no ping: it stands still, or its network does"
 CLOSE_S = 1.0
 """Time for a dropped client to read the reason."""
-OVERSLEPT_S = 1.0
+STALL_S = 1.0
 """A timer later than this means that this process was stalled."""
 MAX_FRAGMENTS = 1_024
 """Maximum number of fragments of one message."""
@@ -146,7 +146,7 @@ class FastPath(WebSocketsSansIOProtocol):
         after much data. After a stall of this process, read first what has arrived meanwhile.
         """
         overslept_s = self.loop.time() - self.ping_sent_at - (self.ping_timeout or 0.0)
-        if self._heard or self._rest or overslept_s > OVERSLEPT_S:
+        if self._heard or self._rest or overslept_s > STALL_S:
             self.pong_timer = self.pending_ping_payload = None
             self.schedule_ping()
         else:

@@ -214,4 +214,4 @@ def test_calls_of_this_machine_are_not_counted_by_address():
     ],
 )
 def test_details_are_for_owners_and_this_machine(headers: dict[str, str], peer: str, sees: bool):
-    assert keyed().sees_details(headers, peer) is sees
+    assert keyed().may_see_details(headers, peer) is sees

@@ -48,7 +48,7 @@ class RealtimeCall:
         session, self._session = self._session, {}
         if session:
             try:
-                self._change(merge_given(session, self._call.settings))
+                self._change_settings(merge_given(session, self._call.settings))
                 self._greet = (session.get("voiceagent") or {}).get("greeting") is not False
             except RequestError as error:
                 self._refuse(error)
@@ -94,16 +94,16 @@ class RealtimeCall:
             raise RequestError("invalid_json", "a binary message came; events are JSON text")
         request = self._decoder.decode(message, self._call.settings)
         try:
-            self._ask(request)
+            self._apply(request)
         except RequestError as error:
             error.client_event_id = event_id_of(message)
             raise
 
-    def _ask(self, request: ev.ClientRequest | AudioAppended) -> None:
+    def _apply(self, request: ev.ClientRequest | AudioAppended) -> None:
         if isinstance(request, ev.ResponseRequested):
             self._check_servers(request.mcp_servers, "response.tools")
         if isinstance(request, ev.SettingsChanged):
-            self._change(request.settings)
+            self._change_settings(request.settings)
         elif not isinstance(request, AudioAppended):
             self._handle(request)
         elif self._sound_apart:
@@ -124,7 +124,7 @@ class RealtimeCall:
             if (refusal := self._call.mcp_refusal(server)) is not None:
                 raise RequestError("invalid_value", f"{param}: {refusal}", param)
 
-    def _change(self, settings: CallSettings) -> None:
+    def _change_settings(self, settings: CallSettings) -> None:
         self._check_servers(settings.mcp_servers, "session.tools")
         if self._sound_apart:
             now = self._call.settings

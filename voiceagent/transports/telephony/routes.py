@@ -39,24 +39,26 @@ def telephony_routes(
        host: the address that the server listens on. source: the configuration file. limits: of each call.
     rules: for requests. placement: chooses the gateway and the agent of a call. Raise ConfigError.
     """
-    _refuse_strangers(telephony, host, source)
+    _check_keys(telephony, host, source)
     streams: list[BaseRoute] = []
     webhooks: list[BaseRoute] = []
     for name, line in telephony.lines(environment, source, placement).items():
         # A provider without a key follows the rules of a server without keys: this machine only unless it is
         # open, and no pages of other sites.
         open_line = telephony.providers()[name].open
-        held_to = replace(rules, keyed=False, open=open_line, origins=rules.origins or frozenset())
+        line_rules = replace(rules, keyed=False, open=open_line, origins=rules.origins or frozenset())
         options = LineOptions(name, line.control, telephony.transfers, telephony.tools, limits.max_keys)
         urls = (telephony.public_url, *([] if placement.own_url is None else [placement.own_url]))
-        endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, held_to, placement.check_agent)
+        endpoint = TelephonyEndpoint(
+            open_call, line, options, urls, limits, line_rules, placement.check_agent
+        )
         for path in (f"/telephony/{name}", f"/telephony/{name}/{{agent}}"):
             streams += websocket_routes(path, endpoint.serve, line.number_webhook)
         webhooks += line.webhooks
     return [*webhooks, *streams]
 
 
-def _refuse_strangers(telephony: TelephonyConfig, host: str, source: Path) -> None:
+def _check_keys(telephony: TelephonyConfig, host: str, source: Path) -> None:
     """Raise ConfigError for a provider that others can reach without a key: anyone could call at the owner's
     cost.
     """

@@ -235,11 +235,11 @@ def _connect(
     parameters |= dict(parse_qsl(parts.query))
     if TRACEPARENT in headers:
         parameters[TRACEPARENT] = headers[TRACEPARENT]
-    then = _once_more(parts) if again else None
+    then = _retry_url(parts) if again else None
     return Response(connect_twiml(stream_url, parameters, then), media_type="text/xml")
 
 
-def _once_more(parts: SplitResult) -> str | None:
+def _retry_url(parts: SplitResult) -> str | None:
     """Return the URL with the retry count raised by one; None after the last retry."""
     query = dict(parse_qsl(parts.query))
     count = query.get(RETRY, "0")

@@ -58,7 +58,7 @@ class TelephonyEndpoint:
         """Serve one connection, from its handshake to the end of its call: the endpoint of a
         `WebSocketRoute`.
         """
-        why = self._distrust(websocket)
+        why = self._refusal_reason(websocket)
         if why is not None:
             log.warning("handshake_refused", provider=self._options.provider, reason=why)
             await websocket.send_denial_response(PlainTextResponse(why, 403))
@@ -85,7 +85,7 @@ class TelephonyEndpoint:
             PhoneCall(call_id, call, serializer, client, self._options, known, connection.end)
         )
 
-    def _distrust(self, websocket: WebSocket) -> str | None:
+    def _refusal_reason(self, websocket: WebSocket) -> str | None:
         """Return why a handshake is refused; None if it is accepted."""
         headers = websocket.headers
         if self._line.trusts is None:

@@ -87,11 +87,11 @@ class WebRtcCall:
         """
         try:
             sdp.check_offer(offer, self._limits)
-        except sdp.TooMuch as error:
+        except sdp.OfferTooLarge as error:
             raise RequestError("limit_exceeded", str(error), "sdp") from error
-        if not sdp.has_its_bundle(offer):
+        if not sdp.has_bundle_transport(offer):
             raise _refused("the offer's BUNDLE group names a media section that is not there")
-        if not sdp.has_its_fingerprint(offer):
+        if not sdp.has_fingerprints(offer):
             raise _refused("the offer has no fingerprint of the caller's certificate, which is needed")
         # the server sends to the offer's addresses: they must not make it probe internal networks
         offer = sdp.with_callable_candidates(offer, lambda host: self._network.may_call(host, caller))

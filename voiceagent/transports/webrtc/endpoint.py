@@ -38,7 +38,7 @@ REMEMBERED_CALLS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _CallRequest:
     """Request for a call. session: fields that differ from the server's."""
 
     offer: str
@@ -77,7 +77,7 @@ class WebRtcEndpoint:
         peer = address_of(request)
         await self._admission.learn(request.headers, peer)
         caller = self._admission.admit(request.headers, peer)
-        asked = await _read(request, self._limits)
+        asked = await _parse_request(request, self._limits)
         call_id = new_id("rtc")
         client = WebRtcClient(call_id, self._limits.max_call_s)
         session = caller.session | asked.session
@@ -143,12 +143,12 @@ class WebRtcEndpoint:
         task.add_done_callback(self._running.discard)
 
 
-async def _read(request: Request, limits: TransportLimits) -> _Asked:
+async def _parse_request(request: Request, limits: TransportLimits) -> _CallRequest:
     """Parse a request for a call. Raise RequestError."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     model = request.query_params.get("model", "")
     if kind == "application/sdp":
-        return _Asked((await request.body()).decode(errors="replace"), {}, model)
+        return _CallRequest((await request.body()).decode(errors="replace"), {}, model)
     if kind != "multipart/form-data":
         message = f"the body is {kind or 'of no type'}; allowed: application/sdp, multipart/form-data"
         raise RequestError("unsupported_content_type", message)
@@ -161,4 +161,4 @@ async def _read(request: Request, limits: TransportLimits) -> _Asked:
         raise RequestError("missing_required_parameter", "the form has no part sdp", "sdp")
     given = to_object(session, "session", limits) if isinstance(session, str) else {}
     check_object(given, "session", limits)
-    return _Asked(offer, given, model)
+    return _CallRequest(offer, given, model)

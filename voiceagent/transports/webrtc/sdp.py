@@ -16,12 +16,12 @@ _KIND = re.compile("(audio|video|application) ")
 _OPUS = re.compile(r"^a=rtpmap:(\d+) opus/48000(?:/2)?\r?\n", re.MULTILINE | re.IGNORECASE)
 
 
-class TooMuch(ValueError):
+class OfferTooLarge(ValueError):
     """An offer exceeds a limit; the text names the limit."""
 
 
 def check_offer(offer: str, limits: OfferLimits) -> None:
-    """Refuse an offer that is costly to parse. Raise TooMuch."""
+    """Refuse an offer that is costly to parse. Raise OfferTooLarge."""
     lines = offer.splitlines()
     for count, what, limit in (
         (len(offer), "bytes", "max_offer_bytes"),
@@ -30,10 +30,10 @@ def check_offer(offer: str, limits: OfferLimits) -> None:
         (sum(line.startswith("a=candidate:") for line in lines), "candidates", "max_offer_candidates"),
     ):
         if count > (allowed := getattr(limits, limit)):
-            raise TooMuch(f"the offer has {count} {what}; allowed: at most {allowed} (limits.{limit})")
+            raise OfferTooLarge(f"the offer has {count} {what}; allowed: at most {allowed} (limits.{limit})")
 
 
-def has_its_bundle(offer: str) -> bool:
+def has_bundle_transport(offer: str) -> bool:
     """Return True if the first section of the bundle (RFC 8843), which carries its transport, exists. aiortc
     would continue without any transport.
     """
@@ -43,7 +43,7 @@ def has_its_bundle(offer: str) -> bool:
     return not group or group[0] in brought
 
 
-def has_its_fingerprint(offer: str) -> bool:
+def has_fingerprints(offer: str) -> bool:
     """Return True if each section with a transport has a certificate fingerprint (RFC 8122, section 5), in
     the section or for the whole session. A bundle uses its first section's.
     """

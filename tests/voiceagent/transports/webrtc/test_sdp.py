@@ -6,7 +6,7 @@ import pytest
 
 from voiceagent.transports.limits import OfferLimits
 from voiceagent.transports.webrtc.sdp import (
-    TooMuch,
+    OfferTooLarge,
     check_offer,
     with_announced_address,
     with_callable_candidates,
@@ -63,7 +63,7 @@ def test_addresses_that_may_not_be_called_are_taken_out() -> None:
     ],
 )
 def test_an_offer_that_is_too_much_is_told_by_its_limits_name(line: str, limit: str) -> None:
-    with pytest.raises(TooMuch, match=rf"\(limits\.{limit}\)"):
+    with pytest.raises(OfferTooLarge, match=rf"\(limits\.{limit}\)"):
         check_offer(line, OfferLimits())
 
 

@@ -27,7 +27,7 @@ _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 
 REMEMBERED_RESPONSES = 64
 """Number of ended responses with MCP calls or approval requests: their results may arrive late."""
-_OUTLASTING = ("mcp_call", "mcp_approval_request")
+_OUTLASTING_ITEMS = ("mcp_call", "mcp_approval_request")
 
 _UNKNOWN = CallSettings(instructions="", temperature=0.0, turn_detection=None)
 """Settings before `session.created`."""
@@ -46,7 +46,7 @@ class Encoder:
     expires_at: int | None = None
     settings: CallSettings = _UNKNOWN
     _responses: dict[str, Response] = field(default_factory=dict)
-    _over: OrderedDict[str, Response] = field(default_factory=OrderedDict)
+    _ended_responses: OrderedDict[str, Response] = field(default_factory=OrderedDict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _audio_head: tuple[str, str] = ("", "")
 
@@ -130,15 +130,15 @@ class Encoder:
         self._audio_head = ("", "")
         if response is None:
             return ()
-        if any(item["type"] in _OUTLASTING for item in response.output):
-            self._over[notification.response_id] = response
-            while len(self._over) > REMEMBERED_RESPONSES:
-                self._over.popitem(last=False)
+        if any(item["type"] in _OUTLASTING_ITEMS for item in response.output):
+            self._ended_responses[notification.response_id] = response
+            while len(self._ended_responses) > REMEMBERED_RESPONSES:
+                self._ended_responses.popitem(last=False)
         return response.end(notification)
 
     def _response_of(self, response_id: str) -> Response | None:
         """Return a running response, or an ended one whose MCP calls may still run."""
-        return self._responses.get(response_id) or self._over.get(response_id)
+        return self._responses.get(response_id) or self._ended_responses.get(response_id)
 
     def _single(self, notification: notify.Notification) -> ServerEvent:
         """Return the event of a notification that makes exactly one."""

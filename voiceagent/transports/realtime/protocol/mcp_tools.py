@@ -22,7 +22,7 @@ MAX_HEADER_BYTES = 8_192
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """A header's name: `token` of RFC 9110, 5.6.2."""
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
-_OURS = frozenset(
+_RESERVED_HEADERS = frozenset(
     {
         *("accept", "accept-encoding", "connection", "content-encoding", "content-length", "content-type"),
         *("cookie", "expect", "host", "keep-alive", "last-event-id", "te", "trailer", "transfer-encoding"),
@@ -76,7 +76,7 @@ def _to_headers(wire: McpServerTool, param: str) -> tuple[tuple[str, str], ...]:
     if len(given) > MAX_HEADERS:
         raise _wrong(f"{param}.headers", f"are {len(given)}; allowed: at most {MAX_HEADERS}")
     for name, value in given.items():
-        ours = name.lower() in _OURS or name.lower().startswith(("mcp-", "proxy-", "sec-"))
+        ours = name.lower() in _RESERVED_HEADERS or name.lower().startswith(("mcp-", "proxy-", "sec-"))
         if not _NAME.fullmatch(name) or ours:
             raise _wrong(f"{param}.headers", f"have {shorten(name)}, which is none that a client may set")
         if not _VALUE.fullmatch(value):

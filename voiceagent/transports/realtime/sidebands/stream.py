@@ -27,7 +27,7 @@ class StreamWire:
             yield value
 
     async def end(self) -> None:
-        """End `sent`."""
+        """Finish the stream: `sent` returns."""
         await self._sent.put(None)
 
     async def open(self) -> None:

@@ -73,7 +73,7 @@ def read_text(messages: TypeAdapter[Read], message: Message) -> Read | Unknown:
         said: Read = messages.validator.validate_json(message, strict=True)
         return said
     except ValidationError as error:
-        return _not_read(error)
+        return _unknown_or_error(error)
 
 
 def read_fields(messages: TypeAdapter[Read], document: Mapping[str, Any]) -> Read | Unknown:
@@ -81,7 +81,7 @@ def read_fields(messages: TypeAdapter[Read], document: Mapping[str, Any]) -> Rea
     try:
         return messages.validate_python(document, strict=True)
     except ValidationError as error:
-        return _not_read(error)
+        return _unknown_or_error(error)
 
 
 def read_sound(payload: str, name: str) -> bytes:
@@ -98,7 +98,7 @@ def wrong(name: str, found: object, allowed: str) -> ProtocolError:
     return ProtocolError(f"{name} is {shorten(found)}; allowed: {allowed}")
 
 
-def _not_read(error: ValidationError) -> Unknown:
+def _unknown_or_error(error: ValidationError) -> Unknown:
     """Return Unknown for an event of another kind. Raise ProtocolError for the first error otherwise."""
     first = error.errors(include_url=False)[0]
     kind, given = first["type"], first["input"]
@@ -111,12 +111,12 @@ def _not_read(error: ValidationError) -> Unknown:
         raise wrong("event", event, "text") from error
     if not isinstance(given, dict) and not first["loc"]:
         raise wrong("a message", given, "a JSON object") from error
-    place = _place(first)
+    place = _field_path(first)
     if kind == "missing":
         raise ProtocolError(f"{place} is missing; it must be there") from error
     raise wrong(place, given, _ALLOWED.get(kind) or first["msg"].removeprefix("Input should be ")) from error
 
 
-def _place(error: ErrorDetails) -> str:
+def _field_path(error: ErrorDetails) -> str:
     """Return the path of the invalid field, as `media.payload`, without the event that pydantic adds."""
     return ".".join(part if len(part) <= 80 else shorten(part) for part in map(str, error["loc"][1:]))

@@ -10,12 +10,12 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from voiceagent.transports.telephony.twilio.serializer import TwilioSerializer
 
 from voiceagent.transports.telephony.stream import json_stream
 from voiceagent.transports.telephony.stream.json_stream import JsonStream
 from voiceagent.transports.telephony.stream.media_messages import plain_media
 from voiceagent.transports.telephony.stream.serializer import Media, ProtocolError
+from voiceagent.transports.telephony.twilio import TwilioSerializer
 
 STREAM = "MZ1"
 MEDIA_FORMAT = {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}
