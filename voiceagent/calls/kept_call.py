@@ -71,9 +71,7 @@ class Losses:
         self.last, self.last_at_s = f"{type(error).__name__}: {error}", time.monotonic()
 
     def trouble(self) -> str:
-        """Return the error of a recent attempt, "" if there is none; failed writes are retried all
-        the time.
-        """
+        """Return the error of a recent attempt to write, "" if there is none."""
         return self.last if time.monotonic() - self.last_at_s < RECENT_S else ""
 
 

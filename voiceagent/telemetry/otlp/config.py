@@ -24,5 +24,5 @@ class OtlpConfig(Section):
     """How often the metrics are sent; 0 never sends them."""
 
     def address(self, signal: str) -> str:
-        """Where "traces" or "metrics" go."""
+        """Return the URL for "traces" or "metrics"."""
         return f"{self.endpoint.rstrip('/')}/v1/{signal}"
