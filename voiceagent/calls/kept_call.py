@@ -71,9 +71,7 @@ class Losses:
         self.last, self.last_at_s = f"{type(error).__name__}: {error}", time.monotonic()
 
     def trouble(self) -> str:
-        """Return the error of a recent attempt, "" if there is none; failed writes are retried all
-        the time.
-        """
+        """Return the error of a recent attempt to write, "" if there is none."""
         return self.last if time.monotonic() - self.last_at_s < RECENT_S else ""
 
 
@@ -95,9 +93,17 @@ class KeptCall:
 
     def on_event(self, event: CallEvent) -> None:
         """See `CallSubscriber`."""
-        if isinstance(event, EventHandled):  # nearly all; `match` would cost more than the rest
-            self._record(event)
-            return
+        try:
+            if isinstance(event, EventHandled):  # nearly all; `match` would cost more than the rest
+                self._record(event)
+            else:
+                self._queue_event(event)
+        except Exception:
+            # no further event arrives: without an end the writer would keep the call's files open
+            self.waiting.append(CallEnded("the recorder failed; the log says why", self._clock()))
+            raise
+
+    def _queue_event(self, event: CallEvent) -> None:
         match event:
             case ResponseDone(report):
                 self._queue(report)

@@ -50,11 +50,11 @@ class SupervisionConfig(Section):
         return self
 
     def of_engines(self) -> Supervision:
-        """The same for the processes of engines."""
+        """Return the settings for the processes of engines."""
         return self._of(self.engine_hang_s)
 
     def of_workers(self) -> Supervision:
-        """The same for workers."""
+        """Return the settings for call workers."""
         return self._of(self.worker_hang_s)
 
     def _of(self, hang_s: float) -> Supervision:

@@ -1,4 +1,4 @@
-"""`[webhooks]`: who is told of calls."""
+"""`[webhooks]`: events of calls, posted to a URL."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voiceagent.validation.section import Duration, Section
 
 PREFIX = "whsec_"
 MIN_SECRET_BYTES = 24
-"""What Standard Webhooks asks for at least."""
+"""Minimum of Standard Webhooks."""
 
 
 class WebhooksConfig(Section):
@@ -40,7 +40,7 @@ class WebhooksConfig(Section):
         return self
 
     def secret(self, environment: Mapping[str, str], source: Path) -> bytes:
-        """The secret. Raises ConfigError."""
+        """Return the signing secret. Raises ConfigError."""
         assert self.secret_env is not None
         text = environment.get(self.secret_env, "").strip().removeprefix(PREFIX)
         try:

@@ -181,6 +181,15 @@ def test_events_for_which_there_is_no_room_are_counted_and_missing(tmp_path: Pat
     assert [record.number for record in log_in(log.parent).records] == list(range(1, MAX_WAITING + 1))
 
 
+def test_recorder_that_raises_ends_its_files(written: Written):
+    kept = written.keep()
+    conversed(kept)
+    with pytest.raises(AttributeError):
+        kept.on_event(call_events.CallIdentified("CA12", None))  # type: ignore[arg-type]  # a fault
+    summary = summarise(zstandard.decompress((written.wait() / "log.jsonl.zst").read_bytes()))
+    assert (summary.reason, summary.lost) == ("the recorder failed; the log says why", False)
+
+
 def test_of_what_a_line_tells_only_so_much_is_kept(written: Written):
     kept = written.keep()
     kept.on_event(

@@ -33,7 +33,7 @@ from voiceagent.telemetry.otlp.traced_call import TracedCall, Tracing
 from voiceagent.webhooks.config import WebhooksConfig
 from voiceagent.webhooks.sender import WebhookSender
 
-BOUND = 5
+BOUND, STOPS = 5, 3
 
 
 def value(registry: CollectorRegistry, name: str, **labels: str) -> float:
@@ -42,12 +42,13 @@ def value(registry: CollectorRegistry, name: str, **labels: str) -> float:
 
 @dataclass
 class Subscribed:
-    """A subscriber with a queue that is never read. beyond: entries that a call may add to its bound."""
+    """A subscriber with a queue that is never read. unbounded: each end of the call is queued in any case."""
 
     subscriber: CallSubscriber
     queued: Callable[[], int]
     dropped: Callable[[], float]
-    beyond: int = 0
+    bound: int = BOUND
+    unbounded: int = 0
 
 
 class UnreadConnection:
@@ -62,7 +63,7 @@ class UnreadConnection:
 def recorder() -> Subscribed:
     losses = Losses()
     call = KeptCall(lambda: 1.0, losses)
-    return Subscribed(call, lambda: len(call.waiting), lambda: losses.records, beyond=kept_call.MAX_STOPS + 1)
+    return Subscribed(call, lambda: len(call.waiting), lambda: losses.records, BOUND + STOPS, unbounded=1)
 
 
 def trace() -> Subscribed:
@@ -88,7 +89,9 @@ def supervisor() -> Subscribed:
     client = SupervisorClient(parent, metrics, None)  # type: ignore[arg-type]  # a part of it is enough
     call = ProgressReporter("call_1", client.report_progress, None)
     name = "voiceagent_supervisor_notifications_dropped_total"
-    return Subscribed(call, lambda: connection.unsent_bytes, lambda: value(metrics.registry, name), beyond=1)
+    return Subscribed(
+        call, lambda: connection.unsent_bytes, lambda: value(metrics.registry, name), unbounded=1
+    )
 
 
 def webhooks() -> Subscribed:
@@ -115,6 +118,7 @@ ALL = {"recorder": recorder, "trace": trace, "supervisor": supervisor, "webhooks
 @pytest.fixture(params=ALL)
 def subscribe(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Subscribed]:
     monkeypatch.setattr(kept_call, "MAX_WAITING", BOUND)
+    monkeypatch.setattr(kept_call, "MAX_STOPS", STOPS)
     monkeypatch.setattr(exporter, "MAX_WAITING", BOUND)
     monkeypatch.setattr(supervisor_client, "MAX_UNSENT_BYTES", BOUND - 1)
     return ALL[request.param]
@@ -155,7 +159,7 @@ def test_subscriber_neither_raises_nor_exceeds_its_bound(
     ends = sum(isinstance(event, call_events.CallEnded) for event in order)
     for event in order:
         subscribed.subscriber.on_event(event)
-    assert subscribed.queued() <= BOUND + subscribed.beyond * max(1, ends)
+    assert subscribed.queued() <= subscribed.bound + subscribed.unbounded * ends
 
 
 def test_subscriber_counts_each_event_it_drops(subscribe: Callable[[], Subscribed]):

@@ -24,5 +24,5 @@ class OtlpConfig(Section):
     """Interval at which metrics are exported. 0 exports none."""
 
     def address(self, signal: str) -> str:
-        """Where "traces" or "metrics" go."""
+        """Return the URL for "traces" or "metrics"."""
         return f"{self.endpoint.rstrip('/')}/v1/{signal}"
