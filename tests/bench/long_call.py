@@ -69,8 +69,8 @@ class LongCall:
             self._summarising.summarise(Summarise(prompt, (), old.said, old.earlier, old.tokens))
             summary = await self._summary.get()
             assert isinstance(summary, ev.HistorySummarised)
-            self._history.take(summary.text)
-            self._history.replace()
+            self._history.set_summary(summary.text)
+            self._history.apply_summary()
 
     @property
     def replacements(self) -> int:

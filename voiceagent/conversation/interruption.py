@@ -49,6 +49,36 @@ MAX_HUM_S = 0.4
 """Maximum duration of a hum with more words than there was time for: "mm hmm" takes 0.3 to 0.5 s."""
 
 
+class Action(Enum):
+    """Reaction of the playout to a voice over the agent."""
+
+    NONE = auto()
+    DUCK = auto()
+    HOLD = auto()
+    RESUME = auto()
+    CUT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Reaction:
+    """A decision about a voice over the agent. rule: name of the rule that took it."""
+
+    action: Action
+    rule: str
+
+    @property
+    def commands(self) -> list[Command]:
+        """Commands to the playout. CUT has none: the response is stopped instead."""
+        return list(_PLAYOUT.get(self.action, ()))
+
+
+_PLAYOUT: dict[Action, tuple[Command, ...]] = {
+    Action.DUCK: (DuckPlayout(),),
+    Action.HOLD: (HoldPlayout(),),
+    Action.RESUME: (RestorePlayout(),),
+}
+
+
 class Meaning(Enum):
     """Classification of a voice over the agent, once it is over and its transcript is final."""
 
@@ -69,12 +99,13 @@ class InterruptionPolicy:
 
     def react_to_possible_voice(
         self, voice: VoiceNoticed, caller: Caller, response: Response | None, detection: TurnDetection | None
-    ) -> list[Command]:
+    ) -> Reaction:
         """Duck or hold at once for a possible voice: resuming is cheap if it is none."""
         resumed = self.resumed_turn(voice.at_s, caller.last, response)
-        distant = self.proximity(voice.level_db, caller.levels, resumed) is SpeakerProximity.DISTANT
-        if distant or not is_candidate(response, detection):
-            return []
+        if self.proximity(voice.level_db, caller.levels, resumed) is SpeakerProximity.DISTANT:
+            return Reaction(Action.NONE, "distant voice")
+        if not is_candidate(response, detection):
+            return Reaction(Action.NONE, "no response to interrupt")
         return duck_or_hold(response, resumed, voice.lasts)
 
     def proximity(
@@ -103,14 +134,14 @@ class InterruptionPolicy:
 
     # ---- what the voice means
 
-    def is_confirmed_by_words(self, turn: CallerTurn, response: Response | None) -> bool:
-        """Return True if the transcript of a candidate makes it an interruption, or a turn after the
-        response.
-        """
-        return is_confirmable(turn, response) and self._interrupts(turn)
+    def confirm_by_words(self, turn: CallerTurn, response: Response | None) -> Reaction:
+        """Cut for a candidate whose transcript makes it an interruption, or a turn after the response."""
+        if not is_confirmable(turn, response):
+            return Reaction(Action.NONE, "unconfirmed")
+        return self._judge_words(turn)
 
-    def _interrupts(self, turn: CallerTurn) -> bool:
-        """Return True if the transcript interrupts the agent: enough words, or a stop word.
+    def _judge_words(self, turn: CallerTurn) -> Reaction:
+        """Cut for enough words, or for a stop word.
 
         Backchannels do not count, nor do unstable words, nor words that recognizers make of a hum: "okay I"
         for "okay", or "him and them" for "mm hmm", must not stop the agent. One word is enough to resume a
@@ -118,12 +149,15 @@ class InterruptionPolicy:
         """
         # during speech only stable words: an unstable one has paused the agent already
         words = self._counted_words(turn, turn.text if turn.settled else turn.recognition.stable)
-        if turn.resumes is not None:
-            return bool(words)
+        if turn.resumes is not None and words:
+            return Reaction(Action.CUT, "resumed turn")
         # final only: "no" is the beginning of "now" and "nobody" until these are complete
-        asks = turn.settled and not self.policy.stop_words.isdisjoint(words)
+        if turn.resumes is None and turn.settled and not self.policy.stop_words.isdisjoint(words):
+            return Reaction(Action.CUT, "stop word")
         enough = len(words) >= self.policy.min_interruption_words and turn.proximity is SpeakerProximity.NEAR
-        return asks or (enough and not self.policy.misheard_backchannels.issuperset(words))
+        if turn.resumes is None and enough and not self.policy.misheard_backchannels.issuperset(words):
+            return Reaction(Action.CUT, "words")
+        return Reaction(Action.NONE, "too few words")
 
     def meaning(self, turn: CallerTurn, response: Response | None) -> Meaning:
         """Classify a candidate that is over and whose transcript is final.
@@ -132,7 +166,7 @@ class InterruptionPolicy:
         """
         if response is not None and not response.end_notified and self._is_backchannel(turn):
             return Meaning.BACKCHANNEL
-        if is_interruptible(response) and self._interrupts(turn):
+        if is_interruptible(response) and self._judge_words(turn).action is Action.CUT:
             return Meaning.INTERRUPTION
         return Meaning.FOR_LATER
 
@@ -166,36 +200,44 @@ def is_interruptible(response: Response | None) -> bool:
     return response is not None and response.wanted.interruptible
 
 
-def duck_or_hold(response: Response | None, resumed: CallerTurn | None, lasts: bool = False) -> list[Command]:
+def duck_or_hold(response: Response | None, resumed: CallerTurn | None, lasts: bool = False) -> Reaction:
     """Duck the playout; hold it if the sound lasts or resumes a turn."""
     if not is_interruptible(response):
-        return []
-    return [HoldPlayout() if resumed or lasts else DuckPlayout()]
+        return Reaction(Action.NONE, "uninterruptible")
+    if resumed is not None:
+        return Reaction(Action.HOLD, "resumed turn")
+    return Reaction(Action.HOLD, "lasting sound") if lasts else Reaction(Action.DUCK, "possible voice")
 
 
-def hold(turn: CallerTurn, response: Response | None) -> list[Command]:
+def hold(turn: CallerTurn, response: Response | None) -> Reaction:
     """Hold the playout for a voice over the agent that continues."""
-    waits = turn.announced or turn.proximity is SpeakerProximity.DISTANT or not is_interruptible(response)
-    return [] if waits or turn.length is VoiceLength.BRIEF else [HoldPlayout()]
+    if turn.announced:
+        return Reaction(Action.NONE, "announced turn")
+    if turn.proximity is SpeakerProximity.DISTANT:
+        return Reaction(Action.NONE, "distant voice")
+    if not is_interruptible(response):
+        return Reaction(Action.NONE, "uninterruptible")
+    if turn.length is VoiceLength.BRIEF:
+        return Reaction(Action.NONE, "brief voice")
+    return Reaction(Action.HOLD, "continuing voice")
 
 
-def apply_deferred_hold(turn: CallerTurn, response: Response | None) -> list[Command]:
+def apply_deferred_hold(turn: CallerTurn, response: Response | None) -> Reaction:
     """Apply the reaction that was withheld while the voice seemed distant."""
-    if turn.announced:  # a turn since the response ended
-        return []
-    return hold(turn, response) or duck_or_hold(response, turn.resumes)
+    held = hold(turn, response)
+    # an announced turn began when the response ended: nothing was withheld from it
+    return held if turn.announced or held.action is Action.HOLD else duck_or_hold(response, turn.resumes)
 
 
-def is_confirmed_by_length(turn: CallerTurn, response: Response | None) -> bool:
-    """Return True if the length of a candidate makes it an interruption, or a turn after the response."""
-    near = turn.proximity is SpeakerProximity.NEAR
-    return near and turn.length is VoiceLength.CONFIRMED and is_confirmable(turn, response)
-
-
-def stayed_low(turn: CallerTurn, response: Response | None) -> bool:
-    """Return True if a voice is still low after the agent was silent for long enough to confirm it."""
-    held = response is not None and is_confirmable(turn, response)
-    return held and turn.proximity is SpeakerProximity.LOW and turn.length is VoiceLength.CONFIRMED
+def confirm_by_length(turn: CallerTurn, response: Response | None) -> Reaction:
+    """Cut for a candidate that is long enough, or resume if it stayed low while the agent was silent."""
+    if turn.length is not VoiceLength.CONFIRMED or not is_confirmable(turn, response):
+        return Reaction(Action.NONE, "unconfirmed")
+    if turn.proximity is SpeakerProximity.NEAR:
+        return Reaction(Action.CUT, "length")
+    if turn.proximity is SpeakerProximity.LOW and response is not None:
+        return Reaction(Action.RESUME, "stayed low")
+    return Reaction(Action.NONE, "distant voice")
 
 
 def is_confirmable(turn: CallerTurn, response: Response | None) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.interruption import InterruptionPolicy, Meaning
+from voiceagent.conversation.interruption import Action, InterruptionPolicy, Meaning
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.settings import TurnDetection
 from voiceagent.conversation.turn.caller import Caller
@@ -32,7 +32,7 @@ class VoiceOverAgent:
         response = self._responses.active
         if isinstance(event, ev.VoiceFaded):
             return [interruption.resume_playout()] if response is not None else []
-        return self._policy.react_to_possible_voice(event, self._caller, response, detection)
+        return self._policy.react_to_possible_voice(event, self._caller, response, detection).commands
 
     def resumed_turn(self, at_s: float) -> CallerTurn | None:
         """Return the turn that a voice starting at `at_s` resumes, if it was answered too early."""
@@ -48,7 +48,7 @@ class VoiceOverAgent:
         turn.level_db = level_db
         turn.proximity = self._policy.proximity(level_db, self._caller.levels, turn.resumes)
         distant = turn.proximity is SpeakerProximity.DISTANT
-        return [] if distant else interruption.duck_or_hold(response, turn.resumes)
+        return [] if distant else interruption.duck_or_hold(response, turn.resumes).commands
 
     def on_voice_event(
         self,
@@ -60,7 +60,7 @@ class VoiceOverAgent:
         match event:
             case ev.InterruptionCandidate():
                 turn.length = VoiceLength.CANDIDATE
-                return interruption.hold(turn, self._responses.active)
+                return interruption.hold(turn, self._responses.active).commands
             case ev.InterruptionConfirmed():
                 turn.length = VoiceLength.CONFIRMED
                 return self._on_confirmed_length(turn, detection)
@@ -69,8 +69,10 @@ class VoiceOverAgent:
 
     def on_transcript(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
         """Handle a changed transcript."""
-        confirmed = not turn.ended and self._policy.is_confirmed_by_words(turn, self._responses.active)
-        return self._interrupt(turn, detection) if confirmed else []
+        if turn.ended:
+            return []
+        reaction = self._policy.confirm_by_words(turn, self._responses.active)
+        return self._interrupt(turn, detection) if reaction.action is Action.CUT else []
 
     def meaning(self, turn: CallerTurn) -> Meaning:
         """Classify the voice, once it is over and its transcript is final."""
@@ -98,21 +100,23 @@ class VoiceOverAgent:
         response = self._responses.active
         if silenced:  # the caller's telephone attenuated for longer than expected
             levels.distant_db = None
-        by_length = interruption.is_confirmed_by_length(turn, response)
-        if by_length or self._policy.is_confirmed_by_words(turn, response):
+        by_length = interruption.confirm_by_length(turn, response)
+        by_words = self._policy.confirm_by_words(turn, response)
+        if Action.CUT in (by_length.action, by_words.action):
             return self._interrupt(turn, detection)
-        return interruption.apply_deferred_hold(turn, response)
+        return interruption.apply_deferred_hold(turn, response).commands
 
     def _on_confirmed_length(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
         """Interrupt, or resume the playout for a voice that stayed low while the agent was silent."""
         response = self._responses.active
-        if interruption.is_confirmed_by_length(turn, response):
+        reaction = interruption.confirm_by_length(turn, response)
+        if reaction.action is Action.CUT:
             return self._interrupt(turn, detection)
-        if turn.level_db is None or not interruption.stayed_low(turn, response):
+        if turn.level_db is None or reaction.action is not Action.RESUME:
             return []
         turn.proximity = SpeakerProximity.DISTANT
         self._caller.levels.add_low_voice(turn.level_db)
-        return [interruption.resume_playout()]
+        return reaction.commands
 
     def _interrupt(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
         """Announce the turn and cut the response."""
