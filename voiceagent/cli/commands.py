@@ -142,12 +142,12 @@ def add_engines(engines: argparse.ArgumentParser) -> None:
 
 
 def _serve(options: argparse.Namespace) -> None:
-    from voiceagent.cli.reload import serve_again
+    from voiceagent.cli.reload import serve_with_reload
     from voiceagent.config.tables import load
     from voiceagent.server.app import serve
 
     if options.reload:
-        serve_again(options.config)
+        serve_with_reload(options.config)
         return
     given = {key: getattr(options, key) for key in ("host", "port", "max_calls", "workers")}
     serve(load(options.config, **given))
@@ -168,7 +168,7 @@ def _calibrate(options: argparse.Namespace) -> None:
 
 
 def _talk(options: argparse.Namespace) -> None:
-    from voiceagent.cli.talk import Asked, talk, talk_aloud
+    from voiceagent.cli.talk import CallScript, talk, talk_aloud
     from voiceagent.config.tables import load
     from voiceagent.validation.errors import CommandFailed
 
@@ -176,11 +176,11 @@ def _talk(options: argparse.Namespace) -> None:
     if options.key_env and not key:
         raise CommandFailed(f"--key-env {options.key_env}: this environment variable is not set")
     say, text = options.say or (), options.text or ()
-    asked = Asked(options.questions, say, text, options.url, options.model, key, options.over)
+    script = CallScript(options.questions, say, text, options.url, options.model, key, options.over)
     if options.mic:
-        talk_aloud(asked)
+        talk_aloud(script)
         return
-    talk(load(options.config), asked, options.out, as_json=options.json)
+    talk(load(options.config), script, options.out, as_json=options.json)
 
 
 def _llm(options: argparse.Namespace) -> None:

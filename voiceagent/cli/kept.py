@@ -59,7 +59,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
 
 
 def _calls(options: argparse.Namespace) -> None:
-    _needs_the_extra()
+    _require_extra()
     from voiceagent.calls.rows import CallFilter
     from voiceagent.cli import calls
     from voiceagent.config.tables import load
@@ -79,7 +79,7 @@ def _calls(options: argparse.Namespace) -> None:
 
 
 def _replay(options: argparse.Namespace) -> None:
-    _needs_the_extra()
+    _require_extra()
     from voiceagent.cli.fork import fork_call
     from voiceagent.cli.replay import replay_all, replay_call
     from voiceagent.config.tables import load
@@ -108,7 +108,7 @@ def _key_and_value(given: str) -> tuple[str, str]:
     return key, value
 
 
-def _needs_the_extra() -> None:
+def _require_extra() -> None:
     """Raise CommandFailed unless the extra `calls` is installed."""
     from importlib.util import find_spec
 

@@ -22,7 +22,7 @@ from voiceagent.cli.commands import (
     add_talk,
     add_transcribe,
 )
-from voiceagent.cli.installation import stranger_found
+from voiceagent.cli.installation import shadowing_error
 from voiceagent.cli.kept import add_calls, add_replay
 from voiceagent.config import add_command
 from voiceagent.demo import CT2_WEIGHTS, MATERIAL
@@ -32,8 +32,8 @@ from voiceagent.processes.threads import hold_threads
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Return 0 on success, 1 on failure, 2 for wrong arguments or configuration."""
     hold_threads()  # before a command imports numpy
-    if stranger := stranger_found():
-        print(f"voiceagent: {stranger}", file=sys.stderr)
+    if error_text := shadowing_error():
+        print(f"voiceagent: {error_text}", file=sys.stderr)
         return 2
     options = _parser().parse_args(arguments)
     from voiceagent.validation.errors import CommandFailed, ConfigError

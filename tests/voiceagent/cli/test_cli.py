@@ -160,9 +160,9 @@ def test_transcribe_has_no_words_for_silence_and_noise(capsys, tmp_path):
 
 def test_transcribe_writes_json(speech, capsys):
     assert main(["transcribe", str(speech), "--config", str(DEMO), "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)["transcripts"]
-    assert found["recording"] == str(speech)
-    assert "forward" in found["text"]
+    (find_call,) = json.loads(capsys.readouterr().out)["transcripts"]
+    assert find_call["recording"] == str(speech)
+    assert "forward" in find_call["text"]
 
 
 def test_talk_prints_what_was_understood_and_answered_and_where_the_time_went(fixed, speech, capsys):
