@@ -1,7 +1,7 @@
-"""What callers of the demo hotel say, as a recognizer should write it.
+"""Phrases of callers of the demo hotel, as a recognizer should write them.
 
-`python -m voiceagent.demo.recognizer.phrases` writes the file, the same every time. Of what sounds alike the
-bundled recognizer then hears what is likelier here.
+`python -m voiceagent.demo.recognizer.phrases` writes the file, deterministically. The bundled recognizer
+prefers these among words that sound alike.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REQUESTS = 12_000
 
 
 def one_of_each(seed: int) -> Iterator[str]:
-    """A question of every training template, also of those that callers seldom take."""
+    """Yield a question of every training template, including rare ones."""
     rng, data = Random(seed), catalogue()
     values = data.slot_values("train")
     for template in data.templates("train"):
@@ -34,7 +34,7 @@ def one_of_each(seed: int) -> Iterator[str]:
 
 
 def requests(seed: int) -> Iterator[str]:
-    """Training requests, and what callers say who are asked for more or want another time, without end."""
+    """Yield training requests, additions and changes of requests, without end."""
     drawn = Requests("train", Random(seed), misheard_share=0.0)
     while True:
         request = drawn.any()
