@@ -55,13 +55,13 @@ class Network(torch.nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.extract = torch.nn.Linear(LOOKED, MEMORY)
+        self.look = torch.nn.Linear(LOOKED, MEMORY)
         self.memory = torch.nn.GRU(MEMORY, MEMORY, batch_first=True)
         self.end = torch.nn.Linear(MEMORY, 3)
 
     def forward(self, looked_at: torch.Tensor) -> torch.Tensor:
         """Map [calls, windows, 209] to [calls, windows, 3]."""
-        remembered, _ = self.memory(torch.relu(self.extract(looked_at)))
+        remembered, _ = self.memory(torch.relu(self.look(looked_at)))
         predicted: torch.Tensor = self.end(remembered)
         return predicted
 
