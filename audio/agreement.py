@@ -22,7 +22,7 @@ class LocalAgreement:
     """
 
     def __init__(self, agreeing: int = 2, hold_n: int = 0) -> None:
-        self._newest: deque[list[str]] = deque(maxlen=agreeing)
+        self._hypotheses: deque[list[str]] = deque(maxlen=agreeing)
         self._agreeing = agreeing
         self._hold_n = hold_n
         self._stable: list[str] = []
@@ -42,14 +42,14 @@ class LocalAgreement:
     def push(self, hypothesis: str) -> None:
         """Add the next hypothesis."""
         words = hypothesis.split()
-        self._newest.append(words)
-        self._stable = words[: max(0, min(self._alike(), len(words) - self._hold_n))]
+        self._hypotheses.append(words)
+        self._stable = words[: max(0, min(self._common_words(), len(words) - self._hold_n))]
 
-    def _alike(self) -> int:
+    def _common_words(self) -> int:
         """Return the number of leading words that the newest hypotheses share; 0 before there are enough."""
-        if len(self._newest) < self._agreeing:
+        if len(self._hypotheses) < self._agreeing:
             return 0
-        together = zip(*(map(word_key, words) for words in self._newest), strict=False)
+        together = zip(*(map(word_key, words) for words in self._hypotheses), strict=False)
         return sum(1 for _ in takewhile(lambda keys: len(set(keys)) == 1, together))
 
 

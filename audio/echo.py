@@ -42,7 +42,7 @@ class EchoCanceller:
         )
         self._echo = echo
         self._played: Samples = np.zeros(0, np.int16)
-        self._heard: Samples = np.zeros(0, np.int16)
+        self._buffer: Samples = np.zeros(0, np.int16)
 
     def play(self, samples: Samples) -> None:
         """Add the agent's audio [n] that was just sent. It is consumed at the pace of the caller's audio."""
@@ -54,10 +54,10 @@ class EchoCanceller:
 
     def hear(self, samples: Samples) -> Samples:
         """Return the caller's audio cleaned, in whole 10 ms frames [m]; the remainder is buffered."""
-        self._heard = np.concatenate((self._heard, samples))
-        whole = len(self._heard) // FRAME_SAMPLES * FRAME_SAMPLES
-        frames = [self._clean(self._heard[at : at + FRAME_SAMPLES]) for at in range(0, whole, FRAME_SAMPLES)]
-        self._heard = self._heard[whole:]
+        self._buffer = np.concatenate((self._buffer, samples))
+        whole = len(self._buffer) // FRAME_SAMPLES * FRAME_SAMPLES
+        frames = [self._clean(self._buffer[at : at + FRAME_SAMPLES]) for at in range(0, whole, FRAME_SAMPLES)]
+        self._buffer = self._buffer[whole:]
         return np.concatenate([np.zeros(0, np.int16), *frames])
 
     def _clean(self, near: Samples) -> Samples:

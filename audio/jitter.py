@@ -58,7 +58,7 @@ class JitterBuffer:
         self._next_sequence: int | None = None  # not wrapped at 16 bits
         self._next_timestamp = 0
         self._held: dict[int, tuple[MediaPacket, float]] = {}  # by sequence, with arrival time
-        self._skipped: dict[int, float] = {}  # lost packets, with the time they were first missed
+        self._lost: dict[int, float] = {}  # lost packets, with the time they were first missed
         self.depth_s = MIN_DEPTH_S
         """Maximum wait for missing packets, in seconds."""
 
@@ -73,13 +73,13 @@ class JitterBuffer:
         sequence = self._next_sequence + ahead
         if ahead == 0 and not self._held:  # the usual packet: nothing is missing, and nothing waits
             ready: list[MediaPacket | Gap] = []
-            self._pass(packet, ready)
+            self._release(packet, ready)
             return ready
         if ahead < 0:
-            self._too_late(sequence, now_s)
+            self._on_late_packet(sequence, now_s)
             return []
         if self._held and sequence < min(self._held):  # it fills a gap: allow later packets as much time
-            self._deepen(now_s - self._missed_since_s())
+            self._increase_depth(now_s - self._missed_since_s())
         self._held.setdefault(sequence, (packet, now_s))
         return self.due(now_s)
 
@@ -88,7 +88,7 @@ class JitterBuffer:
         ready: list[MediaPacket | Gap] = []
         while self._held and self._next_sequence is not None:
             if self._next_sequence in self._held:
-                self._pass(self._held.pop(self._next_sequence)[0], ready)
+                self._release(self._held.pop(self._next_sequence)[0], ready)
             elif (
                 now_s >= self._missed_since_s() + self.depth_s
             ):  # the same sum as `next_due_s`, so that a timer set by it fires
@@ -104,8 +104,8 @@ class JitterBuffer:
     def _missed_since_s(self) -> float:
         return min(arrived_s for _, arrived_s in self._held.values())
 
-    def _pass(self, packet: MediaPacket, ready: list[MediaPacket | Gap]) -> None:
-        """Let the next packet in order be heard."""
+    def _release(self, packet: MediaPacket, ready: list[MediaPacket | Gap]) -> None:
+        """Append the next packet in order to `ready`, after the gap before it, if any."""
         assert self._next_sequence is not None
         if packet.timestamp != self._next_timestamp:
             silent = _signed(packet.timestamp - self._next_timestamp, 32)
@@ -123,25 +123,25 @@ class JitterBuffer:
         packet, _ = self._held[sequence]
         missed_since_s = self._missed_since_s()
         for lost in range(self._next_sequence, sequence):
-            self._skipped[lost] = missed_since_s
-        while len(self._skipped) > _MAX_SKIPPED:
-            del self._skipped[next(iter(self._skipped))]
+            self._lost[lost] = missed_since_s
+        while len(self._lost) > _MAX_SKIPPED:
+            del self._lost[next(iter(self._lost))]
         missing = _signed(packet.timestamp - self._next_timestamp, 32)
         if missing > 0:
             ready.append(Gap(min(missing, self._longest_gap), packet.payload))
         self._next_sequence, self._next_timestamp = sequence, packet.timestamp
 
-    def _too_late(self, sequence: int, now_s: float) -> None:
-        missed_since_s = self._skipped.pop(sequence, None)  # None: a duplicate
+    def _on_late_packet(self, sequence: int, now_s: float) -> None:
+        missed_since_s = self._lost.pop(sequence, None)  # None: a duplicate
         if missed_since_s is not None:
-            self._deepen(now_s - missed_since_s)
+            self._increase_depth(now_s - missed_since_s)
 
-    def _deepen(self, late_s: float) -> None:
+    def _increase_depth(self, late_s: float) -> None:
         self.depth_s = min(max(self.depth_s, late_s + _MARGIN_S), MAX_DEPTH_S)
 
     def _restart(self, packet: MediaPacket) -> None:
         self._held.clear()
-        self._skipped.clear()
+        self._lost.clear()
         self._next_sequence, self._next_timestamp = packet.sequence, packet.timestamp
 
 

@@ -89,7 +89,7 @@ class VoiceLevel:
     def __init__(self) -> None:
         self._voiced: deque[float] = deque(maxlen=MAX_LEVEL_WINDOWS)  # mean squares
         self._loudest = 1.0
-        self._told = 0.0
+        self._reported = 0.0
 
     def push(self, energies: Sequence[float], voiced: bool) -> None:
         """Add windows, given by their mean squares. voiced: whether the model detects a voice in them."""
@@ -98,18 +98,18 @@ class VoiceLevel:
         if voiced:
             self._voiced.append(energy)
 
-    def tell(self) -> float:
+    def mark_reported(self) -> float:
         """Return the level of the loudest window and remember it as reported."""
-        self._told = self._loudest
+        self._reported = self._loudest
         return _decibels(self._loudest)
 
     @property
     def is_louder(self) -> bool:
         """True if the voice exceeds the reported level by `LOUDER_DB` or more."""
-        return self._loudest >= self._told * 10 ** (LOUDER_DB / 10)
+        return self._loudest >= self._reported * 10 ** (LOUDER_DB / 10)
 
     @property
-    def as_a_whole_db(self) -> float | None:
+    def overall_db(self) -> float | None:
         """Upper quartile of the voiced windows' levels, which neither bumps nor breaths change; None if there
         are too few.
         """

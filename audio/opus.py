@@ -108,9 +108,9 @@ class OpusDecoder:
     def __init__(self, rate_hz: int = RATE_HZ) -> None:
         self._opus = _library()
         self._rate_hz = rate_hz
-        self._made_up = 0  # concealed samples since the last packet
-        self._sound = np.empty(round(rate_hz * _MAX_S), np.int16)
-        self._sound_at = self._sound.ctypes.data  # fixed, as in the encoder
+        self._concealed_samples = 0  # concealed samples since the last packet
+        self._buffer = np.empty(round(rate_hz * _MAX_S), np.int16)
+        self._buffer_at = self._buffer.ctypes.data  # fixed, as in the encoder
         error = ctypes.c_int()
         self._state = self._opus.opus_decoder_create(rate_hz, 1, ctypes.byref(error))
         _check(self._opus, error.value)
@@ -121,8 +121,8 @@ class OpusDecoder:
 
     def decode(self, packet: bytes) -> Samples:
         """Return the audio of a packet. Raises OpusError if it is invalid."""
-        self._made_up = 0
-        return self._sound[: self._decode(packet, self._sound_at, len(self._sound), recover=False)].copy()
+        self._concealed_samples = 0
+        return self._buffer[: self._decode(packet, self._buffer_at, len(self._buffer), recover=False)].copy()
 
     def conceal(self, samples: int, next_packet: bytes = b"") -> Samples:
         """Return `samples` [n] of audio in place of a gap just before `next_packet` (b"" if none).
@@ -138,9 +138,9 @@ class OpusDecoder:
 
     def _fade(self, sound: Samples) -> None:
         """Fade concealed audio out in place: libopus' transform codec would hum for seconds."""
-        at_s = (self._made_up + np.arange(len(sound))) / self._rate_hz
+        at_s = (self._concealed_samples + np.arange(len(sound))) / self._rate_hz
         sound[:] = sound * np.clip((_FADED_S - at_s) / (_FADED_S - _FADES_S), 0.0, 1.0)
-        self._made_up += len(sound)
+        self._concealed_samples += len(sound)
 
     def _decode(self, packet: bytes, sound_at: int, max_samples: int, recover: bool) -> int:
         """Decode to the address `sound_at` and return the number of samples written."""
@@ -174,7 +174,7 @@ def _check(opus: ctypes.CDLL, result: int) -> int:
 @cache
 def _library() -> ctypes.CDLL:
     """Return libopus, with the types of the functions used here."""
-    path = _find()
+    path = _find_library()
     if path is None:
         raise OpusError("libopus is missing: neither PyAV's wheel nor the system has it; install libopus")
     opus = ctypes.CDLL(path)
@@ -191,7 +191,7 @@ def _library() -> ctypes.CDLL:
     return opus
 
 
-def _find() -> str | None:
+def _find_library() -> str | None:
     package = Path(av.__file__).parent
     for folder in (package.with_name("av.libs"), package / ".dylibs"):  # Linux, macOS
         for found in sorted(folder.glob("libopus*")):

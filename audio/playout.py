@@ -40,7 +40,7 @@ class Reports:
     """
 
     def __init__(self) -> None:
-        self._tells = False
+        self._has_reports = False
         self._played_s = self._at_s = 0.0
 
     def begin(self, now_s: float) -> None:
@@ -49,12 +49,12 @@ class Reports:
 
     def take(self, played_s: float, now_s: float) -> None:
         """Record that the client has played `played_s` of the response."""
-        self._tells = True
+        self._has_reports = True
         self._played_s, self._at_s = played_s, now_s
 
-    def most_s(self, now_s: float) -> float:
+    def max_played_s(self, now_s: float) -> float:
         """Return the maximum of the response that can have been played, in seconds; inf without reports."""
-        if not self._tells or now_s > self._at_s + LOST_REPORTS_S:
+        if not self._has_reports or now_s > self._at_s + LOST_REPORTS_S:
             return math.inf
         return self._played_s + UNREPORTED_S
 
@@ -82,7 +82,7 @@ class Playout:
         self._behind_s = 0.0  # how much later it really has, by its own reports
         self._played_at_stop_s: float | None = None
         self._complete = False
-        self._gain = self._wanted_gain = 1.0
+        self._gain = self._target_gain = 1.0
         self._held = False
 
     @property
@@ -155,11 +155,11 @@ class Playout:
 
     def duck(self) -> None:
         """Lower the gain from the next frame on, gliding within that frame."""
-        self._wanted_gain = DUCKED_GAIN
+        self._target_gain = DUCKED_GAIN
 
     def restore(self) -> None:
         """Restore full gain from the next frame on, gliding within that frame, and resume after `hold`."""
-        self._wanted_gain = 1.0
+        self._target_gain = 1.0
         self._held = False
 
     def hold(self) -> None:
@@ -170,7 +170,7 @@ class Playout:
         """Return the seconds of sent audio that the client has not played."""
         if self._played_out_at_s is None:
             return 0.0
-        by_reports_s = self.sent_s - self._reports.most_s(now_s)
+        by_reports_s = self.sent_s - self._reports.max_played_s(now_s)
         return max(0.0, self._played_out_at_s + self._behind_s - now_s, by_reports_s)
 
     def _has_frame(self) -> bool:
@@ -185,7 +185,7 @@ class Playout:
         return max(now_s, self._played_out_at_s - self._least_s)
 
     def _send_frame(self, now_s: float) -> Samples:
-        samples = self._take()
+        samples = self._pop_frame()
         if self._played_out_at_s is None or now_s > self._played_out_at_s:  # the client has run dry
             self._played_out_at_s = now_s
         self._sent_samples += len(samples)
@@ -194,7 +194,7 @@ class Playout:
             samples = np.concatenate((samples, np.zeros(self._frame_samples - len(samples), np.int16)))
         return self._with_gain(samples)
 
-    def _take(self) -> Samples:
+    def _pop_frame(self) -> Samples:
         """Remove and return the next frame's samples, fewer if the queue runs out. Copies only if
         chunks join.
         """
@@ -210,11 +210,11 @@ class Playout:
 
     def _with_gain(self, frame: Samples) -> Samples:
         """Return the frame with its gain gliding to the wanted one; unchanged at full gain."""
-        if self._gain == self._wanted_gain == 1.0:
+        if self._gain == self._target_gain == 1.0:
             return frame
         gliding = round(GLIDE_S * self._rate_hz)
-        glide = np.full(len(frame), self._wanted_gain)
-        glide[:gliding] = np.linspace(self._gain, self._wanted_gain, gliding)[: len(frame)]
-        self._gain = self._wanted_gain
+        glide = np.full(len(frame), self._target_gain)
+        glide[:gliding] = np.linspace(self._gain, self._target_gain, gliding)[: len(frame)]
+        self._gain = self._target_gain
         lowered: Samples = np.rint(frame * glide).astype(np.int16)
         return lowered

@@ -15,15 +15,15 @@ RINGING_S, DIRECT_TO_ROOM_DB = (0.15, 1.0), (-8.0, 12.0)
 """Ranges of random rooms: reverberation time (60 dB decay) in seconds, and direct-to-reverberant ratio."""
 FIRST_ECHO_S, EARLY_S = (0.001, 0.012), 0.04
 """Range of a room's first echo, and the time until which single echoes may stand out."""
-DULL, ECHOING = 0.6, 0.5
+DULL_SHARE, ECHO_SHARE = 0.6, 0.5
 """Shares of rooms that absorb high frequencies faster, and in which single echoes stand out."""
 LINE_HZ = (100.0, 350.0), (3_200.0, 3_700.0)
 """Ranges of the lower and the upper band limit of telephones."""
-HUMMING, SWAYING = 0.3, 0.3
+HUM_SHARE, SWELL_SHARE = 0.3, 0.3
 """Shares of noises that contain a hum, and that swell and fade."""
 
 
-def in_some_room(sound: Wave, random: np.random.Generator, rate_hz: int) -> Wave:
+def in_random_room(sound: Wave, random: np.random.Generator, rate_hz: int) -> Wave:
     """Return the sound in a random room: Polack's model (1988), decaying noise after the direct sound.
 
     In most rooms high frequencies decay faster.
@@ -31,7 +31,7 @@ def in_some_room(sound: Wave, random: np.random.Generator, rate_hz: int) -> Wave
     ringing_s, direct_to_room_db = random.uniform(*RINGING_S), random.uniform(*DIRECT_TO_ROOM_DB)
     at_s = np.arange(round(ringing_s * rate_hz)) / rate_hz
     room = random.normal(0, 1, len(at_s))
-    if random.random() < DULL:
+    if random.random() < DULL_SHARE:
         hz = np.fft.rfftfreq(len(room), 1 / rate_hz)
         dull = np.fft.rfft(room) / np.sqrt(1 + (hz / random.uniform(800, 4_000)) ** 2)
         late = np.clip(at_s / (ringing_s * random.uniform(0.3, 0.95)), 0, 1)
@@ -39,7 +39,7 @@ def in_some_room(sound: Wave, random: np.random.Generator, rate_hz: int) -> Wave
     room *= 10 ** (-3 * at_s / ringing_s)
     begin = round(random.uniform(*FIRST_ECHO_S) * rate_hz)
     room[:begin] = 0
-    if random.random() < ECHOING:
+    if random.random() < ECHO_SHARE:
         echoes = random.integers(begin, min(len(room), round(EARLY_S * rate_hz)), random.integers(3, 10))
         room[echoes] += 5 * random.normal(0, 1, len(echoes)) * 10 ** (-3 * at_s[echoes] / ringing_s)
     return with_room(sound, room, direct_to_room_db)[: len(sound)]
@@ -59,13 +59,13 @@ def with_room(sound: Wave, room: Wave, direct_to_room_db: float) -> Wave:
     return as_loud
 
 
-def some_telephone(sound: Wave, random: np.random.Generator, rate_hz: int) -> Samples:
+def over_random_telephone(sound: Wave, random: np.random.Generator, rate_hz: int) -> Samples:
     """Return the sound over a telephone line with a random band."""
     low_hz, high_hz = (random.uniform(*between_hz) for between_hz in LINE_HZ)
-    return by_telephone(sound, rate_hz, low_hz, high_hz)
+    return over_telephone(sound, rate_hz, low_hz, high_hz)
 
 
-def by_telephone(sound: Wave, rate_hz: int, low_hz: float, high_hz: float) -> Samples:
+def over_telephone(sound: Wave, rate_hz: int, low_hz: float, high_hz: float) -> Samples:
     """Return the sound over a telephone line with this band: 8 kHz, G.711, and back."""
     line = AudioFormat.PCMU
     narrow = resample(samples_of(band(sound, rate_hz, low_hz, high_hz)), rate_hz, line.rate_hz)
@@ -80,16 +80,16 @@ def band(sound: Wave, rate_hz: int, low_hz: float, high_hz: float) -> Wave:
     return np.fft.irfft(spectrum, len(sound))
 
 
-def some_noise(length: int, random: np.random.Generator, rate_hz: int) -> Wave:
+def random_noise(length: int, random: np.random.Generator, rate_hz: int) -> Wave:
     """Return noise between white and brown, sometimes with a hum or swelling; its standard deviation is 1."""
     spectrum = np.fft.rfft(random.normal(0, 1, length))
     spectrum /= np.maximum(1, np.arange(len(spectrum))) ** random.uniform(0, 0.6)
     length_s = length / rate_hz
-    if random.random() < HUMMING:
+    if random.random() < HUM_SHARE:
         hum_hz = random.choice([50, 60, 100, 120]) * np.arange(1, 5)
         spectrum[np.rint(hum_hz * length_s).astype(int)] *= random.uniform(5, 60, 4)
     noise = np.fft.irfft(spectrum, length)
-    if random.random() < SWAYING:
+    if random.random() < SWELL_SHARE:
         turns = np.arange(length) / rate_hz * random.uniform(0.17, 1) + random.random()
         noise *= 10 ** (random.uniform(1, 5) * np.sin(2 * np.pi * turns) / 20)
     even: Wave = noise / noise.std()

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 _STATES = 3_000  # approximate size of a batch: 30 questions of 2.4 s
-_SHUFFLED = 20  # random part of the sort key, in states, so that batches differ between epochs
+_LENGTH_JITTER = 20  # random part of the sort key, in states, so that batches differ between epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Batch:
 def groups(examples: Sequence[Example], seed: int) -> list[list[Example]]:
     """Group examples of similar length; the groups are in random order."""
     rng = Random(seed)
-    order = sorted(examples, key=lambda example: len(example.features) + rng.random() * _SHUFFLED)
+    order = sorted(examples, key=lambda example: len(example.features) + rng.random() * _LENGTH_JITTER)
     found: list[list[Example]] = [[]]
     for example in order:
         if len(found[-1]) * len(example.features) >= _STATES:
@@ -48,14 +48,14 @@ def groups(examples: Sequence[Example], seed: int) -> list[list[Example]]:
     return found
 
 
-def filled_up(examples: Sequence[Example]) -> Batch:
+def padded_batch(examples: Sequence[Example]) -> Batch:
     """Pad the examples to one batch."""
     features = pad_sequence([example.features for example in examples], batch_first=True)
     tokens = pad_sequence([torch.tensor(example.tokens) for example in examples], batch_first=True)
-    feature_mask = _filled([len(example.features) for example in examples])
-    return Batch(features, feature_mask, tokens, _filled([len(example.tokens) for example in examples]))
+    feature_mask = _mask([len(example.features) for example in examples])
+    return Batch(features, feature_mask, tokens, _mask([len(example.tokens) for example in examples]))
 
 
-def _filled(lengths: list[int]) -> Tensor:
+def _mask(lengths: list[int]) -> Tensor:
     """Return a mask whose rows are true for the first `lengths` columns."""
     return torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]

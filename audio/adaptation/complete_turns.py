@@ -21,18 +21,18 @@ from audio.recognizers import SAMPLE_RATE_HZ
 from audio.recognizers.completeness import STATES
 from audio.recognizers.moonshine_decoder import EncoderDecoder
 from audio.resample import resample
-from audio.surroundings import gain, in_some_room, samples_of, some_noise, some_telephone
+from audio.surroundings import gain, in_random_room, over_random_telephone, random_noise, samples_of
 from audio.wav import read_wav
 
 LEAD_S, TAIL_S = 0.3, 0.5
 """Silence added around a recording."""
-BEHIND_VOICE_S = 0.03
+NOTICE_DELAY_S = 0.03
 """Delay after the voice at which a pause is noticed, in addition to the detector's own."""
 PAUSE_S = 0.1
 """Minimum length of a pause."""
 SILENCE_AFTER_S = 0.2
 """Silence appended to audio before decoding, as the recognizer does."""
-WHOLE = 0.95
+COMPLETE = 0.95
 """Target probability of a turn that is known to be complete."""
 _TEACHER_SILENCE_S = 0.1
 _STILL_SILENT = 0.4, 0.05, 0.15
@@ -49,7 +49,7 @@ _BELOW_DB, _LOUDEST_DB = (8.0, 35.0), (2.0, 22.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class PauseExample:
     """Audio up to a pause, as a training example.
 
     states: the encoder's last ones, [at most STATES, hidden]. complete: the teacher's probability that the
@@ -61,7 +61,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Listeners:
+class Models:
     """Loaded models: voice activity detector, encoder, teacher."""
 
     vad: SileroVad
@@ -69,9 +69,9 @@ class Listeners:
     teacher: SmartTurn
 
 
-async def heard_pauses(
-    path: Path, listeners: Listeners, random: np.random.Generator, whole: bool = False
-) -> AsyncIterator[Heard]:
+async def pause_examples(
+    path: Path, models: Models, random: np.random.Generator, whole: bool = False
+) -> AsyncIterator[PauseExample]:
     """Yield an example for each pause and end in a WAV file, and for one dip within speech, with
     augmentation.
 
@@ -81,26 +81,26 @@ async def heard_pauses(
     samples, rate_hz = read_wav(path)
     lead, tail = (np.zeros(round(each * SAMPLE_RATE_HZ), np.int16) for each in (LEAD_S, TAIL_S))
     sound = np.concatenate([lead, resample(samples, rate_hz, SAMPLE_RATE_HZ), tail])
-    spans = joined(voiced_spans(sound, listeners.vad), round(PAUSE_S * SAMPLE_RATE_HZ))
-    ends = [end + round(BEHIND_VOICE_S * SAMPLE_RATE_HZ) for _, end in spans]
+    spans = joined(voiced_spans(sound, models.vad), round(PAUSE_S * SAMPLE_RATE_HZ))
+    ends = [end + round(NOTICE_DELAY_S * SAMPLE_RATE_HZ) for _, end in spans]
     last = ends[-1] if whole and ends else None
     dips = _dips(sound, spans)
     ends += random.choice(dips, 1).tolist() if dips else []
     varied = _varied(sound, random)
     for end in ends:
-        heard = await _heard(varied[max(0, end - MAX_TURN_S * SAMPLE_RATE_HZ) : end], listeners, random)
-        yield replace(heard, complete=WHOLE) if end == last else heard
+        heard = await _example(varied[max(0, end - MAX_TURN_S * SAMPLE_RATE_HZ) : end], models, random)
+        yield replace(heard, complete=COMPLETE) if end == last else heard
 
 
-async def _heard(sound: Samples, listeners: Listeners, random: np.random.Generator) -> Heard:
+async def _example(sound: Samples, models: Models, random: np.random.Generator) -> PauseExample:
     part, least_s, most_s = _STILL_SILENT
     later_s = random.uniform(least_s, most_s) if random.random() < part else 0.0
     states, asked = (
         np.pad(sound, (0, round((later_s + after_s) * SAMPLE_RATE_HZ)))
         for after_s in (SILENCE_AFTER_S, _TEACHER_SILENCE_S)
     )
-    newest = listeners.encoder.hear(states)[0, -STATES:]
-    return Heard(newest.astype(np.float16), await listeners.teacher.complete(asked))
+    newest = models.encoder.encode(states)[0, -STATES:]
+    return PauseExample(newest.astype(np.float16), await models.teacher.complete(asked))
 
 
 def _dips(sound: Samples, spans: list[Span]) -> list[int]:
@@ -121,11 +121,11 @@ def _varied(sound: Samples, random: np.random.Generator) -> Samples:
     heard = sound.astype(np.float64)
     if random.random() >= _AS_RECORDED:
         if random.random() < _ROOM:
-            heard = in_some_room(heard, random, SAMPLE_RATE_HZ)
+            heard = in_random_room(heard, random, SAMPLE_RATE_HZ)
         if random.random() < _TELEPHONE:
-            heard = some_telephone(heard, random, SAMPLE_RATE_HZ).astype(np.float64)
+            heard = over_random_telephone(heard, random, SAMPLE_RATE_HZ).astype(np.float64)
         if random.random() < _NOISE:
             below = gain(-random.uniform(*_BELOW_DB)) * np.sqrt(np.mean(heard**2))
-            heard = heard + below * some_noise(len(heard), random, SAMPLE_RATE_HZ)
+            heard = heard + below * random_noise(len(heard), random, SAMPLE_RATE_HZ)
     loudest = 32_767 * gain(-random.uniform(*_LOUDEST_DB))
     return samples_of(heard / (np.abs(heard).max() + 1) * loudest)

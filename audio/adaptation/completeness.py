@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from tqdm import tqdm  # type: ignore[import-untyped]  # ships no types
 
-from audio.adaptation.complete_turns import Heard, Listeners, heard_pauses
+from audio.adaptation.complete_turns import Models, PauseExample, pause_examples
 from audio.detection.smart_turn import SmartTurn
 from audio.detection.vad import SileroVad
 from audio.recognizers.completeness import LAST, STATES, WEIGHTS, encoder_hash
@@ -87,26 +87,26 @@ class CompletenessNetwork(nn.Module):
         return {name: each.detach().numpy().astype(np.float32) for name, each in found.items()}
 
 
-def learn(heard: Sequence[Heard], seed: int = SEED) -> CompletenessNetwork:
+def learn(examples: Sequence[PauseExample], seed: int = SEED) -> CompletenessNetwork:
     """Train a network to predict the teacher's probabilities from the encoder's states."""
     torch.manual_seed(seed)
-    known = torch.zeros(len(heard), STATES, 1)
-    states = torch.zeros(len(heard), STATES, heard[0].states.shape[1], dtype=torch.float16)
-    for place, one in enumerate(heard):
+    known = torch.zeros(len(examples), STATES, 1)
+    states = torch.zeros(len(examples), STATES, examples[0].states.shape[1], dtype=torch.float16)
+    for place, one in enumerate(examples):
         states[place, STATES - len(one.states) :] = torch.from_numpy(one.states)
         known[place, STATES - len(one.states) :] = 1
     of_all = states[known[:, :, 0] > 0].float()
     network = CompletenessNetwork(of_all.mean(dim=0), of_all.std(dim=0) + 1e-3)
-    wanted = torch.tensor([one.complete for one in heard])
+    wanted = torch.tensor([one.complete for one in examples])
     optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=WEIGHT_DECAY)
-    steps = EPOCHS * -(-len(heard) // BATCH)
+    steps = EPOCHS * -(-len(examples) // BATCH)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=steps)
     for _ in tqdm(range(EPOCHS), desc="learning", unit="epoch"):
-        order = torch.randperm(len(heard))
-        for begin in range(0, len(heard), BATCH):
+        order = torch.randperm(len(examples))
+        for begin in range(0, len(examples), BATCH):
             batch = order[begin : begin + BATCH]
-            told = network(states[batch].float(), known[batch])
-            loss = nn.functional.binary_cross_entropy_with_logits(told, wanted[batch])
+            predicted = network(states[batch].float(), known[batch])
+            loss = nn.functional.binary_cross_entropy_with_logits(predicted, wanted[batch])
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]  # PyTorch's own
             optimizer.step()
@@ -122,11 +122,11 @@ def _neighbours(hidden: Tensor) -> Tensor:
 
 async def _listen(
     folders: Sequence[Path], whole: Sequence[Path], encoder: Path, decoder: Path
-) -> list[Heard]:
+) -> list[PauseExample]:
     vad, teacher = SileroVad(), SmartTurn()
     vad.load()
     await teacher.start()
-    listeners = Listeners(vad, EncoderDecoder(encoder, decoder), teacher)
+    models = Models(vad, EncoderDecoder(encoder, decoder), teacher)
     paths = [
         (path, folder in whole)
         for folder in (*folders, *whole)
@@ -134,11 +134,11 @@ async def _listen(
         if path.suffix.lower() == ".wav"
     ]
     random = np.random.default_rng(SEED)
-    heard = []
+    examples = []
     for path, is_whole in tqdm(paths, desc="listening", unit="recording", mininterval=10):
-        heard += [one async for one in heard_pauses(path, listeners, random, is_whole)]
+        examples += [one async for one in pause_examples(path, models, random, is_whole)]
     await teacher.close()
-    return heard
+    return examples
 
 
 def main() -> None:
@@ -149,8 +149,8 @@ def main() -> None:
     parser.add_argument("--whole", type=Path, action="append", default=[], help=known)
     arguments = parser.parse_args()
     encoder, decoder, _ = model_files(None)
-    heard = asyncio.run(_listen(arguments.folders, arguments.whole, encoder, decoder))
-    weights = learn(heard).weights()
+    examples = asyncio.run(_listen(arguments.folders, arguments.whole, encoder, decoder))
+    weights = learn(examples).weights()
     arrays: dict[str, Any] = {name: each.astype(np.float16) for name, each in weights.items()}
     with as_file(files("audio.recognizers").joinpath(WEIGHTS)) as path:
         np.savez(path, encoder=np.array(encoder_hash(encoder)), **arrays)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from tqdm import tqdm  # type: ignore[import-untyped]  # ships no types
 
-from audio.adaptation.batches import Batch, Example, filled_up
+from audio.adaptation.batches import Batch, Example, padded_batch
 from audio.adaptation.network import MoonshineNetwork
 
 _LEARNING_RATE = 1e-3
@@ -24,7 +24,7 @@ def learn(network: MoonshineNetwork, groups: Sequence[Sequence[Example]]) -> lis
     losses = []
     with tqdm(groups, desc="learning", unit="step", mininterval=10) as bar:
         for step, group in enumerate(bar):
-            loss = _loss(network, filled_up(group))
+            loss = _loss(network, padded_batch(group))
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]  # PyTorch's own
             nn.utils.clip_grad_norm_(network.learned, _MAX_GRADIENT)

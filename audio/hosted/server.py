@@ -14,7 +14,7 @@ _RETRY_S, _MAX_RETRY_S = 0.2, 3.2
 """Maximum wait before the first retry, doubled for each further one, and its upper bound."""
 _MAX_MESSAGE = 200
 """Characters of the server's error message to keep."""
-_WAITS = (
+_TIMEOUTS = (
     (httpx2.ConnectTimeout, "connect", "no connection"),
     (httpx2.ReadTimeout, "read", "nothing came"),
     (httpx2.WriteTimeout, "write", "it took nothing"),
@@ -90,14 +90,14 @@ def retry_wait_s(failures: int, random: Callable[[], float]) -> float:
     return min(_MAX_RETRY_S, _RETRY_S * 2.0 ** (min(failures, 10) - 1)) * (0.5 + 0.5 * random())
 
 
-def told(status: int, body: str) -> str:
+def describe_response(status: int, body: str) -> str:
     """Format an HTTP error response."""
     return f"{status}: {body[:_MAX_MESSAGE]}"
 
 
-def reason_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Describe a connection error; for a timeout, the operation and its limit."""
-    for kind, name, waited_for in _WAITS:
+    for kind, name, waited_for in _TIMEOUTS:
         if isinstance(error, kind):
             return f"{waited_for} within {error.request.extensions['timeout'][name]:g} s"
     return str(error) or type(error).__name__

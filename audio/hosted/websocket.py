@@ -8,9 +8,9 @@ from contextlib import suppress
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from audio.hosted.server import RETRIED_STATUSES, HostedServer, reason_of, told
+from audio.hosted.server import RETRIED_STATUSES, HostedServer, describe_error, describe_response
 
-_GOODBYE_S = 1.0
+_CLOSE_TIMEOUT_S = 1.0
 """Timeout of the closing handshake."""
 _MAX_MESSAGE_BYTES = 1 << 22
 
@@ -19,7 +19,7 @@ class ConnectionLost(Exception):
     """There is no connection, or it was lost; a retry may help. The message names the cause."""
 
 
-async def opened(
+async def open_websocket(
     server: HostedServer, path: str, headers: dict[str, str], ping_s: float | None = 20.0
 ) -> ClientConnection:
     """Connect to `path` below the server's address.
@@ -35,23 +35,25 @@ async def opened(
             open_timeout=server.connect_timeout_s,
             ping_interval=ping_s,
             ping_timeout=ping_s,
-            close_timeout=_GOODBYE_S,
+            close_timeout=_CLOSE_TIMEOUT_S,
             compression=None,  # audio does not compress
             max_size=_MAX_MESSAGE_BYTES,
         )
     except InvalidStatus as error:
-        reason = told(error.response.status_code, bytes(error.response.body).decode(errors="replace"))
+        reason = describe_response(
+            error.response.status_code, bytes(error.response.body).decode(errors="replace")
+        )
         if error.response.status_code in RETRIED_STATUSES:
             raise ConnectionLost(reason) from error
         raise server.failed(reason) from error
     except (OSError, InvalidHandshake) as error:  # TimeoutError is an OSError
-        raise ConnectionLost(reason_of(error)) from error
+        raise ConnectionLost(describe_error(error)) from error
 
 
-async def say_goodbye(connection: ClientConnection, *last: str) -> None:
+async def close_websocket(connection: ClientConnection, *last: str) -> None:
     """Send the protocol's last messages and close. A connection that is gone already is no error."""
     with suppress(ConnectionClosed, TimeoutError):
-        async with asyncio.timeout(_GOODBYE_S):
+        async with asyncio.timeout(_CLOSE_TIMEOUT_S):
             for message in last:
                 await connection.send(message)
     await connection.close()

@@ -45,8 +45,8 @@ class Graph:
             name=name, dims=value.shape, data_type=kind, data_location=TensorProto.EXTERNAL
         )
         place = {"location": _WEIGHTS, "offset": self._written_bytes, "length": value.nbytes}
-        for key, told in place.items():
-            constant.external_data.add(key=key, value=str(told))
+        for key, value_text in place.items():
+            constant.external_data.add(key=key, value=str(value_text))
         with (self._folder / _WEIGHTS).open("ab") as weights:
             weights.write(np.ascontiguousarray(value).data)
             weights.write(bytes(-value.nbytes % _PAGE_BYTES))

@@ -187,5 +187,5 @@ def signed_products_are_exact() -> bool:
         row = helper.make_tensor_value_info("row", TensorProto.FLOAT, [1, len(codes)])
         sums = helper.make_tensor_value_info("sums", TensorProto.FLOAT, [1, codes.shape[1]])
         session = onnx_session(graph.save([row], [sums]))
-    told = session.run(None, {"row": np.ones((1, len(codes)), np.float32)})[0]
-    return bool(np.allclose(told, 127 * len(codes)))
+    sums = session.run(None, {"row": np.ones((1, len(codes)), np.float32)})[0]
+    return bool(np.allclose(sums, 127 * len(codes)))

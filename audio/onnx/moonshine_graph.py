@@ -115,18 +115,18 @@ def decoder_graph(file: OrtFile, folder: Path) -> Path:
     logits = graph.product(graph.norm(state, "model.decoder.norm"), ["proj_out"])
     _likeliest(graph, logits)
     past, sound = shape.names("past"), shape.names("sound")
-    given = [
+    inputs = [
         helper.make_tensor_value_info("tokens", TensorProto.INT64, ["texts", "count"]),
         helper.make_tensor_value_info("position", TensorProto.INT64, [1]),
         *(_floats(name, ["texts", shape.heads, "past", shape.size]) for name in past),
         *(_floats(name, [1, shape.heads, "length", shape.size]) for name in sound),
     ]
-    told = [
+    outputs = [
         helper.make_tensor_value_info("likeliest", TensorProto.INT64, ["texts", "count", LIKELIEST]),
         _floats("logarithms", ["texts", "count", LIKELIEST]),
         *(_floats(name, ["texts", shape.heads, "all", shape.size]) for name in shape.names("new")),
     ]
-    return graph.save(given, told)
+    return graph.save(inputs, outputs)
 
 
 def _to_text(graph: _MoonshineGraph, text: _TextShape, layer: int, state: str) -> str:
@@ -147,8 +147,8 @@ def _to_sound(graph: _MoonshineGraph, text: _TextShape, layer: int, state: str) 
     query = text.flat(graph.product(near, [_place(layer, "encoder_attn.q_proj")]))
     sound = [f"sound_{kind}_{layer}" for kind in _KINDS]
     heard = graph.add("MultiHeadAttention", [query, *sound], **text.attention)
-    told = graph.product(heard, [_place(layer, "encoder_attn.o_proj")])
-    return graph.add("Add", [state, text.unflat(told)])
+    outputs = graph.product(heard, [_place(layer, "encoder_attn.o_proj")])
+    return graph.add("Add", [state, text.unflat(outputs)])
 
 
 def _feed_forward(graph: _MoonshineGraph, layer: int, state: str) -> str:

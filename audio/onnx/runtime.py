@@ -160,11 +160,11 @@ def _shapes(graph: Any) -> dict[str, list[int]]:
     tensor_type = import_module("ort_flatbuffers_py.fbs.TensorTypeAndShape").TensorTypeAndShape
     for number in range(graph.NodeArgsLength()):
         value = graph.NodeArgs(number)
-        told = value.Type()
-        if told is None or told.Value() is None:
+        value_type = value.Type()
+        if value_type is None or value_type.Value() is None:
             continue
         tensor = tensor_type()
-        tensor.Init(told.Value().Bytes, told.Value().Pos)
+        tensor.Init(value_type.Value().Bytes, value_type.Value().Pos)
         if (shape := tensor.Shape()) is not None:
             dimensions = (shape.Dim(axis).Value() for axis in range(shape.DimLength()))
             shapes[value.Name().decode()] = [0 if one is None else one.DimValue() for one in dimensions]

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from audio.agreement import LocalAgreement
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ
-from audio.recognizers.decoding.unsettled_sound import UnsettledSound
+from audio.recognizers.decoding.unsettled_audio import UnsettledAudio
 from audio.recognizers.dialogue import DialogueError, Messages
 from audio.recognizers.streamed import StreamedRecognizer
 
@@ -25,7 +25,7 @@ _FINALIZE = json.dumps({"type": "Finalize"})
 _CLOSE = json.dumps({"type": "CloseStream"})
 _ROUNDING_SAMPLES = SAMPLE_RATE_HZ // 100
 """Resolution of Deepgram's times."""
-_BEHIND_SAMPLES = 20 * SAMPLE_RATE_HZ
+_MAX_LAG_SAMPLES = 20 * SAMPLE_RATE_HZ
 
 
 @dataclass(eq=False)
@@ -49,7 +49,7 @@ class DeepgramRecognizer(StreamedRecognizer):
     keyterms: tuple[str, ...] = ()
     parameters: dict[str, str] = field(default_factory=dict)
 
-    farewell: ClassVar[tuple[str, ...]] = (_CLOSE,)
+    closing_messages: ClassVar[tuple[str, ...]] = (_CLOSE,)
 
     def path(self) -> str:
         """Return the path of the connection, with its query."""
@@ -77,12 +77,12 @@ class DeepgramDialogue:
 
     def __init__(self) -> None:
         self.pending = False
-        self._sound = UnsettledSound()
-        self._begun_at = 0  # start of this connection's audio, in samples of the utterance
-        self._heard = 0
+        self._sound = UnsettledAudio()
+        self._connection_start = 0  # start of this connection's audio, in samples of the utterance
+        self._covered = 0
         self._final: list[tuple[str, float]] = []
         self._interim = ""
-        self._agreed = LocalAgreement()
+        self._agreement = LocalAgreement()
 
     @property
     def text(self) -> str:
@@ -93,7 +93,7 @@ class DeepgramDialogue:
     def stable(self) -> str:
         """The final part, or the part on which interim results agree if that is longer."""
         final = " ".join(words for words, _ in self._final)
-        return max(final, self._agreed.stable, key=len)
+        return max(final, self._agreement.stable, key=len)
 
     @property
     def confidence(self) -> float | None:
@@ -101,12 +101,14 @@ class DeepgramDialogue:
         counts = [len(words.split()) for words, _ in self._final]
         if not counts:
             return None
-        return sum(count * sure for count, (_, sure) in zip(counts, self._final, strict=True)) / sum(counts)
+        return sum(
+            count * confidence for count, (_, confidence) in zip(counts, self._final, strict=True)
+        ) / sum(counts)
 
     @property
-    def behind(self) -> bool:
+    def lags(self) -> bool:
         """True if results lag the audio sent by more than 20 s."""
-        return self._sound.taken - self._heard > _BEHIND_SAMPLES
+        return self._sound.received - self._covered > _MAX_LAG_SAMPLES
 
     @property
     def settled_samples(self) -> int:
@@ -114,30 +116,30 @@ class DeepgramDialogue:
         return self._sound.settled
 
     @property
-    def resting(self) -> bool:
+    def is_idle(self) -> bool:
         """True before the first audio. Later the connection is kept, as the caller may continue."""
-        return self._sound.taken == 0
+        return self._sound.received == 0
 
-    def begin(self) -> Messages:
+    def on_connected(self) -> Messages:
         """Return the audio without a final result, and the unanswered flush."""
-        self._begun_at = self._heard = self._sound.settled
+        self._connection_start = self._covered = self._sound.settled
         rest = self._sound.rest
         sound: Messages = [rest.tobytes()] if len(rest) else []
         return [*sound, _FINALIZE] if self.pending else sound
 
-    def hear(self, sound: Samples) -> Messages:
+    def push_audio(self, sound: Samples) -> Messages:
         """Add audio and return its message; none if empty, as an empty message would end the stream."""
         self._sound.push(sound)
         return [sound.tobytes()] if len(sound) else []
 
     def flush(self) -> Messages:
         """Request the rest, unless everything is final."""
-        if self._sound.settled == self._sound.taken:
+        if self._sound.settled == self._sound.received:
             return []
         self.pending = True
         return [_FINALIZE]
 
-    def receive(self, message: str) -> None:
+    def on_message(self, message: str) -> None:
         """Process a server message.
 
         Raises:
@@ -152,31 +154,31 @@ class DeepgramDialogue:
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise DialogueError(f"it answered {message[:200]!r}; allowed: events of v1/listen") from error
 
-    def silent(self) -> Messages:
+    def on_timeout(self) -> Messages:
         """Accept the interim results if a flush timed out; else keep the connection alive."""
         if not self.pending:
             return [_KEEP_ALIVE]
-        self._settle(self._sound.taken, self._interim, 0.0)
+        self._settle(self._sound.received, self._interim, 0.0)
         return []
 
     def _result(self, event: dict[str, Any]) -> None:
         best = event["channel"]["alternatives"][0]
         words = " ".join(best["transcript"].split())
-        end = self._begun_at + round((event["start"] + event["duration"]) * SAMPLE_RATE_HZ)
-        self._heard = max(self._heard, end)
+        end = self._connection_start + round((event["start"] + event["duration"]) * SAMPLE_RATE_HZ)
+        self._covered = max(self._covered, end)
         if event.get("from_finalize") and self.pending:
-            self._settle(self._sound.taken, words, best.get("confidence", 0.0))
+            self._settle(self._sound.received, words, best.get("confidence", 0.0))
         elif event.get("is_final"):
-            all_of_it = end >= self._sound.taken - _ROUNDING_SAMPLES
-            self._settle(self._sound.taken if all_of_it else end, words, best.get("confidence", 0.0))
+            covers_all = end >= self._sound.received - _ROUNDING_SAMPLES
+            self._settle(self._sound.received if covers_all else end, words, best.get("confidence", 0.0))
         else:
             self._interim = words
-        self._agreed.push(self.text)
+        self._agreement.push(self.text)
 
     def _settle(self, position: int, words: str, confidence: float) -> None:
         self._sound.settle(position)
         self._interim = ""
         if words:
             self._final.append((words, confidence))
-        if self._sound.settled == self._sound.taken:
+        if self._sound.settled == self._sound.received:
             self.pending = False

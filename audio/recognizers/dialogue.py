@@ -37,8 +37,8 @@ class Dialogue(Protocol):
         ...
 
     @property
-    def behind(self) -> bool:
-        """True if the server lags so far behind that no more audio should be sent."""
+    def lags(self) -> bool:
+        """True if the server lags so far behind that sending should pause."""
         ...
 
     @property
@@ -47,15 +47,15 @@ class Dialogue(Protocol):
         ...
 
     @property
-    def resting(self) -> bool:
+    def is_idle(self) -> bool:
         """True if nothing is left to transcribe and the connection is no longer useful."""
         ...
 
-    def begin(self) -> Messages:
+    def on_connected(self) -> Messages:
         """Return the messages for a new connection: all unsettled audio, and the unanswered flush."""
         ...
 
-    def hear(self, sound: Samples) -> Messages:
+    def push_audio(self, sound: Samples) -> Messages:
         """Add audio and return its messages."""
         ...
 
@@ -63,7 +63,7 @@ class Dialogue(Protocol):
         """Request the transcript of all audio so far. Sets `pending` if the answer must be awaited."""
         ...
 
-    def receive(self, message: str) -> None:
+    def on_message(self, message: str) -> None:
         """Process a server message.
 
         Raises:
@@ -71,7 +71,7 @@ class Dialogue(Protocol):
         """
         ...
 
-    def silent(self) -> Messages:
+    def on_timeout(self) -> Messages:
         """Handle a timeout: no answer to a flush or, without a flush, no audio for a while. Return the
         messages to send.
 

@@ -41,32 +41,32 @@ class EncoderDecoder:
 
     def __init__(self, encoder: Path, decoder: Path, adapter: Path | None = None) -> None:
         file = _read(decoder)
-        with _naming(decoder, "decoder"):
+        with _naming_file(decoder, "decoder"):
             shape = decoder_shape(file)
-            self._of_sound = _session(decoder, partial(sound_graph, file))
+            self._audio_session = _session(decoder, partial(sound_graph, file))
             self._decoder = _session(decoder, partial(decoder_graph, file))
         file = _read(encoder)
         if adapter is not None:
             _correct(file, encoder, adapter)
-        with _naming(encoder, "encoder"):
+        with _naming_file(encoder, "encoder"):
             self._encoder = _session(encoder, partial(encoder_graph, file, shape.heads))
         self._past, self._sound = shape.names("past"), shape.names("sound")
         nothing: Floats = np.zeros((1, shape.heads, 0, shape.size), np.float32)
-        self.nothing: KeysValues = [nothing] * len(self._past)
+        self.empty_cache: KeysValues = [nothing] * len(self._past)
         """Attention cache of a text before its first token."""
 
-    def hear(self, sound: Samples) -> Floats:
+    def encode(self, sound: Samples) -> Floats:
         """Return the encoder's states of `sound`, [n] at 16 kHz: [1, length, hidden]."""
         wave = sound.astype(np.float32)[np.newaxis] / np.float32(32_768)
         states: Floats = self._encoder.run(None, {"wave": wave})[0]
         return states
 
-    def know(self, states: Floats) -> KeysValues:
+    def cache_audio(self, states: Floats) -> KeysValues:
         """Return the audio's attention cache for all texts, from its states."""
-        known: KeysValues = self._of_sound.run(None, {"states": states})
+        known: KeysValues = self._audio_session.run(None, {"states": states})
         return known
 
-    def read(
+    def decode_tokens(
         self, sound: KeysValues, past: KeysValues, tokens: Sequence[Sequence[int]]
     ) -> tuple[Likeliest, KeysValues]:
         """Process the next tokens of several texts.
@@ -87,7 +87,7 @@ class EncoderDecoder:
 
 
 @contextmanager
-def _naming(path: Path, what: str) -> Iterator[None]:
+def _naming_file(path: Path, what: str) -> Iterator[None]:
     """Convert errors about a file's content to a RecognizerError that names the file."""
     try:
         yield

@@ -83,7 +83,7 @@ def model_files(folder: Path | None) -> list[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class Transcribed:
+class Transcription:
     """Transcript of audio.
 
     Attributes:
@@ -119,9 +119,9 @@ class LoadedModel:
     ) -> None:
         encoder, decoder, vocabulary = model_files(folder)
         self.vocabulary = read_vocabulary(vocabulary.read_bytes())
-        self.expected = None if phrases is None else _expected(phrases, weight, self.vocabulary)
+        self.expected = None if phrases is None else _read_phrases(phrases, weight, self.vocabulary)
         self.expected_numbers, self.expected_number = (
-            _expecting(self.expected, weight, self.vocabulary, most) for most in (math.inf, 1)
+            _with_numbers(self.expected, weight, self.vocabulary, most) for most in (math.inf, 1)
         )
         self.network = EncoderDecoder(
             encoder, decoder, adapter
@@ -134,7 +134,7 @@ class LoadedModel:
 
     def transcribe(
         self, sound: Samples, draft: list[int], abandoned: Event, flush: Flush | None = None
-    ) -> Transcribed:
+    ) -> Transcription:
         """Return the most likely tokens of `sound`.
 
         The draft is processed in one step, and its results are used while its tokens are the only hypothesis
@@ -151,24 +151,26 @@ class LoadedModel:
                 without that.
         """
         max_tokens = max(_MIN_TOKENS, int(len(sound) / SAMPLE_RATE_HZ * _TOKENS_A_SECOND))
-        states = self.network.hear(sound)
+        states = self.network.encode(sound)
         complete = None if self._completeness is None else self._completeness.probability(states[0])
-        reading = _Reading(self.network, self.network.know(states), [BEGIN, *draft[:max_tokens]])
+        candidates = _Candidates(self.network, self.network.cache_audio(states), [BEGIN, *draft[:max_tokens]])
         number = flush is not None and flush.number
-        search = BeamSearch(BEGIN, END, self._likely_in(sound, number))
-        told, before = 0, [0]
+        search = BeamSearch(BEGIN, END, self._expected_in(sound, number))
+        steps, before = 0, [0]
         if 0 < len(draft) < max_tokens and not number:
-            told = _follow(search, draft, reading.behind_draft, flush is not None and flush.silence_s > 0.0)
-        while search.live and told < max_tokens:
-            before = search.extend(reading.likeliest([one.tokens for one in search.live], before))
-            told += 1
+            steps = _accept_draft(
+                search, draft, candidates.after_draft, flush is not None and flush.silence_s > 0.0
+            )
+        while search.live and steps < max_tokens:
+            before = search.extend(candidates.likeliest([one.tokens for one in search.live], before))
+            steps += 1
             if abandoned.is_set():
                 break
         tokens = search.best.tokens[1:]
         confidence = float(np.exp(search.best.logarithm / len(tokens)))
-        return Transcribed([token for token in tokens if token != END], confidence, complete)
+        return Transcription([token for token in tokens if token != END], confidence, complete)
 
-    def _likely_in(self, sound: Samples, number: bool) -> Expected | None:
+    def _expected_in(self, sound: Samples, number: bool) -> Expected | None:
         """Return the likely phrases for this audio. number: a number is expected."""
         if not number:
             return self.expected
@@ -180,7 +182,7 @@ class LoadedModel:
         return "" if text.strip(".!?").lower() in _WORDLESS else text
 
 
-def _follow(search: BeamSearch, draft: list[int], likeliest: Likeliest, in_pause: bool) -> int:
+def _accept_draft(search: BeamSearch, draft: list[int], likeliest: Likeliest, in_pause: bool) -> int:
     """Start the search with the accepted tokens of a draft; return how many there are.
 
     In a pause the caller waits, and the draft covers nearly all of the audio.
@@ -191,18 +193,18 @@ def _follow(search: BeamSearch, draft: list[int], likeliest: Likeliest, in_pause
     return search.follow(draft[:old], likeliest.of_first(old), _NEAR_LEAD)
 
 
-class _Reading:
+class _Candidates:
     """Candidates after the beginnings of a text, of which `drafted` was processed in one step.
 
-    behind_draft: candidates after each beginning of the draft.
+    after_draft: candidates after each beginning of the draft.
     """
 
     def __init__(self, network: EncoderDecoder, sound: KeysValues, drafted: list[int]) -> None:
         self._network = network
         self._sound = sound
         self._drafted = tuple(drafted)
-        told, self._of_draft = network.read(sound, network.nothing, [drafted])
-        self.behind_draft = told.of_text(0)
+        found, self._of_draft = network.decode_tokens(sound, network.empty_cache, [drafted])
+        self.after_draft = found.of_text(0)
         self._of_texts = self._of_draft
 
     def likeliest(self, texts: Sequence[tuple[int, ...]], before: list[int]) -> Likeliest:
@@ -214,10 +216,10 @@ class _Reading:
         length = len(texts[0])
         if texts[0] == self._drafted[:length] and len(texts) == 1:
             self._of_texts = self._of_draft
-            return self.behind_draft.at(length - 1)
+            return self.after_draft.at(length - 1)
         past = [value[before, :, : length - 1] for value in self._of_texts]
-        told, self._of_texts = self._network.read(self._sound, past, [text[-1:] for text in texts])
-        return told.behind_last()
+        found, self._of_texts = self._network.decode_tokens(self._sound, past, [text[-1:] for text in texts])
+        return found.after_last()
 
 
 class Utterance:
@@ -226,7 +228,7 @@ class Utterance:
     def __init__(self, model: LoadedModel) -> None:
         self._model = model
         self._draft: list[int] = []  # transcript of the last piece, which continues in the next window
-        self._said: deque[tuple[int, str]] = deque(
+        self._earlier: deque[tuple[int, str]] = deque(
             maxlen=_REMEMBERED
         )  # earlier lengths and transcripts of that piece
 
@@ -254,22 +256,22 @@ class Utterance:
             if abandoned.is_set():
                 break
             text = self._model.text(heard.tokens)
-            if not final and (left_out := self._left_out(sound[begin:], text)):
-                words, at = left_out
+            if not final and (omission := self._find_omission(sound[begin:], text)):
+                words, at = omission
                 segments.append(Segment(words, (begin + at) / SAMPLE_RATE_HZ, heard.confidence, final=True))
-                self._said.clear()
+                self._earlier.clear()
                 heard = self._model.transcribe(piece[at:], [], abandoned, flush)
                 text, self._draft = self._model.text(heard.tokens), heard.tokens
                 begin += at
             if final:
-                self._said.clear()
+                self._earlier.clear()
             else:
-                self._said.append((end - begin, text))
+                self._earlier.append((end - begin, text))
             segments.append(Segment(text, end / SAMPLE_RATE_HZ, heard.confidence, final, heard.complete))
             begin = end
         return segments
 
-    def _left_out(self, sound: Samples, text: str) -> tuple[str, int] | None:
+    def _find_omission(self, sound: Samples, text: str) -> tuple[str, int] | None:
         """Return the transcript before a long pause, and the sample to continue from, if the model omitted
         what follows.
 
@@ -279,7 +281,7 @@ class Utterance:
         if pause is None:
             return None
         begin, end = pause
-        before = [words for length, words in self._said if begin <= length <= end + _SILENCE_AFTER]
+        before = [words for length, words in self._earlier if begin <= length <= end + _SILENCE_AFTER]
         if not before or not before[-1] or spoken_length(text) > spoken_length(before[-1]):
             return None
         return before[-1], end
@@ -295,7 +297,7 @@ def _installed_model() -> Path:
     return Path(package.submodule_search_locations[0]) / "assets" / "tiny-en"
 
 
-def _expected(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected:
+def _read_phrases(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected:
     """Return the phrases in a file: sentences, and names, which have no final punctuation."""
     try:
         lines = [line.strip() for line in phrases.read_text(encoding="utf-8").splitlines()]
@@ -319,7 +321,7 @@ def _expected(phrases: Path, weight: float, vocabulary: list[bytes]) -> Expected
     )
 
 
-def _expecting(expected: Expected | None, weight: float, vocabulary: list[bytes], most: float) -> Expected:
+def _with_numbers(expected: Expected | None, weight: float, vocabulary: list[bytes], most: float) -> Expected:
     """Return `expected` plus number words, which count as names; at most `most` of them in a text."""
     numbers = numbers_of(vocabulary)
     words = (word for number in _NUMBERS for word in (number, number.capitalize()))

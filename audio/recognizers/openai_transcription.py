@@ -12,7 +12,14 @@ from typing import ClassVar
 
 import httpx2
 
-from audio.hosted.server import RETRIED_STATUSES, OpenAIServer, bearer, reason_of, retry_wait_s, told
+from audio.hosted.server import (
+    RETRIED_STATUSES,
+    OpenAIServer,
+    bearer,
+    describe_error,
+    describe_response,
+    retry_wait_s,
+)
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
 from audio.recognizers.decoding.growing_window import Segment
@@ -85,12 +92,12 @@ class _Endpoint:
             try:
                 response = self._client.post("audio/transcriptions", data=fields, files={"file": file})
             except httpx2.HTTPError as error:
-                reason, retried = reason_of(error), True
+                reason, retried = describe_error(error), True
             else:
                 if response.status_code == 200:
                     text = self._text(response)
                     return [Segment(text, len(sound) / SAMPLE_RATE_HZ)] if text else []
-                reason = told(response.status_code, response.text)
+                reason = describe_response(response.status_code, response.text)
                 retried = response.status_code in RETRIED_STATUSES
             failures += 1
             if (
@@ -104,5 +111,5 @@ class _Endpoint:
         try:
             return " ".join(str.split(response.json()["text"]))
         except (ValueError, KeyError, TypeError) as error:
-            answer = told(response.status_code, response.text)
+            answer = describe_response(response.status_code, response.text)
             raise self._server.failed(f"it answered {answer!r}; allowed: JSON with a text") from error

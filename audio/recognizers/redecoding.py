@@ -32,7 +32,7 @@ settled one.
 """
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10  # equal pieces, so that their number measures the backlog
-_WAITING_PIECES = 200
+_MAX_WAITING_PIECES = 200
 """Backlog of 20 s, after which the caller's iterator is not read."""
 
 Decode = Callable[[Samples, str, Event, Flush | None], list[Segment]]
@@ -79,7 +79,7 @@ class RedecodingRecognizer:
         self._workers = workers
         self._model: DecodingModel | None = None
         self._pool: ThreadPoolExecutor | None = None
-        self._patient_pool: ThreadPoolExecutor | None = None  # for partial hypotheses
+        self._partial_pool: ThreadPoolExecutor | None = None  # for partial hypotheses
         self._utterances = 0
         self._running: set[asyncio.Future[Any]] = set()
 
@@ -92,8 +92,8 @@ class RedecodingRecognizer:
         if self._pool is not None:
             return
         self._pool = ThreadPoolExecutor(self._workers, thread_name_prefix=self._name)
-        self._patient_pool = ThreadPoolExecutor(
-            self._max_patient, thread_name_prefix=f"{self._name} patient", initializer=_yield_to_others
+        self._partial_pool = ThreadPoolExecutor(
+            self._max_partial, thread_name_prefix=f"{self._name} low priority", initializer=_lower_priority
         )
         try:
             model = await self._in_thread(self._load)
@@ -106,8 +106,8 @@ class RedecodingRecognizer:
 
     async def close(self) -> None:
         """Release the model after running decodings; a second call does nothing."""
-        pools = self._pool, self._patient_pool
-        self._pool = self._patient_pool = self._model = None
+        pools = self._pool, self._partial_pool
+        self._pool = self._partial_pool = self._model = None
         await asyncio.gather(*self._running, return_exceptions=True)
         for pool in pools:
             if pool is not None:
@@ -127,41 +127,45 @@ class RedecodingRecognizer:
         """
         if self._model is None:
             raise RecognizerError(f"{self._name}: not started, or closed")
-        async with self._begun(self._model, sound) as utterance:
+        async with self._open_utterance(self._model, sound) as utterance:
             over = False
             while not over:
                 piece = await utterance.ahead.next()
                 over = piece is None
-                hypothesis = await self._understand(utterance, piece)
+                hypothesis = await self._process_piece(utterance, piece)
                 if hypothesis is not None:
                     yield hypothesis
 
     @asynccontextmanager
-    async def _begun(
+    async def _open_utterance(
         self, model: DecodingModel, sound: AsyncIterator[Samples | Flush]
     ) -> AsyncGenerator[_Utterance, None]:
         """Open an utterance and count it while it lasts."""
-        hurry = _Hurry(lambda: self._crowd > 1)
-        pieces = hurry.watch(in_pieces(sound, _PIECE_SAMPLES))
+        canceller = _PartialCanceller(lambda: self._utterances_per_worker > 1)
+        pieces = canceller.watch(in_pieces(sound, _PIECE_SAMPLES))
         self._utterances += 1
         try:
-            async with LookAheadBuffer(pieces, _WAITING_PIECES) as ahead:
+            async with LookAheadBuffer(pieces, _MAX_WAITING_PIECES) as ahead:
                 window = GrowingWindow(self._step_s, self._longest_s)
-                yield _Utterance(model.open(), window, hurry, ahead, reported=Hypothesis(""))
+                yield _Utterance(model.open(), window, canceller, ahead, reported=Hypothesis(""))
         finally:
             self._utterances -= 1
 
-    async def _understand(self, utterance: _Utterance, piece: Samples | Flush | None) -> Hypothesis | None:
+    async def _process_piece(self, utterance: _Utterance, piece: Samples | Flush | None) -> Hypothesis | None:
         """Process a piece (None at the end) and return the hypothesis to yield, if any."""
         window = utterance.window
         flush = None
         if isinstance(piece, np.ndarray):
-            window.hear(piece)
-            if utterance.ahead.waiting or self._busy or not window.is_due(self._crowd):
+            window.push_audio(piece)
+            if (
+                utterance.ahead.waiting
+                or self._partials_must_wait
+                or not window.is_due(self._utterances_per_worker)
+            ):
                 return None
         else:
             flush = piece or Flush()
-        if _decodes(window, flush) and not await self._decode(utterance, flush):
+        if _needs_decoding(window, flush) and not await self._decode(utterance, flush):
             return None
         settled = flush is not None
         hypothesis = Hypothesis(window.text, window.stable, settled, window.confidence, window.complete)
@@ -171,17 +175,17 @@ class RedecodingRecognizer:
         return hypothesis
 
     @property
-    def _crowd(self) -> float:
+    def _utterances_per_worker(self) -> float:
         """Utterances per worker."""
         return self._utterances / self._workers
 
     @property
-    def _busy(self) -> bool:
+    def _partials_must_wait(self) -> bool:
         """True if partial hypotheses must wait."""
-        return len(self._running) >= self._max_patient
+        return len(self._running) >= self._max_partial
 
     @property
-    def _max_patient(self) -> int:
+    def _max_partial(self) -> int:
         return max(1, self._workers - 1)
 
     async def _decode(self, utterance: _Utterance, flush: Flush | None) -> bool:
@@ -189,30 +193,30 @@ class RedecodingRecognizer:
         hypotheses may be.
         """
         window, decode = utterance.window, utterance.decode
-        sound, prompt = window.take(), window.prompt
-        abandoned = utterance.hurry.begin() if flush is None else Event()
+        sound, prompt = window.take_window(), window.prompt
+        abandoned = utterance.canceller.begin() if flush is None else Event()
 
         def unless_abandoned() -> list[Segment]:
             return [] if abandoned.is_set() else decode(sound, prompt, abandoned, flush)
 
         try:
-            segments = await self._in_thread(unless_abandoned, patient=flush is None)
+            segments = await self._in_thread(unless_abandoned, low_priority=flush is None)
             if abandoned.is_set():
-                window.put_back()
+                window.mark_undecoded()
                 return False
-            window.decoded(segments)
+            window.on_decoded(segments)
             return True
         finally:
             abandoned.set()
 
-    async def _in_thread(self, work: Callable[[], _T], patient: bool = False) -> _T:
+    async def _in_thread(self, work: Callable[[], _T], low_priority: bool = False) -> _T:
         """Run `work` in a thread and return its result. Its exceptions become RecognizerError."""
-        pool = self._patient_pool if patient else self._pool
+        pool = self._partial_pool if low_priority else self._pool
         if pool is None:
             raise RecognizerError(f"{self._name}: not started, or closed")
 
         def unless_closed() -> _T:
-            if pool not in (self._pool, self._patient_pool):
+            if pool not in (self._pool, self._partial_pool):
                 raise RecognizerError(f"{self._name}: closed")
             return work()
 
@@ -227,7 +231,7 @@ class RedecodingRecognizer:
             raise RecognizerError(f"{self._name}: {type(error).__name__}: {error}") from error
 
 
-def _decodes(window: GrowingWindow, flush: Flush | None) -> bool:
+def _needs_decoding(window: GrowingWindow, flush: Flush | None) -> bool:
     """Return True if the window must be decoded to answer the flush."""
     if flush is None or flush.number:  # partial hypotheses are decoded without expecting a number
         return True
@@ -238,17 +242,17 @@ def _decodes(window: GrowingWindow, flush: Flush | None) -> bool:
 class _Utterance:
     """State of one utterance.
 
-    hurry: cancels its partial decodings. ahead: audio not decoded yet. reported: the last hypothesis yielded.
+    canceller: cancels its partial decodings. ahead: undecoded audio. reported: the last hypothesis yielded.
     """
 
     decode: Decode
     window: GrowingWindow
-    hurry: _Hurry
+    canceller: _PartialCanceller
     ahead: LookAheadBuffer[Samples | Flush]
     reported: Hypothesis
 
 
-class _Hurry:
+class _PartialCanceller:
     """Abandons the decoding of a partial hypothesis when a flush would have to wait for it.
 
     That is the case if the flush covers more than silence after the decoded audio, or expects a number.
@@ -261,11 +265,11 @@ class _Hurry:
     def __init__(self, shared: Callable[[], bool]) -> None:
         self._shared = shared
         self._abandoned = Event()
-        self._whole = self._more = 0  # samples of the utterance; samples since the decoding began
+        self._samples = self._new_samples = 0  # samples of the utterance; samples since the decoding began
 
     def begin(self) -> Event:
         """Return the event that abandons the next decoding."""
-        self._abandoned, self._more = Event(), 0
+        self._abandoned, self._new_samples = Event(), 0
         return self._abandoned
 
     async def watch(
@@ -275,16 +279,16 @@ class _Hurry:
         async with aclosing(sound):
             async for item in sound:
                 if not isinstance(item, Flush):
-                    self._whole += len(item)
-                    self._more += len(item)
+                    self._samples += len(item)
+                    self._new_samples += len(item)
                 else:
                     silence_s = 0.0 if self._shared() else item.silence_s
-                    if item.number or self._more > wordless_samples(silence_s, self._whole):
+                    if item.number or self._new_samples > wordless_samples(silence_s, self._samples):
                         self._abandoned.set()
                 yield item
 
 
-def _yield_to_others() -> None:
+def _lower_priority() -> None:
     """Lower this thread's priority within the process."""
     if sys.platform == "linux":  # elsewhere niceness applies to processes
         os.setpriority(

@@ -18,17 +18,17 @@ import numpy as np
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from audio.hosted.server import HostedServer, reason_of, retry_wait_s
-from audio.hosted.websocket import ConnectionLost, opened, say_goodbye
+from audio.hosted.server import HostedServer, describe_error, retry_wait_s
+from audio.hosted.websocket import ConnectionLost, close_websocket, open_websocket
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError, in_pieces
 from audio.recognizers.dialogue import Dialogue, DialogueError, Messages
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 
 _PIECE_SAMPLES = SAMPLE_RATE_HZ // 10
-_WAITING_PIECES = 200
+_MAX_WAITING_PIECES = 200
 """Backlog of 20 s, after which the caller's iterator is not read."""
-_PINGED_MESSAGES = 40
+_MESSAGES_PER_PING = 40
 """Ping after 4 s of audio; as much again may be in flight before the pong."""
 
 
@@ -37,13 +37,13 @@ class StreamedRecognizer(HostedServer):
     """A recognizer behind a WebSocket.
 
     Attributes:
-        farewell: last messages of the protocol.
-        silence_s: idle time after which `Dialogue.silent` is called.
+        closing_messages: last messages of the protocol.
+        idle_timeout_s: idle time after which `Dialogue.on_timeout` is called.
     """
 
     failure: ClassVar[type[Exception]] = RecognizerError
-    farewell: ClassVar[tuple[str, ...]] = ()
-    silence_s: ClassVar[float] = 4.0
+    closing_messages: ClassVar[tuple[str, ...]] = ()
+    idle_timeout_s: ClassVar[float] = 4.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -73,10 +73,10 @@ class StreamedRecognizer(HostedServer):
             return
         headers = self.headers(self.key())
         try:
-            connection = await opened(self, self.path(), headers)
+            connection = await open_websocket(self, self.path(), headers)
         except ConnectionLost as lost:
             raise self.failed(str(lost)) from lost
-        await say_goodbye(connection, *self.farewell)
+        await close_websocket(connection, *self.closing_messages)
         self._headers = headers
 
     async def close(self) -> None:
@@ -100,13 +100,13 @@ class StreamedRecognizer(HostedServer):
         """
         if self._headers is None:
             raise self.failed("not started, or closed")
-        async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _WAITING_PIECES) as ahead:
+        async with LookAheadBuffer(in_pieces(sound, _PIECE_SAMPLES), _MAX_WAITING_PIECES) as ahead:
             utterance = _Utterance(self.dialogue(), ahead)
             failures = 0
             while not utterance.over:
                 before = utterance.dialogue.settled_samples
                 try:
-                    async with aclosing(self._converse(utterance)) as hypotheses:
+                    async with aclosing(self._run_connection(utterance)) as hypotheses:
                         async for hypothesis in hypotheses:
                             yield hypothesis
                     failures = 0
@@ -118,36 +118,36 @@ class StreamedRecognizer(HostedServer):
                 except DialogueError as error:
                     raise self.failed(str(error)) from error
 
-    async def _converse(self, utterance: _Utterance) -> AsyncGenerator[Hypothesis, None]:
+    async def _run_connection(self, utterance: _Utterance) -> AsyncGenerator[Hypothesis, None]:
         """Run the utterance over one connection, opened when there is audio, until it rests or is over.
 
         Raises ConnectionLost, DialogueError, RecognizerError.
         """
-        while utterance.dialogue.resting:
-            hypothesis = await utterance.rest()
+        while utterance.dialogue.is_idle:
+            hypothesis = await utterance.wait_for_audio()
             if hypothesis is not None:
                 yield hypothesis
             if utterance.over:
                 return
         if self._headers is None:
             raise self.failed("closed")
-        connection = await opened(self, self.path(), self._headers)
+        connection = await open_websocket(self, self.path(), self._headers)
         self._open.add(connection)
         try:
-            async with aclosing(utterance.talk(connection, self.silence_s, self.timeout_s)) as hypotheses:
+            async with aclosing(utterance.run(connection, self.idle_timeout_s, self.timeout_s)) as hypotheses:
                 async for hypothesis in hypotheses:
                     yield hypothesis
         except ConnectionClosed as closed:
             if self._headers is None:
                 raise self.failed("closed") from closed
-            raise ConnectionLost(f"the connection was lost: {reason_of(closed)}") from closed
+            raise ConnectionLost(f"the connection was lost: {describe_error(closed)}") from closed
         finally:
             self._open.discard(connection)
-            self._let_go(connection)
+            self._close_in_background(connection)
 
-    def _let_go(self, connection: ClientConnection) -> None:
+    def _close_in_background(self, connection: ClientConnection) -> None:
         """Close a connection in the background."""
-        task = asyncio.get_running_loop().create_task(say_goodbye(connection, *self.farewell))
+        task = asyncio.get_running_loop().create_task(close_websocket(connection, *self.closing_messages))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -162,68 +162,68 @@ class _Utterance:
         self.dialogue = dialogue
         self.over = False
         self._ahead = ahead
-        self._asked = False
+        self._flush_requested = False
         self._ended = False
         self._reported = Hypothesis("")
 
-    async def rest(self) -> Hypothesis | None:
+    async def wait_for_audio(self) -> Hypothesis | None:
         """Wait for audio without a connection. Return the answer to a flush that comes first."""
         item = await self._ahead.next()
         if isinstance(item, np.ndarray):
-            self.dialogue.hear(item)
+            self.dialogue.push_audio(item)
             return None
-        self._asked, self._ended = True, item is None
+        self._flush_requested, self._ended = True, item is None
         return self._hypothesis()
 
-    async def talk(
-        self, connection: ClientConnection, silence_s: float, timeout_s: float
+    async def run(
+        self, connection: ClientConnection, idle_timeout_s: float, timeout_s: float
     ) -> AsyncGenerator[Hypothesis, None]:
         """Send and receive until nothing is left to transcribe. Raises ConnectionClosed, DialogueError."""
         exchange = _Exchange(connection, self._ahead)
         try:
-            await exchange.send(self.dialogue.begin())
-            while not self.over and not self.dialogue.resting:
+            await exchange.send(self.dialogue.on_connected())
+            while not self.over and not self.dialogue.is_idle:
                 waiting = self.dialogue.pending
-                sound_wanted = not (waiting or self._ended or self.dialogue.behind)
-                item = await exchange.next(sound_wanted, timeout_s if waiting else silence_s)
-                await exchange.send(self._take(item))
+                sound_wanted = not (waiting or self._ended or self.dialogue.lags)
+                item = await exchange.next(sound_wanted, timeout_s if waiting else idle_timeout_s)
+                await exchange.send(self._process(item))
                 hypothesis = self._hypothesis()
                 if hypothesis is not None:
                     yield hypothesis
         finally:
             exchange.stop()
 
-    def _take(self, item: _Item) -> Messages:
+    def _process(self, item: _Item) -> Messages:
         """Process an item and return the messages to send."""
         if isinstance(item, str):
-            self.dialogue.receive(item)
+            self.dialogue.on_message(item)
             return []
         if isinstance(item, np.ndarray):
-            return self.dialogue.hear(item)
-        if isinstance(item, _Silence):
-            return self.dialogue.silent()
-        self._asked, self._ended = True, item is None
+            return self.dialogue.push_audio(item)
+        if isinstance(item, _Timeout):
+            return self.dialogue.on_timeout()
+        self._flush_requested, self._ended = True, item is None
         return self.dialogue.flush()
 
     def _hypothesis(self) -> Hypothesis | None:
         """Return the hypothesis to yield now, if any."""
         dialogue = self.dialogue
-        settled = self._asked and not dialogue.pending
+        settled = self._flush_requested and not dialogue.pending
         hypothesis = Hypothesis(dialogue.text, dialogue.stable, settled, dialogue.confidence)
         if not settled and hypothesis == self._reported:
             return None
         if settled:
-            self._asked = False
+            self._flush_requested = False
             self.over = self._ended
         self._reported = replace(hypothesis, settled=False)
         return hypothesis
 
 
-class _Silence:
+class _Timeout:
     """Result of a wait that timed out."""
 
 
-_Item = Samples | Flush | str | _Silence | None
+_Item = Samples | Flush | str | _Timeout | None
 
 
 class _Exchange:
@@ -239,16 +239,16 @@ class _Exchange:
         self._message: asyncio.Task[str] | None = None
         self._sound: asyncio.Task[Samples | Flush | None] | None = None
         self._pong: asyncio.Future[float] | None = None
-        self._not_pinged = 0
+        self._since_ping = 0
 
     async def send(self, messages: Messages) -> None:
         """Send messages in order. Raises ConnectionClosed."""
         for message in messages:
             await self._connection.send(message)
-        self._not_pinged += len(messages)
+        self._since_ping += len(messages)
 
-    async def next(self, sound_wanted: bool, limit_s: float) -> _Item:
-        """Return a message, else the next audio if wanted, else `_Silence` after `limit_s`.
+    async def next(self, sound_wanted: bool, timeout_s: float) -> _Item:
+        """Return a message, else the next audio if wanted, else `_Timeout` after `timeout_s`.
 
         Raises ConnectionClosed, and exceptions of the audio's iterator.
         """
@@ -259,22 +259,22 @@ class _Exchange:
         wanted: list[asyncio.Task[Any]] = [self._message]
         if sound_wanted and self._sound is not None:
             wanted.append(self._sound)
-        done, _ = await asyncio.wait(wanted, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(wanted, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if self._message in done:
             message, self._message = self._message, None
             return message.result()
         if self._sound is not None and self._sound in done:
             sound, self._sound = self._sound, None
             return sound.result()
-        return _Silence()
+        return _Timeout()
 
     async def _next_sound(self) -> Samples | Flush | None:
         """Return the next audio, once the server has answered the previous ping. Raises ConnectionClosed."""
-        if self._not_pinged >= _PINGED_MESSAGES:
+        if self._since_ping >= _MESSAGES_PER_PING:
             if self._pong is not None:
                 await asyncio.shield(self._pong)
             self._pong = asyncio.ensure_future(await self._connection.ping())
-            self._not_pinged = 0
+            self._since_ping = 0
         return await self._ahead.next()
 
     def stop(self) -> None:

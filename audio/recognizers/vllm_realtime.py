@@ -14,7 +14,7 @@ from typing import Any
 
 from audio.hosted.server import bearer
 from audio.pcm import Samples
-from audio.recognizers.decoding.unsettled_sound import UnsettledSound
+from audio.recognizers.decoding.unsettled_audio import UnsettledAudio
 from audio.recognizers.dialogue import DialogueError, Messages
 from audio.recognizers.streamed import StreamedRecognizer
 
@@ -49,24 +49,24 @@ class VllmDialogue:
     """State of one utterance."""
 
     confidence: float | None = None
-    behind = False  # the server does not report its progress
+    lags = False  # the server does not report its progress
 
     def __init__(self, model: str) -> None:
         self.pending = False
         self._model = model
-        self._sound = UnsettledSound()
-        self._said = ""  # text of finished transcriptions
-        self._saying = ""
+        self._sound = UnsettledAudio()
+        self._finished_text = ""  # text of finished transcriptions
+        self._partial_text = ""
 
     @property
     def text(self) -> str:
         """Transcript of the utterance so far."""
-        return " ".join(f"{self._said} {self._saying}".split())
+        return " ".join(f"{self._finished_text} {self._partial_text}".split())
 
     @property
     def stable(self) -> str:
         """The transcript without the newest word, which may be incomplete. Earlier words never change."""
-        return self.text.rpartition(" ")[0] if self._saying else self.text
+        return self.text.rpartition(" ")[0] if self._partial_text else self.text
 
     @property
     def settled_samples(self) -> int:
@@ -74,18 +74,18 @@ class VllmDialogue:
         return self._sound.settled
 
     @property
-    def resting(self) -> bool:
+    def is_idle(self) -> bool:
         """True if no transcription is in progress."""
-        return self._sound.settled == self._sound.taken
+        return self._sound.settled == self._sound.received
 
-    def begin(self) -> Messages:
+    def on_connected(self) -> Messages:
         """Begin a transcription of all unsettled audio."""
-        self._saying = ""
+        self._partial_text = ""
         update = {"type": "session.update", "model": self._model}
-        asked = [_commit(final=True)] if self.pending else []
-        return [json.dumps(update), _commit(final=False), *_append(self._sound.rest), *asked]
+        flush = [_commit(final=True)] if self.pending else []
+        return [json.dumps(update), _commit(final=False), *_append(self._sound.rest), *flush]
 
-    def hear(self, sound: Samples) -> Messages:
+    def push_audio(self, sound: Samples) -> Messages:
         """Add audio and return its message."""
         self._sound.push(sound)
         return _append(sound)
@@ -95,7 +95,7 @@ class VllmDialogue:
         self.pending = True
         return [_commit(final=True)]
 
-    def receive(self, message: str) -> None:
+    def on_message(self, message: str) -> None:
         """Process a server message.
 
         Raises:
@@ -104,10 +104,10 @@ class VllmDialogue:
         try:
             event: dict[str, Any] = json.loads(message)
             if event["type"] == "transcription.delta":
-                self._saying += event["delta"]
+                self._partial_text += event["delta"]
             elif event["type"] == "transcription.done":
-                self._said, self._saying = f"{self._said} {event['text']}", ""
-                self._sound.settle(self._sound.taken)
+                self._finished_text, self._partial_text = f"{self._finished_text} {event['text']}", ""
+                self._sound.settle(self._sound.received)
                 self.pending = False
             elif event["type"] == "error":
                 raise DialogueError(str(event["error"])[:200])
@@ -115,7 +115,7 @@ class VllmDialogue:
             allowed = "allowed: events of vLLM's realtime transcription"
             raise DialogueError(f"it answered {message[:200]!r}; {allowed}") from error
 
-    def silent(self) -> Messages:
+    def on_timeout(self) -> Messages:
         """Handle a timeout.
 
         Raises:

@@ -19,7 +19,7 @@ from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 from audio.cuda_libraries import load_libraries
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
-from audio.recognizers.decoding.growing_window import Segment, quiet_cuts, says_again
+from audio.recognizers.decoding.growing_window import Segment, has_repetition, quiet_cuts
 from audio.recognizers.redecoding import Decode
 
 ComputeType = Literal[
@@ -105,7 +105,7 @@ class LoadedModel:
         except Exception as error:  # the hub, its HTTP client and CTranslate2 have exceptions of their own
             offline = local_files_only or HF_HUB_OFFLINE
             cache = str(download_root or HF_HUB_CACHE)
-            raise RecognizerError(_not_loaded(model, cache, offline, error)) from error
+            raise RecognizerError(_loading_error(model, cache, offline, error)) from error
         allowed = self._model.supported_languages
         if language is not None and language not in allowed:
             raise RecognizerError(
@@ -139,23 +139,23 @@ class LoadedModel:
             if end - begin < _SHORTEST or abandoned.is_set():
                 break
             before = " ".join([prompt, *(segment.text for segment in segments)])
-            text, confidence = self._heard(sound[begin:end], before)
-            told = confidence if text else None  # silence must not lower the confidence
-            segments.append(Segment(text, end / SAMPLE_RATE_HZ, told, final=end < len(sound)))
+            text, confidence = self._transcribe(sound[begin:end], before)
+            known_confidence = confidence if text else None  # silence must not lower the confidence
+            segments.append(Segment(text, end / SAMPLE_RATE_HZ, known_confidence, final=end < len(sound)))
             begin = end
         return segments
 
-    def _heard(self, sound: Samples, prompt: str) -> tuple[str, float]:
+    def _transcribe(self, sound: Samples, prompt: str) -> tuple[str, float]:
         """Return the transcript of one piece and the geometric mean of its tokens' probabilities.
 
         One attempt without sampling, which bounds its time. If that loops or repeats the prompt, as it does
         on wordless audio, a second attempt on 30 s without the prompt.
         """
         max_tokens = _TOKENS + int(_TOKENS_A_SECOND * len(sound) / SAMPLE_RATE_HZ)
-        result = self._searched(sound, max(_MIN_SAMPLES, len(sound) + _SILENT_SAMPLES), prompt, max_tokens)
+        result = self._generate(sound, max(_MIN_SAMPLES, len(sound) + _SILENT_SAMPLES), prompt, max_tokens)
         text = self._text(result)
-        if len(result.sequences_ids[0]) >= max_tokens or says_again(f"{prompt} {text}"):
-            result = self._searched(sound, _ALL_SAMPLES, "", max_tokens)
+        if len(result.sequences_ids[0]) >= max_tokens or has_repetition(f"{prompt} {text}"):
+            result = self._generate(sound, _ALL_SAMPLES, "", max_tokens)
             text = self._text(result)
         score = min(0.0, result.scores[0])
         return "" if result.no_speech_prob > _NO_SPEECH and score < _UNLIKELY else text, math.exp(score)
@@ -164,7 +164,7 @@ class LoadedModel:
         tokens = [token for token in result.sequences_ids[0] if token < self._vocabulary.eot]
         return str(self._vocabulary.decode(tokens)).strip()
 
-    def _searched(
+    def _generate(
         self, sound: Samples, samples: int, prompt: str, max_tokens: int
     ) -> WhisperGenerationResult:
         """Run the network on `sound` padded with silence to `samples`."""
@@ -210,7 +210,7 @@ def _check_directory(model: str) -> None:
         )
 
 
-def _not_loaded(model: str, cache: str, offline: bool, error: Exception) -> str:
+def _loading_error(model: str, cache: str, offline: bool, error: Exception) -> str:
     reason = " ".join(str(error).split())
     if isinstance(error, ValueError) or Path(model).is_dir():
         folder = "" if Path(model).is_dir() else f"; or give a folder, as './{model}'"

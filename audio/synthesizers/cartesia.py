@@ -18,8 +18,8 @@ from uuid import uuid4
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from audio.hosted.server import RETRIED_STATUSES, reason_of
-from audio.hosted.websocket import ConnectionLost, opened, say_goodbye
+from audio.hosted.server import RETRIED_STATUSES, describe_error
+from audio.hosted.websocket import ConnectionLost, close_websocket, open_websocket
 from audio.synthesizers import Speech, WordTiming
 from audio.synthesizers.hosted_voice import HostedVoice, PcmBytes
 from audio.synthesizers.pieces import WordPlaces
@@ -49,7 +49,7 @@ class CartesiaSynthesizer(HostedVoice):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._key = ""
-        self._line: asyncio.Task[_Line] | None = None
+        self._opening: asyncio.Task[_Connection] | None = None
 
     async def start(self) -> None:
         """Read the API key and connect.
@@ -59,26 +59,26 @@ class CartesiaSynthesizer(HostedVoice):
         """
         self._key = self.key()
         try:
-            await self._connected()
+            await self._shared_connection()
         except ConnectionLost as lost:
             raise self.failed(str(lost)) from lost
 
     async def close(self) -> None:
         """Close the connection, which ends all texts; a second call does nothing."""
         self._key = ""
-        opening, self._line = self._line, None
+        opening, self._opening = self._opening, None
         if opening is not None:
             with suppress(Exception):
                 await (await opening).close()
 
     async def _attempt(self, text: str) -> AsyncGenerator[Speech, None]:
-        line = await self._connected()
+        connection = await self._shared_connection()
         context = uuid4().hex
-        pcm, places, over = PcmBytes(), WordPlaces(text), False
-        messages = line.subscribe(context)
+        pcm, places, is_done = PcmBytes(), WordPlaces(text), False
+        messages = connection.subscribe(context)
         try:
-            await line.send(self._request(text, context))
-            while not over:
+            await connection.send(self._request(text, context))
+            while not is_done:
                 try:
                     async with asyncio.timeout(self.timeout_s):
                         message = await messages.get()
@@ -86,10 +86,10 @@ class CartesiaSynthesizer(HostedVoice):
                     raise ConnectionLost("it said nothing in time (timeout_s)") from None
                 if message is None:
                     raise ConnectionLost("the connection was lost")
-                over = bool(message.get("done"))
+                is_done = bool(message.get("done"))
                 yield self._speech(message, pcm, places)
         finally:
-            line.unsubscribe(context, cancel=not over)
+            connection.unsubscribe(context, cancel=not is_done)
 
     def _request(self, text: str, context: str) -> dict[str, Any]:
         return {
@@ -124,10 +124,10 @@ class CartesiaSynthesizer(HostedVoice):
             raise self.failed(reason)
         try:
             samples = pcm.push(base64.b64decode(message.get("data") or ""))
-            told = message.get("word_timestamps") or {"words": (), "start": ()}
+            timestamps = message.get("word_timestamps") or {"words": (), "start": ()}
             timings = [
                 WordTiming(place, round(at_s * self.rate_hz))
-                for word, at_s in zip(told["words"], told["start"], strict=True)
+                for word, at_s in zip(timestamps["words"], timestamps["start"], strict=True)
                 if (place := places.next(word)) is not None
             ]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -136,24 +136,24 @@ class CartesiaSynthesizer(HostedVoice):
             ) from error
         return Speech(samples, tuple(timings))
 
-    async def _connected(self) -> _Line:
+    async def _shared_connection(self) -> _Connection:
         """Return the shared connection, opening one if there is none.
 
         Concurrent callers wait for the same attempt. Raises ConnectionLost, SynthesizerError.
         """
         if not self._key:
             raise self.failed("not started, or closed")
-        opening = self._line
+        opening = self._opening
         if opening is None or (opening.done() and (opening.exception() or not opening.result().alive)):
-            opening = self._line = asyncio.create_task(self._open())
+            opening = self._opening = asyncio.create_task(self._open())
         return await asyncio.shield(opening)
 
-    async def _open(self) -> _Line:
+    async def _open(self) -> _Connection:
         headers = {"X-API-Key": self._key, "Cartesia-Version": API_VERSION}
-        return _Line(await opened(self, "tts/websocket", headers))
+        return _Connection(await open_websocket(self, "tts/websocket", headers))
 
 
-class _Line:
+class _Connection:
     """A connection that dispatches messages to the texts (contexts) they belong to."""
 
     def __init__(self, connection: ClientConnection) -> None:
@@ -161,7 +161,7 @@ class _Line:
         self._connection = connection
         self._contexts: dict[str, asyncio.Queue[dict[str, Any] | None]] = {}
         self._cancels: set[asyncio.Task[None]] = set()
-        self._reading = asyncio.create_task(self._read())
+        self._reader = asyncio.create_task(self._read())
 
     def subscribe(self, context: str) -> asyncio.Queue[dict[str, Any] | None]:
         """Return the queue of a context's messages; None in it marks the end of the connection.
@@ -184,11 +184,11 @@ class _Line:
         try:
             await self._connection.send(json.dumps(message))
         except ConnectionClosed as closed:
-            raise ConnectionLost(reason_of(closed)) from closed
+            raise ConnectionLost(describe_error(closed)) from closed
 
     async def close(self) -> None:
-        await say_goodbye(self._connection)
-        await self._reading
+        await close_websocket(self._connection)
+        await self._reader
 
     async def _cancel(self, context: str) -> None:
         with suppress(ConnectionLost):
@@ -207,4 +207,4 @@ class _Line:
             self.alive = False
             for messages in self._contexts.values():
                 messages.put_nowait(None)
-            await say_goodbye(self._connection)
+            await close_websocket(self._connection)

@@ -19,7 +19,7 @@ from audio.synthesizers import Speech, WordTiming
 from audio.synthesizers.hosted_voice import HttpVoice, PcmBytes
 from audio.synthesizers.pieces import text_word_starts
 
-_NEAR = 8
+_SEARCH_AHEAD = 8
 """Characters of the text to search ahead for the next aligned one."""
 
 
@@ -53,8 +53,8 @@ class ElevenLabsSynthesizer(HttpVoice):
         voice = quote(self.voice, safe="")
         return f"text-to-speech/{voice}/stream/with-timestamps?output_format=pcm_{self.rate_hz}", body
 
-    async def _speeches(self, text: str, response: httpx2.Response) -> AsyncGenerator[Speech, None]:
-        pcm, words = PcmBytes(), SpelledWords(text, self.rate_hz)
+    async def _stream_audio(self, text: str, response: httpx2.Response) -> AsyncGenerator[Speech, None]:
+        pcm, words = PcmBytes(), CharacterAlignment(text, self.rate_hz)
         async for line in response.aiter_lines():
             if not line.strip():
                 continue
@@ -68,7 +68,7 @@ class ElevenLabsSynthesizer(HttpVoice):
             yield Speech(samples, timings)
 
 
-class SpelledWords:
+class CharacterAlignment:
     """Converts the start times of a text's characters into word timings."""
 
     def __init__(self, text: str, rate_hz: int) -> None:
@@ -85,10 +85,10 @@ class SpelledWords:
         characters = alignment.get("characters", ())
         times = alignment.get("character_start_times_seconds", ())
         for character, at_s in zip(characters, times, strict=True):
-            place = self._text.find(character, self._next, self._next + _NEAR)
-            if place < 0:
+            index = self._text.find(character, self._next, self._next + _SEARCH_AHEAD)
+            if index < 0:
                 continue  # a blank that the text does not have, or a normalized letter
-            self._next = place + 1
-            if place in self._starts:
-                timings.append(WordTiming(place, round(at_s * self._rate_hz)))
+            self._next = index + 1
+            if index in self._starts:
+                timings.append(WordTiming(index, round(at_s * self._rate_hz)))
         return tuple(timings)

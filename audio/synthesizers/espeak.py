@@ -48,7 +48,7 @@ _Callback = ctypes.CFUNCTYPE(
 )
 
 
-Hear = Callable[[Any, int, Any], int]
+SynthesisCallback = Callable[[Any, int, Any], int]
 """Synthesis callback: receives int16 samples, their count and an array of `_Event`; returns 1 to stop."""
 
 
@@ -95,19 +95,19 @@ class EspeakSynthesizer:
         """Begin a text."""
         return SpokenText(self)
 
-    def synthesize(self, text: str, hear: Hear) -> None:
-        """Speak `text`, calling `hear(wave, count, events)` for every chunk until it returns 1.
+    def synthesize(self, text: str, callback: SynthesisCallback) -> None:
+        """Speak `text`, calling `callback(wave, count, events)` for every chunk until it returns 1.
 
         A pause follows only if the text ends a sentence: a fragment cut within one runs on.
 
         Args:
             text: the text; NUL characters become blanks.
-            hear: the callback.
+            callback: the callback.
 
         Raises:
             SynthesizerError: espeak-ng returned an error.
         """
-        self._callback = _Callback(hear)
+        self._callback = _Callback(callback)
         self._library.espeak_SetSynthCallback(self._callback)
         encoded = text.replace("\0", " ").encode()
         flags = _CHARACTERS_UTF8 | (_END_PAUSE if text.rstrip().endswith(_PAUSED_AFTER) else 0)
@@ -124,7 +124,7 @@ class SpokenText:
     def __init__(self, engine: EspeakSynthesizer) -> None:
         self._engine = engine
         self._spoken = 0
-        self._named = -1
+        self._last_reported = -1
         self._words: list[WordTiming] = []
 
     def push(self, piece: Piece, emit: Emit) -> None:
@@ -140,14 +140,14 @@ class SpokenText:
         quiet_end = QuietEnd(round(_PAUSE_S * self._engine.rate_hz))
         begin = self._spoken
 
-        def hear(wave: Any, count: int, events: Any) -> int:
-            self._note_words(piece, begin, events)
+        def callback(wave: Any, count: int, events: Any) -> int:
+            self._record_words(piece, begin, events)
             if not wave or count == 0:
                 return 0
             samples: Samples = np.ctypeslib.as_array(wave, (count,)).copy()
             return 0 if self._send(quiet_end.push(samples), emit) else 1
 
-        self._engine.synthesize(piece.text, hear)
+        self._engine.synthesize(piece.text, callback)
         self._send(quiet_end.finish(), emit)
 
     def finish(self, emit: Emit) -> None:
@@ -163,7 +163,7 @@ class SpokenText:
         words, self._words = tuple(self._words), []
         return emit(Speech(samples, words))
 
-    def _note_words(self, piece: Piece, begin: int, events: Any) -> None:
+    def _record_words(self, piece: Piece, begin: int, events: Any) -> None:
         """Record the word events of a piece.
 
         The library reports some words twice and some punctuation as words; only the first report of a word
@@ -173,8 +173,8 @@ class SpokenText:
         while (event := events[index]).type != _LIST_END:
             character = piece.character + event.text_position - 1
             spoken = piece.text[event.text_position - 1 : event.text_position].strip()
-            if event.type == _WORD and spoken and character > self._named:
-                self._named = character
+            if event.type == _WORD and spoken and character > self._last_reported:
+                self._last_reported = character
                 self._words.append(WordTiming(character, begin + event.sample))
             index += 1
 

@@ -13,7 +13,13 @@ from typing import Any, ClassVar
 import httpx2
 import numpy as np
 
-from audio.hosted.server import RETRIED_STATUSES, HostedServer, reason_of, retry_wait_s, told
+from audio.hosted.server import (
+    RETRIED_STATUSES,
+    HostedServer,
+    describe_error,
+    describe_response,
+    retry_wait_s,
+)
 from audio.hosted.websocket import ConnectionLost
 from audio.pcm import Samples
 from audio.synthesizers import Speech, SynthesizerError, WordTiming
@@ -49,15 +55,15 @@ class HostedVoice(HostedServer):
         if not any(character.isalnum() for character in text):
             return
         for failures in range(1, self.retries + 2):
-            begun = False
+            has_audio = False
             try:
-                async with aclosing(self._quiet_in_the_end(text)) as speeches:
+                async with aclosing(self._with_short_end(text)) as speeches:
                     async for speech in speeches:
-                        begun = True
+                        has_audio = True
                         yield speech
                 return
             except ConnectionLost as lost:
-                if begun:
+                if has_audio:
                     raise self.failed(f"the sound broke off: {lost}") from lost
                 if failures > self.retries:
                     raise self.failed(str(lost)) from lost
@@ -70,7 +76,7 @@ class HostedVoice(HostedServer):
         Raises ConnectionLost, or SynthesizerError if a retry would not help.
         """
 
-    async def _quiet_in_the_end(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _with_short_end(self, text: str) -> AsyncGenerator[Speech, None]:
         quiet_end = QuietEnd(round(_PAUSE_S * self.rate_hz))
         words: tuple[WordTiming, ...] = ()
         async with aclosing(self._attempt(text)) as speeches:
@@ -116,10 +122,10 @@ class HttpVoice(HostedVoice):
         """Return the path, with its query, and the JSON body of the request for a text."""
 
     @abstractmethod
-    def _speeches(self, text: str, response: httpx2.Response) -> AsyncGenerator[Speech, None]:
+    def _stream_audio(self, text: str, response: httpx2.Response) -> AsyncGenerator[Speech, None]:
         """Yield the audio chunks of the HTTP response."""
 
-    def _refused(self, response: httpx2.Response) -> bool:
+    def _is_error(self, response: httpx2.Response) -> bool:
         return response.status_code != 200
 
     async def _attempt(self, text: str) -> AsyncGenerator[Speech, None]:
@@ -128,27 +134,29 @@ class HttpVoice(HostedVoice):
         path, body = self._request(text)
         try:
             async with self._client.stream("POST", path, json=body) as response:
-                if self._refused(response):
-                    message = told(response.status_code, (await response.aread()).decode(errors="replace"))
+                if self._is_error(response):
+                    message = describe_response(
+                        response.status_code, (await response.aread()).decode(errors="replace")
+                    )
                     if response.status_code in RETRIED_STATUSES:
                         raise ConnectionLost(message)
                     raise self.failed(message)
-                async with aclosing(self._speeches(text, response)) as speeches:
+                async with aclosing(self._stream_audio(text, response)) as speeches:
                     async for speech in speeches:
                         yield speech
         except httpx2.HTTPError as error:
-            raise ConnectionLost(reason_of(error)) from error
+            raise ConnectionLost(describe_error(error)) from error
 
 
 class PcmBytes:
     """Decoder of raw 16-bit little-endian PCM whose chunks may end within a sample."""
 
     def __init__(self) -> None:
-        self._half = b""
+        self._incomplete = b""
 
     def push(self, chunk: bytes) -> Samples:
         """Return the samples that are complete, [n] int16."""
-        data = self._half + chunk
+        data = self._incomplete + chunk
         whole = len(data) - len(data) % 2
-        self._half = data[whole:]
+        self._incomplete = data[whole:]
         return np.frombuffer(data[:whole], "<i2").astype(np.int16)

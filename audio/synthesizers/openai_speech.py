@@ -42,10 +42,10 @@ class OpenAISpeech(OpenAIServer, HttpVoice):
         spoken = {"instructions": self.instructions} if self.instructions else {}
         return "audio/speech", request | spoken | ({"speed": self.speed} if self.speed != 1.0 else {})
 
-    def _refused(self, response: httpx2.Response) -> bool:
-        return super()._refused(response) or "json" in response.headers.get("content-type", "")
+    def _is_error(self, response: httpx2.Response) -> bool:
+        return super()._is_error(response) or "json" in response.headers.get("content-type", "")
 
-    async def _speeches(self, text: str, response: httpx2.Response) -> AsyncGenerator[Speech, None]:
+    async def _stream_audio(self, text: str, response: httpx2.Response) -> AsyncGenerator[Speech, None]:
         pcm = PcmBytes()
         async for chunk in response.aiter_bytes():
             yield Speech(pcm.push(chunk))

@@ -121,7 +121,7 @@ class SpokenText:
             end = begin + len(phonemes)
             here = [(piece.character + at, index - begin) for at, index in starts if begin <= index < end]
             begin = end
-            if not self._send(chunk.audio_int16_array, self._timed(here, chunk), emit):
+            if not self._send(chunk.audio_int16_array, self._word_timings(here, chunk), emit):
                 return
 
     def finish(self, emit: Emit) -> None:
@@ -142,16 +142,16 @@ class SpokenText:
         ]
         if len(spoken) == len(starts) and not any(map(str.isdigit, text)):
             return list(zip(starts, spoken, strict=True))
-        words = [self._alone(text[start:].split(maxsplit=1)[0]) for start in starts]
+        words = [self._spoken_alone(text[start:].split(maxsplit=1)[0]) for start in starts]
         found = zip(starts, aligned_word_starts(words, phonemes), strict=True)
         return [(start, index) for start, index in found if index is not None]
 
-    def _alone(self, word: str) -> str:
+    def _spoken_alone(self, word: str) -> str:
         """Return the phonemes of a word when spoken alone."""
         sentences = self._engine.voice.phonemize(word)
         return "".join(phoneme for sentence in sentences for phoneme in sentence)
 
-    def _timed(self, starts: list[tuple[int, int]], chunk: AudioChunk) -> list[WordTiming]:
+    def _word_timings(self, starts: list[tuple[int, int]], chunk: AudioChunk) -> list[WordTiming]:
         """Return the word timings of a sentence. starts: pairs (index in the text, index in the sentence's
         phonemes).
         """
@@ -203,11 +203,11 @@ def misfits(
     `speaker` is checked only if the voice's settings are on disk.
     """
     if not voice.endswith(".onnx") and not _NAME.match(voice):
-        yield "voice", _no_name(voice)
+        yield "voice", _invalid_name(voice)
     path = Path(voice) if voice.endswith(".onnx") else _folder(data_dir) / f"{voice}.onnx"
     try:
-        told = json.loads(Path(f"{path}.json").read_text(encoding="utf-8"))
-        speakers = int(told["num_speakers"])
+        settings = json.loads(Path(f"{path}.json").read_text(encoding="utf-8"))
+        speakers = int(settings["num_speakers"])
     except (OSError, ValueError, KeyError, TypeError):
         speakers = 0
     if speaker is not None and speakers and not 0 <= speaker < speakers:
@@ -216,7 +216,7 @@ def misfits(
         yield "length_scale", "allowed: over 0"
 
 
-def _no_name(voice: str) -> str:
+def _invalid_name(voice: str) -> str:
     return f"voice {voice!r} is neither an .onnx file nor a name like 'en_US-lessac-medium'"
 
 
@@ -242,16 +242,16 @@ def find_voice(voice: str, data_dir: Path, local_files_only: bool) -> Path:
                 raise SynthesizerError(f"voice {voice!r}: {str(path)!r} is not a file")
         return Path(voice)
     if not _NAME.match(voice):
-        raise SynthesizerError(_no_name(voice))
+        raise SynthesizerError(_invalid_name(voice))
     path = data_dir / f"{voice}.onnx"
     if path.is_file() and Path(f"{path}.json").is_file():
         return path
     if local_files_only or os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
-        raise _not_had(voice, data_dir, "downloading is switched off")
+        raise _unavailable(voice, data_dir, "downloading is switched off")
     try:
         _download(voice, data_dir)
     except OSError as error:
-        raise _not_had(voice, data_dir, f"could not be downloaded: {error}") from error
+        raise _unavailable(voice, data_dir, f"could not be downloaded: {error}") from error
     return path
 
 
@@ -264,15 +264,15 @@ def _download(voice: str, data_dir: Path) -> None:
     data_dir.mkdir(parents=True, exist_ok=True)
     socket.setdefaulttimeout(_DOWNLOAD_TIMEOUT_S)
     try:
-        with tempfile.TemporaryDirectory(dir=data_dir) as beside:
-            download_voice(voice, Path(beside))
-            for path in sorted(Path(beside).iterdir(), reverse=True):  # the settings before the model
+        with tempfile.TemporaryDirectory(dir=data_dir) as temporary:
+            download_voice(voice, Path(temporary))
+            for path in sorted(Path(temporary).iterdir(), reverse=True):  # the settings before the model
                 path.replace(data_dir / path.name)
     finally:
         socket.setdefaulttimeout(None)
 
 
-def _not_had(voice: str, data_dir: Path, why: str) -> SynthesizerError:
+def _unavailable(voice: str, data_dir: Path, why: str) -> SynthesizerError:
     return SynthesizerError(
         f"voice {voice!r} is not in {str(data_dir)!r} and {why}. Either run "
         f"`python -m piper.download_voices --data-dir {data_dir} {voice}` where there is a network, "

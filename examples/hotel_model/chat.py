@@ -1,8 +1,8 @@
-"""How a chat becomes the text the demo model reads: the one place that decides it.
+"""Conversion of a chat to the text that the demo model reads.
 
-Every message is `<|role|>content<|end|>`. The marks are tokens of their own, so the text between two of
-them is tokenised by itself: adding a turn never changes the tokens before it, which is what prefix
-caching needs. Of tools only the names are written: the model knows its own by heart, and calls no others.
+Every message is `<|role|>content<|end|>`. The marks are single tokens, so the text between two of them is
+tokenized separately: adding a turn never changes earlier tokens, as prefix caching requires. Only the names
+of tools are written: the model knows its own by heart, and calls no others.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def render(
 
 
 def text_of(message: Mapping[str, Any]) -> str:
-    """What stands between a message's mark and its end, as the template writes it: its words, its calls, and
-    the names under `tools`.
+    """Return the text between a message's mark and its end, as the template writes it: content,
+    calls, and tool names.
     """
     calls = (CALL.format(json.dumps(call, ensure_ascii=False)) for call in message.get("tool_calls", ()))
     names = ", ".join(message.get("tools", ()))

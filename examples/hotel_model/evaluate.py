@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Judged:
-    """A question, the answer it got, and what that is worth."""
+    """A question, its answer, and the verdict."""
 
     labelled: Labelled
     answer: str
@@ -46,7 +46,7 @@ class Judged:
 
 
 def evaluate(answer: Answer, questions: Iterable[Labelled]) -> tuple[Judged, ...]:
-    """Ask `answer` every question and judge what it says."""
+    """Ask `answer` every question and judge its answers."""
     system = system_prompt()
     judged = []
     for labelled in questions:
@@ -56,12 +56,12 @@ def evaluate(answer: Answer, questions: Iterable[Labelled]) -> tuple[Judged, ...
 
 
 def share_right(judged: Sequence[Judged]) -> float:
-    """The share of right answers, 1.0 of none."""
+    """Return the share of correct answers, 1.0 without any."""
     return sum(item.verdict.right for item in judged) / len(judged) if judged else 1.0
 
 
 def agreement(judged: Sequence[Judged], answers: Sequence[str]) -> float:
-    """The share of answers with the same words as `answers`, in the same order of questions.
+    """Return the share of answers with the same words as `answers`, in the same order.
 
     Raises ValueError if their numbers differ.
     """
@@ -70,13 +70,13 @@ def agreement(judged: Sequence[Judged], answers: Sequence[str]) -> float:
 
 
 def meets_targets(judged: Sequence[Judged]) -> bool:
-    """Whether both shares reach their targets."""
+    """Return True if both shares reach their targets."""
     inside, outside = _parts(judged)
     return share_right(inside) >= FACTS_TARGET and share_right(outside) >= DECLINED_TARGET
 
 
 def report(judged: Sequence[Judged], console: Console) -> None:
-    """Print the table an intent, the wrong answers and the two shares."""
+    """Print a table of intents, the wrong answers and the two shares."""
     by_intent: dict[str, list[Judged]] = defaultdict(list)
     for item in judged:
         by_intent[item.labelled.intent].append(item)
@@ -101,7 +101,7 @@ def report(judged: Sequence[Judged], console: Console) -> None:
 
 
 def _report_by_voice(asked: Sequence[by_voice.Asked], console: Console) -> int:
-    """Print the table a voice, the wrong answers and both shares; the exit status."""
+    """Print a table of voices, the wrong answers and both shares; return the exit status."""
     table = Table("voice", "questions", "right", "word errors", title="held-out questions by voice")
     for voice in by_voice.VOICES:
         items = [item for item in asked if item.voice == voice]
@@ -123,7 +123,7 @@ def _report_by_voice(asked: Sequence[by_voice.Asked], console: Console) -> int:
 
 
 def _report_requests(requested: Sequence[by_voice.Requested], console: Console) -> int:
-    """Print the table a voice, the wrong calls and the share of right ones; the exit status."""
+    """Print a table of voices, the wrong calls and the share of correct ones; return the exit status."""
     table = Table("voice", "requests", "right", title="held-out requests by voice")
     for voice in by_voice.VOICES:
         items = [item for item in requested if item.voice == voice]
@@ -146,12 +146,12 @@ def _report_requests(requested: Sequence[by_voice.Requested], console: Console) 
 
 
 def _sampled(questions: Sequence[_T], number: int | None) -> Sequence[_T]:
-    """Take so many of the questions, evenly spread; all for None."""
+    """Return `number` questions, evenly spaced; all for None."""
     return questions[:: max(1, len(questions) // number)][:number] if number else questions
 
 
 def _followed(items: Iterable[_T], doing: str, number: int) -> list[_T]:
-    """The items, with a progress bar until the last has come."""
+    """Return the items, showing a progress bar."""
     return list(track(items, doing, total=number, console=Console(stderr=True)))
 
 
@@ -168,7 +168,7 @@ def _print_wrong(item: Judged, console: Console) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit status."""
+    """Run the command line and return the exit status."""
     options = _parser().parse_args(arguments)
     console = Console()
     if (options.spoken or options.transcribed) and (missing := by_voice.missing_programs()):
@@ -207,7 +207,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _evaluate_by_voice(questions: Sequence[Labelled], options: argparse.Namespace, console: Console) -> int:
-    """Questions, and with the tools the requests too, in real calls; the exit status."""
+    """Evaluate questions, and with tools also requests, in real calls; return the exit status."""
     missed, talk = 0, by_voice.talking_to(options.config)
     if options.tools:
         requests = _sampled(labelled_calls()[::2], options.sample)
@@ -218,7 +218,7 @@ def _evaluate_by_voice(questions: Sequence[Labelled], options: argparse.Namespac
 
 
 def _answering(engine: str, model: Path | None) -> Callable[[Sequence[str]], Answer]:
-    """What gives an answer of the model where tools of these names are offered."""
+    """Return a function that returns the model's Answer for the names of offered tools."""
     if engine == "ctranslate2":
         return lambda tools: ctranslate2_answer(model or WEIGHTS / "ct2", tools)
     return lambda tools: transformers_answer(model or WEIGHTS / "target", tools)

@@ -1,6 +1,6 @@
 """Material for measurements of the demo; `python -m examples.hotel_model.make_material` writes the folder.
 
-The same files every time; a test compares those that are shipped.
+The files are deterministic; a test compares the shipped ones.
 """
 
 from __future__ import annotations
@@ -36,8 +36,7 @@ PAUSED_QUESTIONS = (
     ("My flight leaves at six, so", "could you call me a taxi at four?"),
     ("I am coming by car,", "where can I park it?"),
 )
-"""What callers say before a pause and after it: the pause follows a phrase that is not finished, or a comma.
-"""
+"""Words before and after a pause, which follows an unfinished phrase or a comma."""
 SPEECH = (
     "Welcome to the hotel by the lake, and thank you for calling. We have single rooms, double rooms and"
     " family rooms, all of them with a view of the water. Breakfast is served from seven to ten,"
@@ -47,7 +46,7 @@ _CONVERSATIONS = 500
 
 
 def material() -> dict[str, str]:
-    """The text of each file by its name."""
+    """Return the text of each file by its name."""
     asked: list[dict[str, Any]] = [{"text": text} for text in QUESTIONS]
     asked += [{"parts": parts} for parts in PAUSED_QUESTIONS]
     return {
@@ -59,7 +58,7 @@ def material() -> dict[str, str]:
 
 
 def _conversations() -> Iterator[dict[str, Any]]:
-    """The conversations of held-out questions, each once."""
+    """Yield the conversations of held-out questions, without duplicates."""
     seen: set[str] = set()
     for conversation in conversations("heldout", seed=1):
         messages = [_message(message["role"], message["content"]) for message in conversation]

@@ -1,6 +1,6 @@
 """Train the demo model from its data to every file that is shipped: `python -m examples.hotel_model.train`.
 
-Stopped and started again, it goes on where it was. The same seed gives the same model on the same machine.
+An interrupted run continues where it stopped. The same seed yields the same model on the same machine.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from voiceagent.demo import WEIGHTS
 from voiceagent.demo.world import system_prompt
 
 HEAD_STEPS = 220
-"""Steps in which the EAGLE-3 head is trained."""
+"""Training steps of the EAGLE-3 head."""
 
 _VOCABULARY = 5120
 _COMMON_WORDS = 3000
@@ -98,7 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _lessons(plan: Plan, tokenizer: Tokenizer, processes: int, reading: float = _READING) -> Iterator[Lesson]:
-    """Sentences alone, then conversations with some beside them."""
+    """Yield lessons: first sentences alone, then conversations with some sentences."""
     others, alone = variants(), round(reading * plan.steps)
 
     def made(process: int, of: int) -> Iterator[Lesson]:
@@ -109,7 +109,7 @@ def _lessons(plan: Plan, tokenizer: Tokenizer, processes: int, reading: float = 
 
 
 def make_head(target: Path, out: Path) -> None:
-    """Train an EAGLE-3 head for the model of a checkpoint, in bfloat16 as the model is."""
+    """Train an EAGLE-3 head for a checkpoint's model, in bfloat16 like the model."""
     tokenizer, model = Tokenizer.from_file(str(target / "tokenizer.json")), load_llama(target)
     plan = HeadPlan(model.shape, steps=HEAD_STEPS, seed=5, tokens_per_step=1024)
     head = train_head(plan, model, tokenizer, system_tokens(tokenizer))
@@ -124,7 +124,7 @@ def export(model: Llama, name: str, tokenizer: Tokenizer, out: Path) -> None:
 
 
 def _tokenizer(work: Path) -> Tokenizer:
-    """The tokenizer kept in `work`, trained now if there is none."""
+    """Return the tokenizer kept in `work`; train it if there is none."""
     path = work / "tokenizer.json"
     if not path.exists():
         train_tokenizer(_texts(), _VOCABULARY).save(str(path))
@@ -141,18 +141,18 @@ def _texts() -> Iterator[str]:
 
 
 def _with_vocabulary(plan: Plan, tokenizer: Tokenizer) -> Plan:
-    """The plan with room for all tokens, in whole vectors of 64."""
+    """Return the plan with room for all tokens, in multiples of 64."""
     size = -(-tokenizer.get_vocab_size() // 64) * 64
     return replace(plan, shape=replace(plan.shape, vocabulary=size))
 
 
 def _teacher(plan: Plan, tokenizer: Tokenizer) -> Teacher:
-    """MiniLM, for the words and for sentences."""
+    """Return MiniLM as the teacher of words and sentences."""
     start = meanings(tokenizer, plan.shape.vocabulary, plan.shape.hidden, plan.seed)
     return Teacher(embed, MEANING_SIZE, start)
 
 
 if __name__ == "__main__":
-    # numbers next to zero are slow on a CPU; whoever else runs here may want them
+    # Subnormal numbers are slow on a CPU. Set here only: code that imports this module may need them.
     torch.set_flush_denormal(True)
     main()

@@ -63,35 +63,35 @@ def level_of(*windows_db: float) -> VoiceLevel:
 
 
 def test_what_is_told_of_a_voice_is_its_loudest_window():
-    assert level_of(-40.0, -20.0, -30.0).tell() == pytest.approx(-20.0, abs=0.1)
+    assert level_of(-40.0, -20.0, -30.0).mark_reported() == pytest.approx(-20.0, abs=0.1)
 
 
 def test_a_bump_does_not_change_how_loud_a_voice_is():
     voice_db = [-20.0] * MIN_LEVEL_WINDOWS
-    assert level_of(*voice_db, 0.0).as_a_whole_db == level_of(*voice_db).as_a_whole_db
+    assert level_of(*voice_db, 0.0).overall_db == level_of(*voice_db).overall_db
 
 
 def test_breaths_do_not_change_how_loud_a_voice_is():
     voice_db = [-20.0] * MIN_LEVEL_WINDOWS
-    assert level_of(-50.0, *voice_db, -50.0).as_a_whole_db == level_of(*voice_db).as_a_whole_db
+    assert level_of(-50.0, *voice_db, -50.0).overall_db == level_of(*voice_db).overall_db
 
 
 def test_what_is_not_voiced_is_no_part_of_a_voice():
     level = level_of(*[-20.0] * MIN_LEVEL_WINDOWS)
-    before = level.as_a_whole_db
+    before = level.overall_db
     for _ in range(100):
         level.push([1.0], voiced=False)
-    assert level.as_a_whole_db == before
+    assert level.overall_db == before
 
 
 def test_how_loud_so_short_a_voice_is_nobody_knows():
-    assert level_of(*[-20.0] * (MIN_LEVEL_WINDOWS - 1)).as_a_whole_db is None
+    assert level_of(*[-20.0] * (MIN_LEVEL_WINDOWS - 1)).overall_db is None
 
 
 def test_a_voice_is_louder_once_until_it_grows_again():
     level = level_of(-30.0)
-    level.tell()
+    level.mark_reported()
     level.push([(32_768 * 10 ** ((-30.0 + LOUDER_DB + 0.1) / 20)) ** 2], voiced=True)
     assert level.is_louder
-    level.tell()
+    level.mark_reported()
     assert not level.is_louder

@@ -40,10 +40,10 @@ class FileAsItComes:
         self._session = onnxruntime.InferenceSession(str(decoder), options, ["CPUExecutionProvider"])
         self._names = [one.name for one in self._session.get_outputs()][1:]
         shape = decoder_shape(OrtFile(decoder))
-        self.nothing = [np.zeros((1, shape.heads, 0, shape.size), np.float32)] * len(self._names)
+        self.empty_cache = [np.zeros((1, shape.heads, 0, shape.size), np.float32)] * len(self._names)
         self._states = states
 
-    def read(self, past: list[np.ndarray], tokens: list[list[int]], *, cached: bool) -> Any:
+    def decode_tokens(self, past: list[np.ndarray], tokens: list[list[int]], *, cached: bool) -> Any:
         """Logits, and what is past behind the tokens [texts, count]."""
         inputs = {
             "encoder_hidden_states": self._states.repeat(len(tokens), axis=0),
@@ -65,23 +65,23 @@ def main(sound: Samples) -> None:
     states = encode()
     file, ours = FileAsItComes(decoder, states), EncoderDecoder(encoder, decoder)
     text = [BEGIN, *model.transcribe(sound, [], Event()).tokens]
-    heard = ours.know(ours.hear(sound))
-    _, *past = file.read(file.nothing, [text], cached=False)
-    _, of_ours = ours.read(heard, ours.nothing, [text])
+    heard = ours.cache_audio(ours.encode(sound))
+    _, *past = file.decode_tokens(file.empty_cache, [text], cached=False)
+    _, of_ours = ours.decode_tokens(heard, ours.empty_cache, [text])
     print(f"{len(sound) / 16_000:.1f} s of sound, {len(text)} tokens: {model.text(text[1:])}")
-    _compare("the sound", encode, lambda: ours.hear(sound))
+    _compare("the sound", encode, lambda: ours.encode(sound))
     _compare(
         "all tokens at once, and what is known of the sound",
-        lambda: file.read(file.nothing, [text], cached=False),
-        lambda: (ours.know(states), ours.read(heard, ours.nothing, [text])),
+        lambda: file.decode_tokens(file.empty_cache, [text], cached=False),
+        lambda: (ours.cache_audio(states), ours.decode_tokens(heard, ours.empty_cache, [text])),
     )
     for texts in (1, 2, 4):
         before, now = ([each.repeat(texts, axis=0) for each in known] for known in (past, of_ours))
         tokens = [text[1:2]] * texts
         _compare(
             f"a token of each of {texts} texts",
-            lambda before=before, tokens=tokens: file.read(before, tokens, cached=True),
-            lambda now=now, tokens=tokens: ours.read(heard, now, tokens),
+            lambda before=before, tokens=tokens: file.decode_tokens(before, tokens, cached=True),
+            lambda now=now, tokens=tokens: ours.decode_tokens(heard, now, tokens),
         )
 
 

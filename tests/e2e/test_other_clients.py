@@ -28,7 +28,7 @@ from served import served
 ROOT = Path(__file__).parents[2]
 CLIENTS = Path(__file__).parent / "clients"
 BUILD = ROOT / "build/clients"
-PATIENCE_S = 110
+ANSWER_TIMEOUT_S = 110
 WEATHER = {
     "type": "function",
     "name": "weather",
@@ -74,7 +74,7 @@ async def litellm_in_front(python: Path, address: str, folder: Path, key: str) -
     )
     proxy = f"127.0.0.1:{port}"
     try:
-        async with asyncio.timeout(PATIENCE_S), httpx.AsyncClient(trust_env=False) as http:
+        async with asyncio.timeout(ANSWER_TIMEOUT_S), httpx.AsyncClient(trust_env=False) as http:
             while process.returncode is None:
                 with suppress(httpx.TransportError):
                     await http.get(f"http://{proxy}/health/liveliness")
@@ -128,7 +128,7 @@ async def ran(*command: str | Path, cwd: Path | None = None) -> dict[str, Any]:
         *command, cwd=cwd, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     try:
-        out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        out, err = await asyncio.wait_for(process.communicate(), ANSWER_TIMEOUT_S)
     finally:
         if process.returncode is None:
             process.kill()

@@ -25,7 +25,7 @@ from voiceagent.calls.log.summary import summarise
 from voiceagent.calls.replaying.replay import replay
 from voiceagent.cli.remote_call import remote_call
 from voiceagent.transports.local_call import Exchange
-from voiceagent.upstream.replaying import begin_again
+from voiceagent.upstream.replaying import replay_handler
 
 ROOT = Path(__file__).parents[2]
 HEARD = "Could you help me with something?"
@@ -151,7 +151,7 @@ def test_a_kept_log_replays_to_the_same_and_tells_turns_and_tools(shared_calls: 
     logs = [zstandard.decompress(path.read_bytes()) for path in shared_calls.kept.rglob("log.jsonl.zst")]
     assert len(logs) == 3
     for log in logs:
-        assert replay(read_log(log), begin=begin_again) is None
+        assert replay(read_log(log), begin=replay_handler) is None
         summary = summarise(log)
         turns = [(turn.said, turn.written) for turn in summary.turns if turn.said]
         assert turns[-1] == (HEARD, "I have 2 tuna ordered.")

@@ -12,7 +12,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import HistoryLimits
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.upstream.conversation import UpstreamConversation
-from voiceagent.upstream.messages import Event, Send, Wanted
+from voiceagent.upstream.messages import Action, Event, Send
 
 TOOLS = (AgentTool(Tool("add", "Add.")), AgentTool(Tool("end", "End."), when_played=True))
 
@@ -26,11 +26,11 @@ def conversation() -> UpstreamConversation:
     return UpstreamConversation(settings, "scribe", limits, lambda prefix: f"{prefix}_{next(numbers)}")
 
 
-def sent(commands: list[Wanted]) -> list[Event]:
+def sent(commands: list[Action]) -> list[Event]:
     return [command.event for command in commands if isinstance(command, Send)]
 
 
-def kinds(commands: list[Wanted]) -> list[str]:
+def kinds(commands: list[Action]) -> list[str]:
     return [event["type"] for event in sent(commands)]
 
 
@@ -77,5 +77,5 @@ SPEAKS: Event = {"type": "input_audio_buffer.speech_started", "item_id": "item_s
 STOPS: Event = {"type": "input_audio_buffer.speech_stopped", "item_id": "item_s", "audio_end_ms": 500}
 
 
-def take(call: UpstreamConversation, *events: Event) -> list[Wanted]:
-    return [command for event in events for command in call.take(event)]
+def take(call: UpstreamConversation, *events: Event) -> list[Action]:
+    return [command for event in events for command in call.on_upstream_event(event)]

@@ -1,1 +1,1 @@
-"""Measurements: what a server does on this machine with a given configuration."""
+"""Benchmarks of a server on this machine, with a given configuration."""

@@ -1,4 +1,4 @@
-"""One caller of `bench calls`: says something, hears the answer out or speaks over it, hangs up. Pure."""
+"""A simulated caller of `bench calls`: speaks, hears the answer out or interrupts it, hangs up."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from voiceagent.bench.tally import Tally
 
 FRAME_S = 0.02
 THINKS_S = (0.5, 2.0)
-"""The least and the most that a caller waits before he speaks."""
+"""Range of the pause before the caller speaks."""
 INTERRUPTS = 0.25
-"""The part of the responses that are spoken over."""
+"""Share of responses to interrupt."""
 INTERRUPTS_AFTER_S = (0.8, 2.0)
-"""How long such a response has been heard by then."""
+"""Range of the time into a response at which it is interrupted."""
 QUIET_S = 1.0
-"""An agent silent for so long has finished."""
+"""Silence after which the agent counts as finished."""
 PATIENCE_S = 5.0
-"""A turn that has no answer by then is missed. Nobody gives up while the agent speaks."""
+"""Wait after which a turn counts as unanswered. It does not run while the agent speaks."""
 LATE_S = 20.0
-"""How long he waits for the answer to a missed turn, to tell one that is late from one that never comes."""
+"""Further wait for the answer to such a turn, to tell late answers from missing ones."""
 NEXT_RESPONSE_S = 0.1
-"""An agent that was spoken over, goes on, and falls silent for so long has finished: what it says then is the
-answer. A response takes longer to begin, and a break in one that was held begins before the caller ends."""
+"""Silence after which an interrupted agent that continued has finished; what follows is the answer. A
+response takes longer to begin, and the gap of a held one begins before the caller ends.
+"""
 AUDIBLE = 100
-"""A sample from which on the agent is heard, of 32,768."""
+"""Amplitude from which the agent is audible, of 32,768."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saying:
-    """What a caller can say. frames: as they are sent. voice_from_s, voice_to_s: where the voice is in it."""
+    """An utterance. frames: as sent. voice_from_s, voice_to_s: span of the voice in it."""
 
     frames: tuple[bytes, ...]
     voice_from_s: float
@@ -42,64 +43,66 @@ class Saying:
 
 
 class Talker(Protocol):
-    """Who makes a call, as its connection sees him. Each member is as `Caller` has it."""
+    """A caller as its connection sees it. See `Caller` for the members."""
 
     @property
     def sent(self) -> int:
-        """Frames that were sent."""
+        """Number of frames sent."""
 
     @property
     def played_out_s(self) -> float:
-        """When all the agent's sound that came has been played."""
+        """Time at which all audio received from the agent has been played."""
 
     @property
     def waits(self) -> bool:
-        """Whether the agent's next sound is to be decoded."""
+        """True if the agent's next audio must be decoded."""
 
     @property
     def due_s(self) -> float:
-        """When the next frame is to be sent."""
+        """Time at which the next frame is due."""
 
     def frame(self, now_s: float) -> bytes:
-        """The next 20 ms."""
+        """Return the next 20 ms."""
 
     def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
-        """The agent's sound goes on for so many seconds."""
+        """Receive `seconds` of the agent's audio."""
 
     def cleared(self, now_s: float) -> None:
-        """The agent stopped in mid-response."""
+        """Drop unplayed audio: the agent was interrupted."""
 
     def speech_stopped(self, at_s: float) -> None:
-        """The server took the voice for over."""
+        """Handle the server's detection of the end of speech."""
 
     def understood(self, text: str) -> None:
-        """What the server took a turn to say."""
+        """Handle the server's transcript of a turn."""
 
 
 class _AgentVoice:
-    """The agent as a caller hears it. played_out_s: when all its sound that came has been played."""
+    """Playback of the agent. played_out_s: when all audio received has been played."""
 
     def __init__(self, now_s: float) -> None:
         self.speaking = False
         self.played_out_s = now_s
 
     def hear(self, now_s: float, seconds: float) -> float:
-        """Take in so many seconds of sound; returns when they begin to be played."""
+        """Add `seconds` of audio; return when its playback begins."""
         begins_s = max(now_s, self.played_out_s) if self.speaking else now_s
         self.speaking = True
         self.played_out_s = begins_s + seconds
         return begins_s
 
     def cleared(self, now_s: float) -> None:
-        """What is not played yet never will be."""
+        """Drop unplayed audio."""
         self.speaking = False
         self.played_out_s = min(self.played_out_s, now_s)
 
 
 @dataclass(slots=True)
 class _Turn:
-    """What a caller said last. interrupting: over the agent, which has not stopped, or finished, since.
-    ignored: it finished. missed: there was no answer in time. waits_from_s: since then he has waited for it.
+    """The caller's latest turn.
+
+    interrupting: spoken over the agent, which has neither stopped nor finished since. ignored: the agent
+    finished. missed: no answer in time. waits_from_s: start of the wait for the answer.
     """
 
     voice_from_s: float
@@ -114,9 +117,9 @@ class _Turn:
 
 
 class Caller:
-    """One call. `now_s` is any clock; sound is spoken on time, whatever becomes of it.
+    """One call. `now_s` is any clock; audio is sent on time regardless of the agent.
 
-    began_s: when the first sample is spoken. silence: the frames of saying nothing, over and over.
+    began_s: when the first sample is spoken. silence: frames to repeat while the caller is silent.
     """
 
     def __init__(
@@ -145,31 +148,31 @@ class Caller:
 
     @property
     def sent(self) -> int:
-        """Frames that were sent."""
+        """Number of frames sent."""
         return self._sent
 
     @property
     def played_out_s(self) -> float:
-        """When all the agent's sound that came has been played."""
+        """Time at which all audio received from the agent has been played."""
         return self._agent.played_out_s
 
     @property
     def due_s(self) -> float:
-        """When the next frame is to be sent: when its last sample has been spoken."""
+        """Time at which the next frame is due: when its last sample has been spoken."""
         return self._began_s + (self._sent + 1) * FRAME_S
 
     @property
     def waits(self) -> bool:
-        """Whether the next audible sample is the answer that is waited for."""
+        """True if the next audible sample is the awaited answer."""
         return self._unanswered and not self._turn.interrupting
 
     @property
     def finished(self) -> bool:
-        """Whether everything was said and answered."""
+        """True if all turns were spoken and answered."""
         return self._turns == 0 and self._saying is None and not self._unanswered and not self._agent.speaking
 
     def frame(self, now_s: float) -> bytes:
-        """The next 20 ms."""
+        """Return the next 20 ms."""
         self._decide(now_s)
         self._sent += 1
         if self._saying is None:
@@ -181,7 +184,7 @@ class Caller:
         return frame
 
     def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
-        """Take in so many seconds of the agent's sound; what it is matters only while `waits`."""
+        """Receive `seconds` of the agent's audio; its samples matter only if `waits`."""
         tally = self._tally
         tally.frames.count += 1
         agent = self._agent
@@ -197,21 +200,21 @@ class Caller:
             self._answered(begins_s + float(audible[0]) / len(sound) * seconds)
 
     def cleared(self, now_s: float) -> None:
-        """The agent stopped in mid-response: what is not played yet never will be."""
+        """Drop unplayed audio: the agent was interrupted."""
         self._agent.cleared(now_s)
         if self._turn.interrupting:
             self._turn.interrupting = False
             self._tally.yielded.append((self._agent.played_out_s - self._turn.voice_from_s) * 1000)
 
     def speech_stopped(self, at_s: float) -> None:
-        """The server took the voice for over at `at_s` seconds of the call's sound."""
+        """Record that the server detected the end of speech at `at_s` of the call's audio."""
         self._detected_s = self._began_s + at_s
 
     def understood(self, text: str) -> None:
-        """What the server took a turn to say: nothing that this caller minds."""
+        """Ignore the server's transcript."""
 
     def _decide(self, now_s: float) -> None:
-        """Begin to speak when it is time, give up an answer that does not come."""
+        """Start to speak when it is time, or give up an answer."""
         if self._agent.speaking and self._is_quiet(now_s):
             self._agent.speaking = False
             self._finished_speaking()
@@ -235,19 +238,19 @@ class Caller:
             self._unanswered = False
 
     def _is_quiet(self, now_s: float) -> bool:
-        """Whether the agent has been silent for long; one that is spoken over may only be held."""
+        """Return True if the agent has been silent for long; an interrupted one may only be held."""
         held = self._turn.interrupting and now_s <= self._turn.voice_to_s
         return now_s > self._agent.played_out_s + QUIET_S and not held
 
     def _has_finished(self, now_s: float) -> bool:
-        """Whether the agent's sound that comes now is another response, the caller's words being over."""
+        """Return True if the audio arriving now belongs to another response."""
         played_out_s = self._agent.played_out_s
-        if self._is_quiet(now_s):  # a frame that is late itself says nothing of it
+        if self._is_quiet(now_s):  # so long a gap is not one late frame
             return True
         return played_out_s > self._turn.voice_to_s and now_s > played_out_s + NEXT_RESPONSE_S
 
     def _finished_speaking(self) -> None:
-        """The agent has said to its end what it was saying, interrupted or not."""
+        """Handle the end of the agent's speech, interrupted or not."""
         turn = self._turn
         if turn.interrupting:
             turn.interrupting, turn.ignored = False, True

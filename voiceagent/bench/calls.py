@@ -1,4 +1,4 @@
-"""`voiceagent bench calls`: what a server carries, with many calls at once and engines of any cost."""
+"""`voiceagent bench calls`: capacity of a server, with many concurrent calls and engines of any cost."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from voiceagent.transports.local_call import FORMAT, Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
 TURNS_A_CALL = 6
-"""After so many turns the caller hangs up, and another one calls."""
+"""Turns after which a caller hangs up and is replaced."""
 RAMP_S = 10.0
-"""The first calls begin within this time; measuring begins after it."""
+"""Time in which the first calls begin; measuring begins after it."""
 NOISE_RMS = 10.0
-"""The noise of the line while nobody speaks, of 32,768: 70 dB below full scale."""
+"""Noise of the line during silence, of 32,768: 70 dB below full scale."""
 PERCENTILES = (50, 95, 99)
 Figures = dict[str, float]
 
@@ -49,14 +49,13 @@ Protocol = Literal["realtime", "twilio", "webrtc"]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured.
+    """Parameters of a measurement.
 
-    recordings: files, or folders of them; without any, the questions of the material are spoken by the
-    synthesizer of `voice`.
-    calls: how many at once, one measurement after the other, each on a fresh server. seconds: how long each.
-    server_core: the core that the server has for itself; None leaves it to the scheduler. workers: processes
-    that take the calls. server: the command that runs another server than ours, which prints its address once
-    it is ready. over: the protocol. plot: a PNG file.
+    recordings: files or folders; without any, the questions of the material are spoken by the synthesizer of
+    `voice`. calls: numbers of concurrent calls, one measurement each, each with a fresh server. seconds:
+    length of each. server_core: core reserved for the server; None leaves it to the scheduler. workers:
+    processes that take calls. server: command that starts another server, which prints its address once it is
+    ready. over: the protocol. plot: a PNG file.
     """
 
     material: Material
@@ -73,7 +72,7 @@ class Plan:
 
 
 def parse_calls(text: str) -> tuple[int, ...]:
-    """Numbers of calls, separated by commas. Raises CommandFailed."""
+    """Parse numbers of calls, separated by commas. Raises CommandFailed."""
     numbers = tuple(int(number) if number.strip().isdecimal() else 0 for number in text.split(","))
     if min(numbers) < 1:
         raise CommandFailed(f"--calls is {text!r}; allowed: whole numbers from 1 on, separated by commas")
@@ -81,7 +80,7 @@ def parse_calls(text: str) -> tuple[int, ...]:
 
 
 def parse_server(text: str, workers: int) -> tuple[str, ...]:
-    """A command line in its parts; none where there is no text. Raises CommandFailed."""
+    """Split a command line; () for an empty one. Raises CommandFailed."""
     if text and workers != 1:
         raise CommandFailed(f"--workers is {workers}: only our own server takes it, not the one of --server")
     try:
@@ -119,7 +118,7 @@ async def _measure_all(config: Config, plan: Plan) -> list[Figures]:
 
 
 def wire_of(config: Config, over: Protocol, loss: float = 0.0) -> Wire:
-    """How callers of a server with this configuration speak on the wire. loss: part of WebRTC's packets."""
+    """Return the wire protocol of callers. loss: share of WebRTC packets to lose."""
     if over == "twilio":
         return TwilioWire()
     silence_s = config.turn.silence_s if config.turn.detection == "server_vad" else 0.0
@@ -127,7 +126,7 @@ def wire_of(config: Config, over: Protocol, loss: float = 0.0) -> Wire:
 
 
 async def find_questions(recordings: Sequence[Path], voice: Config, material: Material) -> list[Recording]:
-    """The recordings; without any, the questions of the material, spoken by the synthesizer of `voice`.
+    """Return the recordings or, without any, the material's questions spoken by the synthesizer of `voice`.
 
     Raises CommandFailed, ConfigError, SynthesizerError.
     """
@@ -138,7 +137,7 @@ async def find_questions(recordings: Sequence[Path], voice: Config, material: Ma
 
 
 def saying_of(wire: Wire, question: Recording) -> Saying:
-    """What a caller says, as it goes over the wire."""
+    """Return a question as sent on the wire."""
     sound, rate_hz = question.sound, FORMAT.rate_hz
     return Saying(frames_of(wire, sound), voice_start_s(sound, rate_hz), voice_end_s(sound, rate_hz))
 
@@ -194,7 +193,7 @@ def _connecting(
 
 
 async def _unless_over(calling: asyncio.Task[None], seconds: float) -> None:
-    """Let the callers call for a while. Raises what they failed with."""
+    """Run the callers for a while. Raises their failure."""
     await asyncio.wait([calling], timeout=seconds)
     if calling.done():
         calling.result()

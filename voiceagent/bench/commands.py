@@ -1,4 +1,4 @@
-"""The command line of `voiceagent bench`. A measurement imports what it needs when it runs."""
+"""Command line of `voiceagent bench`. Benchmarks import what they need when they run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from voiceagent.config import add_command
 
 
 def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
-    """Add the options of a soak to its parser. material: the folder unless another is given."""
+    """Add the options of a soak test. material: the default folder."""
     add_recordings(parser, material)
     parser.add_argument("--hours", type=float, default=8.0, help="how long (8)")
     parser.add_argument("--calls", type=int, default=100, help="so many at once (100)")
@@ -23,9 +23,8 @@ def add_soak(parser: argparse.ArgumentParser, material: Path) -> None:
 
 
 def add_bench(parser: argparse.ArgumentParser, material: Path) -> None:
-    """Add what can be measured to the command's parser; each sets `command`, which does it.
-
-    material: the folder of what callers say, unless another is given.
+    """Add a subcommand for each benchmark; each sets `command`. material: the default folder of
+    callers' questions.
     """
     bench = parser.add_subparsers(required=True, metavar="what")
     turns = add_command(bench, "turns", "the latency of turns, by stage, and what each part of it brings")

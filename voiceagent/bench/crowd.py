@@ -1,7 +1,7 @@
-"""Many callers on one event loop: a connection each, one timer for all.
+"""Many callers on one event loop: one connection each, one timer for all.
 
-It must cost little beside the server it measures: frames are made once, and nothing is decoded that nobody
-needs.
+It must cost little compared to the server that it measures: frames are created once, and only what is needed
+is decoded.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from voiceagent.bench.caller import FRAME_S, Caller, Talker
 from voiceagent.validation.errors import CommandFailed
 
 SLOTS = 10
-"""Callers are spread over so many moments of each 20 ms, as people who call by chance would be."""
+"""Callers are spread over this many moments of each 20 ms, as independent people would be."""
 Clock = Callable[[], float]
 
 
 class Connection(Protocol):
-    """One call. caller: who makes it, from when he may speak. failure: why the call broke off, or ""."""
+    """One call. caller: set once the caller may speak. failure: why the call broke off, or ""."""
 
     caller: Talker | None
     failure: str
@@ -29,15 +29,14 @@ class Connection(Protocol):
         """Send what the caller has spoken by now."""
 
     def hang_up(self) -> None:
-        """Close the call, as a caller does who has heard enough."""
+        """Close the call normally."""
 
 
 class Crowd:
-    """Keeps `size` calls up, a new one for each that ends, until it is cancelled.
+    """Keeps `size` calls running, replacing each that ends, until cancelled.
 
-    connect: makes a call, and raises CommandFailed where it is refused. new_caller: makes the next caller,
-    whose call begins at the time it is given.
-    lateness_s: how late each round of the timer was. broken: why calls broke off before they were over.
+    connect: opens a call; raises CommandFailed if it is refused. new_caller: returns the next caller for a
+    call that begins at the given time. lateness_s: lateness of each tick. broken: why calls broke off early.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Crowd:
         self.broken: list[str] = []
 
     async def run(self, ramp_s: float) -> None:
-        """Call; the first calls begin within `ramp_s`. Raises CommandFailed where one is refused."""
+        """Run the calls; the first begin within `ramp_s`. Raises CommandFailed if one is refused."""
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._pace(), name="pace")
@@ -66,7 +65,7 @@ class Crowd:
             raise failures.exceptions[0] from None
 
     async def _call_again(self, place: int, after_s: float) -> None:
-        """One line: call after call."""
+        """Make one call after another."""
         await asyncio.sleep(after_s)
         while True:
             await self._call(self._slots[place % SLOTS])
@@ -76,7 +75,7 @@ class Crowd:
         connection.caller = caller = self._new_caller(self._clock())
         slot.append(connection)
         try:
-            while not caller.finished and not connection.failure:  # noqa: ASYNC110  need not be soon
+            while not caller.finished and not connection.failure:  # noqa: ASYNC110  low urgency
                 await asyncio.sleep(FRAME_S * SLOTS)
             if connection.failure:
                 self.broken.append(connection.failure)
@@ -85,7 +84,7 @@ class Crowd:
             connection.hang_up()
 
     async def _pace(self) -> None:
-        """The one timer: in each slot's moment its callers send what they have spoken by then."""
+        """Run the timer: in each slot's moment its callers send what they have spoken."""
         round_s = FRAME_S / SLOTS
         begin_s = self._clock()
         for turn in count(1):

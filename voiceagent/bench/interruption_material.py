@@ -1,4 +1,4 @@
-"""What sounds over the agent in `voiceagent bench interruptions`: callers, their noises, and others."""
+"""Audio to play over the agent in `voiceagent bench interruptions`: callers, their noises, and others."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ from voiceagent.config.tables import Config
 from voiceagent.transports.local_call import FORMAT, Recording, read_recordings, speak
 
 VARIES_DB = 6.0
-"""How much louder or lower, at most, a caller speaks over the agent than in the turn before."""
+"""Maximum difference in level between a caller's interruption and the turn before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """What is said over the agent: `sound` [n] at 24 kHz, which begins with voice, and the caller's own turn
-    before."""
+    """An interruption: `sound` [n] at 24 kHz, which begins with voice. before: the caller's turn
+    before it.
+    """
 
     name: str
     sound: Samples
@@ -35,7 +36,7 @@ class Over:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A person and what there is of him, at 24 kHz."""
+    """A person's recording at 24 kHz."""
 
     name: str
     speaker: str
@@ -45,8 +46,10 @@ class Caller:
 async def read_callers(
     config: Config, material: Material, recordings: Sequence[Path], conditions: Sequence[Condition]
 ) -> tuple[list[Caller], list[Recording]]:
-    """Callers, under these conditions, and spoken backchannels. config: whose synthesizer speaks those, and
-    the questions where there are no recordings. Raises CommandFailed, ConfigError, SynthesizerError.
+    """Return callers under these conditions, and spoken backchannels.
+
+    config: its synthesizer speaks the backchannels and, without recordings, the questions. Raises
+    CommandFailed, ConfigError, SynthesizerError.
     """
     paths = find_recordings(recordings)
     speakers = [place_of(path.read_bytes()).speaker for path in paths]
@@ -64,7 +67,7 @@ async def read_callers(
 
 
 def _heard(one: Recording, conditions: Sequence[Condition]) -> Samples:
-    """The recording from the beginning of its voice to its end, as its telephone hears it."""
+    """Return the voiced part of the recording, as the telephone captures it."""
     begin_s = first_voiced_s(one.sound, FORMAT.rate_hz)
     spoken = trimmed(one.sound[round(begin_s * FORMAT.rate_hz) :], FORMAT.rate_hz)
     clip = Clip(one.name, spoken, None, "reading", len(spoken) / FORMAT.rate_hz)
@@ -72,19 +75,19 @@ def _heard(one: Recording, conditions: Sequence[Condition]) -> Samples:
 
 
 def interruptions(callers: Sequence[Caller], number: int, random: Random) -> list[Over]:
-    """Make so many callers who interrupt, louder or lower than they spoke before."""
+    """Create `number` interruptions by callers, louder or quieter than before."""
     return [_interruption(caller, callers, random) for caller in random.choices(callers, k=number)]
 
 
 def _interruption(caller: Caller, callers: Sequence[Caller], random: Random) -> Over:
     level_db = random.uniform(-VARIES_DB, VARIES_DB)
     peak_db = _peak(caller.sound)
-    before = _at(_another(caller, callers, random).sound, peak_db)  # as loud in both, whatever recorded them
+    before = _at(_another(caller, callers, random).sound, peak_db)  # equal levels, whatever the recording
     return Over(f"{caller.name} {level_db:+.0f} dB", _at(caller.sound, peak_db + level_db), before)
 
 
 def noises(callers: Sequence[Caller], hums: Sequence[Recording], number: int, random: Random) -> list[Over]:
-    """Make so many noises: every other one is a backchannel, the rest are of each kind in turn."""
+    """Create `number` noises: every other one is a backchannel, the others are of each kind in turn."""
     return [_noise(index, callers, hums, random) for index in range(number)]
 
 
@@ -104,17 +107,17 @@ def _noise(index: int, callers: Sequence[Caller], hums: Sequence[Recording], ran
 
 
 def _another(caller: Caller, callers: Sequence[Caller], random: Random) -> Caller:
-    """Another recording of the same speaker, or the same where there is only one."""
+    """Return another recording of the same speaker, or the same one if there is no other."""
     others_of_his = [one for one in callers if one.speaker == caller.speaker and one is not caller]
     return random.choice(others_of_his) if others_of_his else caller
 
 
 def _peak(sound: Samples) -> float:
-    """Decibels of full scale."""
+    """Return the peak level in dBFS."""
     return float(20 * np.log10(max(1, int(np.abs(sound.astype(np.int32)).max())) / 32_768))
 
 
 def _at(sound: Samples, peak_db: float) -> Samples:
-    """The sound with such a peak, at most full scale."""
+    """Return the sound scaled to a peak level, at most full scale."""
     scaled: Samples = np.rint(sound * 10 ** ((min(0.0, peak_db) - _peak(sound)) / 20)).clip(-32_768, 32_767)
     return scaled.astype(np.int16)

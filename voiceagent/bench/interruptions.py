@@ -1,4 +1,4 @@
-"""`voiceagent bench interruptions`: how soon the agent yields to a voice, and that it does not to noises."""
+"""`voiceagent bench interruptions`: how fast the agent yields to a voice, and that it ignores noises."""
 
 from __future__ import annotations
 
@@ -39,25 +39,24 @@ from voiceagent.validation.errors import CommandFailed
 
 FIRST_S = 0.5
 LAST_S = 1.5
-"""The caller speaks no earlier than this after the call began, and no later than this before the agent's end.
+"""The caller interrupts no earlier than FIRST_S into the call, and no later than this before the
+agent's end.
 """
 TOLERANCE_S = 0.2
-"""How much shorter the same words may be another time: synthesizers are not exact."""
+"""Tolerated difference in length when the same text is synthesized again."""
 PATIENCE_S = 3.0
-"""How much longer than its whole speech the agent may speak before the speech counts as one that never ended.
-"""
+"""Time beyond its normal length after which the agent's speech counts as endless."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured: so many `interruptions` and `noises`, `calls` of them at once.
+    """Parameters of a measurement.
 
-    material: what the agent says. recordings: speech to interrupt with; without any, the material's questions
-    spoken by the synthesizer of the configuration `voice`, which speaks the backchannels as well.
-    conditions: what is done to the callers' sound. by_sound: by the clock of the sound, with an LLM and a
-    voice that take no time, and not in real time. telephone: the callers'; None for handsets.
-    resumed: so many callers who go on just after their turn was taken to be over. seed: of all that is
-    random.
+    material: the agent's speech. recordings: speech to interrupt with; without any, the material's questions
+    spoken by the synthesizer of `voice`, which also speaks the backchannels. interruptions, noises: numbers
+    of each. calls: concurrent ones. telephone: the callers'; None for handsets. resumed: callers who continue
+    just after their turn was ended. seed: of all random choices. conditions: applied to the callers' audio.
+    by_sound: use a virtual clock, with an LLM and a voice that take no time, instead of real time.
     """
 
     material: Material
@@ -75,9 +74,9 @@ class Plan:
 
 @dataclass(slots=True)
 class Yielding:
-    """How the agent took what was said over it; times in milliseconds after the voice began.
+    """Reactions to interruptions and noises; times in milliseconds after the voice began.
 
-    stopped: the voices, and the noises, that stopped the agent for good. missed: voices that did not.
+    stopped: noises that stopped the agent for good. missed: voices that did not.
     """
 
     ducked: list[float] = field(default_factory=list)
@@ -87,7 +86,7 @@ class Yielding:
     stopped: list[str] = field(default_factory=list)
 
     def add_voice(self, name: str, over: SpokenOver, undisturbed: list[Samples]) -> None:
-        """Count a voice that was meant as an interruption."""
+        """Count a voice that was an interruption."""
         ducked_s = over.loudspeaker.lowered_s(over.voice_s, undisturbed)
         silent_s = over.loudspeaker.silent_s(over.voice_s)
         if over.status != "cancelled" or ducked_s is None or silent_s is None:
@@ -97,7 +96,7 @@ class Yielding:
         self.silent.append((silent_s - over.voice_s) * 1000)
 
     def add_noise(self, name: str, over: SpokenOver, undisturbed: list[Samples]) -> None:
-        """Count a noise, which was not."""
+        """Count a noise that was not."""
         self.noises += 1
         min_frames = len(undisturbed) - TOLERANCE_S / FRAME_S
         if over.status != "completed" or len(over.loudspeaker.frames) < min_frames:
@@ -108,7 +107,7 @@ _Of = TypeVar("_Of")
 
 
 def bench_interruptions(config: Config, plan: Plan, as_json: bool) -> None:
-    """Measure the interruptions and the noises of a plan and print what they came to.
+    """Run a plan and print the results.
 
     Raises CommandFailed, ConfigError.
     """
@@ -157,7 +156,7 @@ async def _measure(
 
 
 async def _measure_resumed(config: Config, plan: Plan, callers: Sequence[Caller]) -> Resumed:
-    """Each caller says one recording, and goes on with the next."""
+    """Have each caller speak one recording and continue with the next."""
     random, resumed = Random(plan.seed), Resumed()
     voices = [Recording(one.name, one.sound) for one in random.choices(callers, k=plan.resumed + 1)]
     async with _services(config, plan) as services:
@@ -171,8 +170,9 @@ async def _measure_resumed(config: Config, plan: Plan, callers: Sequence[Caller]
 
 @asynccontextmanager
 async def _services(config: Config, plan: Plan) -> AsyncIterator[Services]:
-    """The services of the configuration; where the plan goes by the clock of the sound, with an LLM and a
-    voice that take no time."""
+    """Yield the services of the configuration; with a virtual clock, with an LLM and a voice that
+    take no time.
+    """
     if not plan.by_sound:
         async with started(config, build_engines(config), Metrics()) as (services, _):
             yield services
@@ -189,7 +189,7 @@ def _run(plan: Plan, main: Coroutine[Any, Any, _Of]) -> _Of:
 
 
 async def _hear_out(services: Services, says: str) -> list[Samples]:
-    """The agent's speech when nobody speaks over it. Raises CommandFailed where it does not end."""
+    """Return the agent's speech without interruptions. Raises CommandFailed if it does not end."""
     silence = np.zeros(0, np.int16)
     over = await speak_over(services, silence, 0.0, 60.0, turn=Turn(silence, says))
     if over.status != "completed":
@@ -198,7 +198,7 @@ async def _hear_out(services: Services, says: str) -> list[Samples]:
 
 
 async def _one_by_one(cases: Sequence[tuple[Callable[[_Of], Awaitable[None]], _Of]], calls: int) -> None:
-    """`calls` at once."""
+    """Run the cases, `calls` of them concurrently."""
     waiting = iter(cases)
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("calls", total=len(cases))

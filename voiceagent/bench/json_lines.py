@@ -1,4 +1,4 @@
-"""Files of JSON Lines, each line checked by itself."""
+"""Files of JSON Lines, validated line by line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from voiceagent.validation.section import check
 
 
 class JsonLine(BaseModel):
-    """A line: its keys and no others."""
+    """A line. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -22,7 +22,7 @@ Line = TypeVar("Line", bound=JsonLine)
 
 
 def read_lines(path: Path, model: type[Line]) -> list[Line]:
-    """The lines of a file, at least one. Raises CommandFailed, and ConfigError with the line."""
+    """Return the lines of a file, at least one. Raises CommandFailed, and ConfigError with the line."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:

@@ -33,18 +33,17 @@ from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 
 WARM_UP = Load(calls=1, turns=2)
-"""What each variant does first, uncounted: it loads what loads late, and reads the system prompt."""
+"""Uncounted load before each variant: triggers lazy loading, and prefills the system prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured.
+    """Parameters of a measurement.
 
-    material: what callers ask. calls: numbers of calls at once, one measurement each, with the rest of
-    `load`. compare: techniques that
-    are turned off, one after the other. trace: calls that are replayed in place of `calls` and `load`.
-    baseline: base_url and model of a plain server to compare with. plain_vllm: whether one is started for it.
-    load_format: of the weights; "" as configured. plot: where a picture goes, if anywhere.
+    material: callers' questions. calls: numbers of concurrent calls, one measurement each, with the rest of
+    `load`. compare: techniques to turn off in turn. trace: calls to replay instead of `calls` and `load`.
+    baseline: base_url and model of a plain server to compare with. plain_vllm: start one for it. load_format:
+    of the weights; "" as configured. plot: file of a plot, if any.
     """
 
     material: Material
@@ -68,7 +67,7 @@ class LlmResult:
 
 
 def bench_llm(config: Config, plan: Plan, as_json: bool) -> None:
-    """Measure a plan and print what it came to. Raises CommandFailed, ConfigError."""
+    """Run a plan and print the results. Raises CommandFailed, ConfigError."""
     configure_log(config.log.format, "error")
     with random_draft(config) if "speculation" in plan.compare else nullcontext(None) as bad_draft:
         results = uvloop.run(_measure_all(config, plan, bad_draft))
@@ -84,7 +83,7 @@ def bench_llm(config: Config, plan: Plan, as_json: bool) -> None:
 
 
 def bench_overload(config: Config, plan: Plan, as_json: bool) -> None:
-    """Offer twice the calls that the LLM takes, and print what became of them. Raises CommandFailed."""
+    """Offer twice the calls that the LLM accepts, and print the results. Raises CommandFailed."""
     configure_log(config.log.format, "error")
     figures = uvloop.run(_measure_overload(config, plan)).summary()
     if as_json:
@@ -142,7 +141,7 @@ async def _measure_overload(config: Config, plan: Plan) -> Overload:
 
 @asynccontextmanager
 async def _running(variant: LlmVariant, replay: Replay) -> AsyncIterator[tuple[Llm, LlmMonitor]]:
-    """The LLM of a variant, warm, and its monitor; one at a time. Raises CommandFailed."""
+    """Start a variant's LLM, warm it up and yield it with its monitor. Raises CommandFailed."""
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
     llm = build_engines(variant.config, monitor).llm
     try:
@@ -160,7 +159,7 @@ def _as_json(result: LlmResult) -> dict[str, object]:
 
 
 def _print(calls: int, results: Sequence[LlmResult]) -> None:
-    """A column for each variant, and how many times the first one's figure it is."""
+    """Print a column for each variant, with ratios to the first one."""
     table = Table("", *(result.variant for result in results), title=f"{calls} calls")
     first = results[0].figures.summary()
     for name in first:

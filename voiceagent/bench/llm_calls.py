@@ -1,4 +1,6 @@
-"""Callers for the LLM alone: conversations of real lengths, at random times or as in a trace; some cut in."""
+"""Callers of the LLM alone: conversations of real lengths, at random times or from a trace, with
+interruptions.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,15 @@ from voiceagent.bench.trace.distribution import TracedTurn
 from voiceagent.conversation.latency import percentile
 
 SPEAKING_S = 0.3
-"""Mean time of a caller's turn here: long enough for prefill while speaking to run, shorter than people
-speak."""
+"""Mean length of a caller's turn: enough for prefill while speaking to run, shorter than people speak."""
 WORDS_A_S = 2.5
-"""Words a second of people on a telephone, 150 a minute: how fast callers with a history speak, for whom
-prefill while speaking is measured."""
+"""Speaking rate of people on a telephone, 150 words a minute: that of callers with a history, for whom
+prefill while speaking is measured.
+"""
 PAUSE_S = 0.5
-"""Mean time between the end of a response and the caller's next turn."""
+"""Mean pause between the end of a response and the caller's next turn."""
 BARGE_IN = 0.15
-"""Part of the responses that are cancelled, as soon as a few pieces have come."""
+"""Share of responses that are cancelled after a few pieces."""
 MAX_TOKENS = 60
 FRAGMENT_PIECES = 10
 """Pieces of a response in its first spoken fragment; most pieces are one token."""
@@ -30,11 +32,12 @@ FRAGMENT_PIECES = 10
 
 @dataclass(slots=True)
 class LlmTimes:
-    """Latencies in milliseconds. ttft: time to first token, from the turn's end; first: of turns that begin a
-    conversation; later: of the others. long_prompts: of long prompts. itl: between two pieces of one or more
-    tokens. tpot: mean time per token after the first. fragment: until the tenth piece; the first words are
-    spoken then. response: until the last token. freed: from the cancellation of a response until its KV cache
-    is free.
+    """Latencies in milliseconds.
+
+    ttft: time to first token, from the turn's end. first: the same, of turns that begin a conversation.
+    later: of the others. long_prompts: of long prompts. itl: between two pieces of one or more tokens. tpot:
+    mean time per token after the first. fragment: until the tenth piece, when the first words are spoken.
+    response: until the last token. freed: from the cancellation of a response until its KV cache is free.
     """
 
     ttft: list[float] = field(default_factory=list)
@@ -50,8 +53,8 @@ class LlmTimes:
 
 @dataclass(slots=True)
 class LlmFigures:
-    """What a measurement came to. prompt, cached, written: tokens. failed: turns without an answer, by the
-    reason.
+    """Results of a measurement. prompt, cached, written: tokens. failed: reasons of turns without
+    an answer.
     """
 
     times: LlmTimes = field(default_factory=LlmTimes)
@@ -64,7 +67,7 @@ class LlmFigures:
     seconds: float = 0.0
 
     def summary(self) -> dict[str, float]:
-        """The figures by which two measurements are compared; what was not measured is left out."""
+        """Return the figures to compare, without those that were not measured."""
         rows: dict[str, float] = {}
         timed = {
             "TTFT": self.times.ttft,
@@ -88,7 +91,7 @@ class LlmFigures:
 
 
 class _ResponseTimer:
-    """Times one response from when it is asked for; `first`: whether it begins a conversation."""
+    """Times one response from its request; `first`: whether it begins a conversation."""
 
     def __init__(self, figures: LlmFigures, clock: Callable[[], float], *, first: bool) -> None:
         self._figures = figures
@@ -99,7 +102,7 @@ class _ResponseTimer:
         figures.turns += 1
 
     def take(self, delta: Delta) -> None:
-        """A piece has come, or the usage at the end."""
+        """Record a piece, or the usage at the end."""
         if delta.text:
             self._take_piece(self._clock())
         if delta.usage is None:
@@ -113,7 +116,7 @@ class _ResponseTimer:
             figures.times.tpot.append((self._latest_s - self._first_s) * 1000 / (written - 1))
 
     def give_up(self) -> None:
-        """The caller interrupts: where there is no piece yet, the first one would have come later still."""
+        """Record an interruption; without a piece so far, the time until now counts as the TTFT."""
         if not self.pieces:
             self._take_piece(self._clock())
 
@@ -134,9 +137,9 @@ class LlmCaller:
     """A caller that makes one call after another and asks the questions of a conversation; each prompt holds
     the answers so far.
 
-    opening: the messages that each call begins with. prefills: send prefills while the caller speaks. ttft_s:
-    deadline of the first token. at_pace: the caller speaks for as long as people do; otherwise speech is
-    shortened. clock: seconds of the event loop.
+    opening: messages at the start of each call. prefills: send prefills while the caller speaks. ttft_s:
+    deadline of the first token. at_pace: speak in real time; otherwise speech is shortened. clock: seconds of
+    the event loop.
     """
 
     def __init__(
@@ -161,7 +164,7 @@ class LlmCaller:
         self._clock = clock
 
     async def call(self, questions: Iterator[str], goes_on: Callable[[], bool]) -> None:
-        """Ask until there are no more questions, or `goes_on` says that enough was asked."""
+        """Ask the questions until there are none left, or `goes_on` returns False."""
         history = [*self._opening]
         for number, question in enumerate(questions):
             if not goes_on():
@@ -176,7 +179,7 @@ class LlmCaller:
             await asyncio.sleep(self._random.expovariate(1 / PAUSE_S))
 
     async def replay(self, turns: Sequence[TracedTurn], advance: Callable[[], None]) -> None:
-        """Speak and cut in when the caller of a trace did; later where a response is not there by then."""
+        """Speak and interrupt when the caller of a trace did; later if a response is late."""
         history, began_s = [*self._opening], self._clock()
         for number, turn in enumerate(turns):
             await asyncio.sleep(max(0.0, began_s + turn.speaks_at_s - self._clock()))
@@ -187,7 +190,7 @@ class LlmCaller:
             advance()
 
     async def read_documents(self, text: Callable[[], str], goes_on: Callable[[], bool]) -> None:
-        """Send prompts, one after the other, of what `text` says each time."""
+        """Send the prompts that `text` returns, one after the other."""
         while goes_on():
             request = Request((Message("user", text()),), max_tokens=1)
             asked_s = self._clock()
@@ -200,7 +203,7 @@ class LlmCaller:
                 await asyncio.sleep(PAUSE_S)
 
     async def _speak(self, history: list[Message], question: str, spoken_s: float) -> None:
-        """The time that the question takes to say, in which its first half may be prefilled."""
+        """Wait for the time a question takes to say, while its first half may be prefilled."""
         words = question.split()
         over = asyncio.create_task(asyncio.sleep(spoken_s))
         if self._prefills:
@@ -209,7 +212,7 @@ class LlmCaller:
                 self._llm.prefill(Request((*history, half), priority_class="prefill"))
             )
             await over
-            reading.cancel()  # as the server does when the response is asked for
+            reading.cancel()  # as the server does when the response is requested
             await asyncio.gather(reading, return_exceptions=True)
         await over
 
@@ -224,7 +227,7 @@ class LlmCaller:
         cut_after: int | None = None,
         cut_after_s: float | None = None,
     ) -> str:
-        """What is said, until the caller interrupts: after so many pieces, or so long."""
+        """Return the answer, up to an interruption after `cut_after` pieces or `cut_after_s` seconds."""
         figures, said = self._figures, ""
         timer = _ResponseTimer(figures, self._clock, first=first)
         try:

@@ -1,4 +1,4 @@
-"""One measurement of `bench llm`: so many calls at once on an engine that runs."""
+"""One measurement of `bench llm`: a number of concurrent calls on a running engine."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from voiceagent.bench.material import Replay
 from voiceagent.bench.trace.distribution import Trace, TracedCall
 
 RAMP_S = 2.0
-"""Calls begin as a Poisson process within about such a time."""
+"""Calls begin as a Poisson process within about this time."""
 FREED_TIMES = 20
-"""Responses that are cancelled to see how soon their part of the cache is free."""
+"""Number of responses to cancel, to measure how fast their cache is freed."""
 FREED_TOKENS = 600
-"""How long their prompts are, in tokens."""
+"""Length of their prompts in tokens."""
 FREED_PATIENCE_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Who calls. calls: at once. turns: in all. long_calls: callers beside them that send prompts of
-    `long_tokens` all the time. history_tokens: what a call has behind it when it begins. seed: of all that is
-    random.
+    """Load of a measurement.
+
+    calls: concurrent ones. turns: in total. long_calls: additional callers that constantly send prompts of
+    `long_tokens`. history_tokens: history of a call when it begins. seed: of all random choices.
     """
 
     calls: int
@@ -50,7 +51,7 @@ async def measure(
     advance: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.monotonic,
 ) -> LlmFigures:
-    """Call until this many turns were asked; `advance` is called for each. clock: time of the event loop."""
+    """Call until the load's turns were asked; `advance` is called for each. clock: time of the event loop."""
     figures, left = LlmFigures(), load.turns
     new = partial(new_caller, llm, variant, figures, clock=clock)
 
@@ -104,7 +105,7 @@ async def _long_prompts(
 async def measure_trace(
     llm: Llm, variant: LlmVariant, trace: Trace, replay: Replay, seed: int, advance: Callable[[], None]
 ) -> LlmFigures:
-    """Call as the callers of a trace did; `advance` is called with each turn."""
+    """Replay the calls of a trace; `advance` is called for each turn."""
     figures, began_s = LlmFigures(), time.monotonic()
 
     async def call(number: int, traced: TracedCall) -> None:
@@ -127,7 +128,7 @@ def new_caller(
     said_before: tuple[Message, ...] = (),
     clock: Callable[[], float] = time.monotonic,
 ) -> LlmCaller:
-    """A caller of a variant's agent, which has no tools here, with what was said in his call before."""
+    """Return a caller of a variant's agent, without tools. said_before: earlier messages of the call."""
     config = variant.config
     instructions, _ = beginning_of(config.agent, config.instructions(), config.source)
     return LlmCaller(
@@ -143,16 +144,17 @@ def new_caller(
 
 
 def _said_before(replay: Replay, tokens: int, random: Random) -> tuple[Message, ...]:
-    """About so many tokens, as in a call that was transferred; no two calls share it."""
+    """Return a unique history of about `tokens` tokens, as in a transferred call."""
     if not tokens:
         return ()
     return Message("user", replay.text(tokens, random)), Message("assistant", "Yes.")
 
 
 async def measure_freeing(llm: Llm, load: Callable[[], EngineLoad], replay: Replay, seed: int) -> list[float]:
-    """Milliseconds from cancelling a response until the engine's own counter says that its part of the KV
-    cache is free; none where the engine does not tell. Another response is written all the time, or there
-    would be no steps and no news.
+    """Return the milliseconds from cancelling a response until the engine reports its KV cache as free.
+
+    Empty if the engine does not report it. Another response is generated all the time: without it there would
+    be no steps, and so no reports.
     """
     random, freed = Random(seed), list[float]()
     if load().cache_usage is None:
@@ -179,7 +181,7 @@ async def _freed_ms(llm: Llm, load: Callable[[], EngineLoad], essay: Request) ->
         await anext(deltas)
         within = load().cache_usage or 0.0
         cut_s = time.monotonic()
-    half = before + (within - before) / 2  # the other response goes on, and takes blocks too
+    half = before + (within - before) / 2  # the other response allocates blocks meanwhile
     while within > before and time.monotonic() < cut_s + FREED_PATIENCE_S:
         if (load().cache_usage or 0.0) < half:
             return (time.monotonic() - cut_s) * 1000

@@ -1,4 +1,4 @@
-"""The command lines of `voiceagent bench llm` and of `bench routing`."""
+"""Command lines of `voiceagent bench llm` and of `bench routing`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from voiceagent.config import add_config
 
 
 def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
-    """Add the options to the parser. material: the folder of what callers say, unless another is given."""
+    """Add the options. material: the default folder of callers' questions."""
     add_config(llm)
     add_material(llm, material)
     _add_load(llm)
@@ -22,7 +22,7 @@ def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
 
 
 def _add_load(llm: argparse.ArgumentParser) -> None:
-    """What is offered."""
+    """Add the options of the load."""
     llm.add_argument("--calls", default="4", metavar="N,N", help="so many at once, one measurement each (4)")
     llm.add_argument("--turns", type=int, default=60, help="how many each (60)")
     llm.add_argument(
@@ -52,7 +52,7 @@ def _add_load(llm: argparse.ArgumentParser) -> None:
 
 
 def _add_compared(llm: argparse.ArgumentParser) -> None:
-    """What else is measured beside it."""
+    """Add the options of comparisons."""
     llm.add_argument(
         "--overload", action="store_true", help="find how many calls are taken, then offer twice as many"
     )
@@ -75,7 +75,7 @@ def _add_compared(llm: argparse.ArgumentParser) -> None:
 
 
 def add_bench_routing(routing: argparse.ArgumentParser, material: Path) -> None:
-    """The same of the sharing out of turns between two LLMs."""
+    """Add the options of the benchmark of routing between two LLMs."""
     add_config(routing)
     add_material(routing, material)
     routing.add_argument(

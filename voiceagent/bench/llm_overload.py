@@ -1,4 +1,4 @@
-"""What becomes of callers when twice as many call as the LLM can serve in time."""
+"""Behaviour under twice as many calls as the LLM can serve in time."""
 
 from __future__ import annotations
 
@@ -23,24 +23,23 @@ from voiceagent.llm.monitor import LlmMonitor
 
 ALONE = Load(calls=1, turns=40)
 BETWEEN_S = 1.0
-"""Seconds between two new callers, while the capacity is looked for."""
+"""Seconds between new callers during the search for the capacity."""
 SETTLING_S = 15.0
-"""Where nobody new is taken for this long, the calls that there are make up the capacity."""
+"""The capacity is reached once no new call is accepted for this long."""
 MAX_CALLS = 400
 PHASE_S = 45.0
-"""How long it is measured with as many callers as are taken, and with twice as many."""
+"""Length of the measurements with as many callers as are accepted, and with twice as many."""
 AGAIN_S = 2.0
-"""Mean time after which a caller calls for the first time, or calls again after he was refused or has hung
-up."""
+"""Mean time before a caller's first call, and between calls after a refusal or a hang-up."""
 
 
 @dataclass(slots=True)
 class Overload:
     """Figures of an overload. Times in milliseconds.
 
-    alone: TTFT of one call. full: of as many as are taken, each followed by another at once; max_full: so
-    many at once. admitted: of those that were taken among twice as many; max_calls: of them at once.
-    refusal: what it took to say no.
+    alone: TTFT of one call. full: of as many as are accepted, each replaced at once when it ends. max_full:
+    maximum of these at once. admitted: of those accepted among twice as many. max_calls: maximum of these at
+    once. refusal: time to refuse.
     """
 
     capacity: int = 0
@@ -53,7 +52,7 @@ class Overload:
     refusal: list[float] = field(default_factory=list)
 
     def summary(self) -> dict[str, float]:
-        """The figures, and the ratios that count."""
+        """Return the figures and their ratios."""
         alone, full, admitted = (percentile(f.times.ttft, 95) for f in (self.alone, self.full, self.admitted))
         return {
             "capacity, calls": self.capacity,
@@ -72,7 +71,7 @@ class Overload:
 
 
 class Callers:
-    """People who call, hold a conversation when they are let in, hang up, and call again."""
+    """Callers who call, converse if accepted, hang up, and call again."""
 
     def __init__(self, llm: Llm, monitor: LlmMonitor, variant: LlmVariant, replay: Replay, seed: int) -> None:
         self._llm = llm
@@ -86,7 +85,9 @@ class Callers:
         self.refusal_ms: list[float] = []
 
     async def keep_calling(self, figures: LlmFigures, stays: bool = False) -> None:
-        """Until cancelled. stays: whether one who was let in never leaves: calls are as many all the time."""
+        """Call until cancelled. stays: an accepted caller never leaves, so the number of calls is
+        constant.
+        """
         random = Random(next(self._seeds))
         while True:
             await asyncio.sleep(random.expovariate(1 / AGAIN_S))
@@ -102,9 +103,9 @@ class Callers:
 
     @asynccontextmanager
     async def calling(self) -> AsyncIterator[Callable[[LlmFigures, bool], None]]:
-        """Yields what lets one more call, with the arguments of `keep_calling`; all hang up at the end.
+        """Yield a function that adds a caller, with the arguments of `keep_calling`; all hang up at the end.
 
-        In the meantime the monitor learns how busy the engine is, as in a server.
+        Meanwhile the monitor tracks the engine's load, as in a server.
         """
         tasks = [asyncio.create_task(self._monitor.run(lambda: self.calls))]
         try:
@@ -129,7 +130,7 @@ class Callers:
 async def measure_overload(
     llm: Llm, monitor: LlmMonitor, variant: LlmVariant, replay: Replay, seed: int, progress: Progress
 ) -> Overload:
-    """Find how many calls are taken, then offer as many and twice as many."""
+    """Find the capacity, then offer as many calls and twice as many."""
     found = Overload()
     bar = progress.add_task("one call", total=ALONE.turns)
     found.alone = await measure(llm, variant, ALONE, replay, partial(progress.advance, bar))
@@ -152,7 +153,7 @@ async def measure_overload(
 
 
 async def _capacity(callers: Callers) -> int:
-    """Let one after the other call and stay, until nobody new is taken for a while."""
+    """Add callers who stay, one after the other, until no new call is accepted for a while."""
     figures, offered = LlmFigures(), 0
     grown_s = time.monotonic()
     async with callers.calling() as new_call:

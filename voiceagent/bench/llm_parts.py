@@ -1,4 +1,4 @@
-"""The techniques of the LLM that a measurement can turn off and on. Pure."""
+"""Techniques of the LLM that a benchmark can turn off."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from voiceagent.validation.errors import CommandFailed
 Technique = Literal[
     "prefix_caching", "chunked_prefill", "speculation", "prefill_while_speaking", "priority", "policies"
 ]
-"""A technique. "policies" is all that is decided about requests outside the engine, and in its scheduler."""
+"""A technique. "policies" means all decisions about requests outside the engine, and in its scheduler."""
 TECHNIQUES: tuple[Technique, ...] = get_args(Technique)
 NO_LIMIT = 1_000_000
 PATIENCE_S = 60.0
-"""How long a first token and each next piece may take: what is late is a figure here, and no failure."""
+"""Timeout of the first token and of each piece; here lateness is a result, not a failure."""
 
 
 @dataclass(frozen=True, slots=True)
 class LlmVariant:
-    """A configuration with one technique off. prefill_while_speaking: whether prompts are read while callers
-    speak."""
+    """A configuration with one technique off. prefill_while_speaking: whether prompts are
+    prefilled while callers speak.
+    """
 
     name: str
     config: Config
@@ -32,7 +33,7 @@ class LlmVariant:
 
 
 def parse_techniques(text: str) -> tuple[Technique, ...]:
-    """Techniques from their names, with commas between. Raises CommandFailed for one that there is not."""
+    """Parse names of techniques, separated by commas. Raises CommandFailed for an unknown one."""
     known = {str(technique): technique for technique in TECHNIQUES}
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
@@ -44,10 +45,10 @@ def parse_techniques(text: str) -> tuple[Technique, ...]:
 def llm_variants(
     config: Config, techniques: Sequence[Technique], bad_draft: Path | None = None
 ) -> list[LlmVariant]:
-    """The configuration, then one variant for each technique, with that one off. Raises CommandFailed.
+    """Return the configuration, then a variant for each technique with that one off. Raises CommandFailed.
 
-    bad_draft: the folder of one; speculation is then shown with it too, with the policy that leaves it out
-    and without.
+    bad_draft: folder of a draft model; speculation is then also measured with it, with and without the policy
+    that disables it.
     """
     ahead = config.turn.prefill_while_speaking
     variants = [LlmVariant("as configured", config, ahead)]
@@ -73,7 +74,9 @@ def llm_variants(
 
 
 def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
-    """The baseline: a plain server of the OpenAI API, without priority classes and prefill while speaking."""
+    """Return the baseline: a plain OpenAI-compatible server, without priority classes and prefill
+    while speaking.
+    """
     table = {"engine": "openai", "model": model, "base_url": base_url, "api_key_env": "", "retries": 0}
     table |= {"first_token_timeout_s": PATIENCE_S, "timeout_s": PATIENCE_S}
     llm = LlmEngineConfig.model_validate(table)
@@ -82,17 +85,17 @@ def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
 
 
 def alone(config: Config) -> Config:
-    """The LLM without a fallback, which would hide its failures, and with patience."""
+    """Return a configuration without a fallback LLM, which would hide failures, and with long timeouts."""
     waits = {"first_token_timeout_s": PATIENCE_S, "stall_timeout_s": PATIENCE_S}
     resilience = config.resilience.model_copy(update=waits)
     return config.model_copy(update={"fallback": None, "resilience": resilience})
 
 
 def for_bench(config: Config, load_format: str = "") -> Config:
-    """The LLM by itself: no fallback, and no small one.
+    """Return a configuration with one LLM: without fallback and small LLM.
 
-    load_format: of its weights; "dummy" is random ones, for figures without a download; "" as configured.
-    Raises CommandFailed where the engine has no such setting.
+    load_format: of its weights; "dummy" for random ones, without a download; "" as configured. Raises
+    CommandFailed if the engine has no such setting.
     """
     changes: dict[str, Any] = {"small_llm": None}
     if load_format:
@@ -106,13 +109,13 @@ def for_bench(config: Config, load_format: str = "") -> Config:
 
 
 def _unordered(config: Config) -> Config:
-    """Requests go to the engine as they come."""
+    """Return a configuration that passes requests to the engine in order of arrival."""
     off = config.priority.model_copy(update={"max_running": NO_LIMIT, "long_tokens": NO_LIMIT})
     return config.model_copy(update={"priority": off})
 
 
 def _with_drafts(config: Config, bad_draft: Path | None) -> dict[str, Config]:
-    """What speculation costs where it does not pay: a draft that is there for nothing, and a bad one."""
+    """Return variants with the cost of useless speculation: an unused draft, and a bad one."""
     never = config.speculation.model_copy(update={"max_streams": 0})
     drafts = {"draft left out": config.model_copy(update={"speculation": never})}
     if bad_draft is not None:
@@ -128,12 +131,12 @@ def _with_drafts(config: Config, bad_draft: Path | None) -> dict[str, Config]:
 
 
 def _without(config: Config, technique: Technique) -> Config:
-    """The configuration with a setting of its engine off."""
+    """Return the configuration with one setting of its engine off."""
     engine, options = config.llm.engine, config.llm.options
     changes: dict[tuple[str, Technique], dict[str, Any]] = {
         ("vllm", "prefix_caching"): {"enable_prefix_caching": False},
         ("ctranslate2", "prefix_caching"): {"kept_tokens": 0},
-        # Without pieces a prompt is read in one step, which must be able to hold the longest one.
+        # Without chunks a prompt is processed in one step, which must hold the longest one.
         ("vllm", "chunked_prefill"): {
             "enable_chunked_prefill": False,
             "max_num_batched_tokens": max(

@@ -1,4 +1,4 @@
-"""What callers of a measurement say, and what answers to them must say: a folder of four files.
+"""Material of benchmarks: what callers say, and criteria of the answers. A folder of four files.
 
 | file | a line of it |
 | --- | --- |
@@ -51,18 +51,18 @@ class ChatMessage(JsonLine):
 
 
 class Conversation(JsonLine):
-    """What a caller and an agent said to each other."""
+    """A conversation of a caller and an agent."""
 
     messages: Annotated[tuple[ChatMessage, ...], Field(min_length=1)]
 
     @property
     def questions(self) -> list[str]:
-        """The caller's side."""
+        """The caller's messages."""
         return [message.content for message in self.messages if message.role == "user"]
 
 
 class LabelledQuestion(Conversation):
-    """A conversation that ends with a question, and what its answer is judged by."""
+    """A conversation that ends with a question, and the criteria of its answer."""
 
     must: tuple[Text, ...] = ()
     must_not: tuple[Text, ...] = ()
@@ -88,7 +88,7 @@ class Material:
     folder: Path
 
     def questions(self) -> list[SpokenQuestion]:
-        """What callers ask aloud."""
+        """Return the questions that callers ask aloud."""
         questions = self._lines("questions.jsonl", SpokenQuestion)
         for question in questions:
             if question.sound is not None and not self.sound_path(question.sound).is_file():
@@ -98,15 +98,15 @@ class Material:
         return questions
 
     def conversations(self) -> list[Conversation]:
-        """What callers and agents say."""
+        """Return the conversations."""
         return self._lines("conversations.jsonl", Conversation)
 
     def labelled(self) -> list[LabelledQuestion]:
-        """Questions with the facts of their answers."""
+        """Return the questions with criteria of their answers."""
         return self._lines("labelled.jsonl", LabelledQuestion)
 
     def speech(self) -> str:
-        """What the agent says while it is spoken over."""
+        """Return the agent's speech to interrupt."""
         path = self._found("speech.txt")
         try:
             text = " ".join(path.read_text(encoding="utf-8").split())
@@ -117,7 +117,7 @@ class Material:
         return text
 
     def sound_path(self, name: str) -> Path:
-        """Where a recording of the folder is."""
+        """Return the path of a recording in the folder."""
         return self.folder / name
 
     def _lines(self, name: str, model: type[Line]) -> list[Line]:
@@ -133,24 +133,24 @@ class Material:
 
 
 def shuffled(items: Sequence[Item], random: Random) -> Iterator[Item]:
-    """All of them in one order, then in another, for ever; none of none."""
+    """Yield the items in endless shuffles; nothing if there are none."""
     while items:
         yield from random.sample(items, len(items))
 
 
 class Replay:
-    """The conversations of a folder of material, in an order that a seed decides."""
+    """Conversations of a folder of material, in an order given by a seed."""
 
     def __init__(self, conversations: Sequence[Conversation]) -> None:
         self._conversations = conversations
 
     def callers(self, seed: int) -> Iterator[Iterator[str]]:
-        """The callers' sides, one conversation after the other without end."""
+        """Yield the callers' sides of the conversations, without end."""
         for conversation in shuffled(self._conversations, Random(seed)):
             yield iter(conversation.questions)
 
     def text(self, tokens: int, random: Random) -> str:
-        """About so many tokens of what callers and agents say; another text each time, from its beginning."""
+        """Return about `tokens` tokens of conversation, unique from its first word."""
         text, characters = [f"{random.randrange(10**6)}:"], 0
         for conversation in shuffled(self._conversations, random):
             for message in conversation.messages:

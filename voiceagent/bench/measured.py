@@ -1,4 +1,4 @@
-"""What the turns of a measurement came to. Pure."""
+"""Results of a measurement of turns."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from voiceagent.transports.local_call import FORMAT, Exchange, Recording
 Summary = dict[str, float]
 
 HEARD_S = 0.2
-"""How much sound a caller takes for words: a short word, or the beginning of a longer one."""
+"""Minimum audio that a caller takes for speech: a short word, or the beginning of a longer one."""
 
 
 @dataclass(slots=True)
 class Measured:
-    """What came of each turn.
+    """Results of the turns.
 
-    answered: the server's last report of each turn that was answered as a whole. to_first_frame: of the same
-    turns, in milliseconds, from the last voiced sample, found by the energy of what was said and not by the
-    detector, to the first frame sent. counts: of every turn that was reported.
-    cut_off: turns that were decided before the speech had ended. heard: those of them where `HEARD_S` of a
-    response sounded, or more. in_two: those where one was played out or left words in the history; these have
-    no latency, the others were answered as a whole. unanswered: turns without any response.
+    answered: the server's last report of each turn answered as a whole. to_first_frame: of these turns,
+    milliseconds from the last voiced sample, by the energy of the recording and not by the detector, to the
+    first frame sent. counts: of every reported turn. cut_off: turns decided before the speech had ended.
+    heard: those of them with at least `HEARD_S` of a response. in_two: those with a response that was played
+    out or is in the history; these have no latency, the others were answered as a whole. unanswered: turns
+    without a response.
     """
 
     turns: int = 0
@@ -37,9 +37,9 @@ class Measured:
     unanswered: list[str] = field(default_factory=list)
 
     def add(self, question: Recording, exchange: Exchange) -> None:
-        """Count one turn; only one that was answered as a whole has a latency."""
+        """Count a turn; only one answered as a whole has a latency."""
         self.turns += 1
-        # The counts of a turn grow from one report of it to the next: the last one holds.
+        # A turn's counts grow from report to report: keep the last.
         self.counts += {report.turn_id: report.counts for report in exchange.reports}.values()
         speech_end_s = exchange.spoken_from_s + voice_end_s(question.sound, FORMAT.rate_hz)
         if self._cut_off(question.name, exchange, speech_end_s - EARLY_S):
@@ -51,7 +51,9 @@ class Measured:
         self.to_first_frame.append((exchange.first_frame_s - speech_end_s) * 1000)
 
     def _cut_off(self, name: str, exchange: Exchange, before_s: float) -> bool:
-        """Whether the turn was answered in two, at a pause before then that was taken for its end."""
+        """Return True if the turn was answered in two parts, at a pause before `before_s` taken
+        for its end.
+        """
         if all(decided_s >= before_s for decided_s in exchange.decided_s):
             return False
         self.cut_off.append(name)
@@ -70,11 +72,11 @@ class Measured:
         return in_two
 
     def rows(self) -> dict[str, list[float]]:
-        """All times that have values, in milliseconds, by name.
+        """Return all times with values, in milliseconds, by name.
 
-        The stages in pipeline order; "total", the last voiced sample to the first frame sent, as the server
-        sees it; the same by the energy of what was said; "hidden", work of the response that was done before
-        the turn was decided.
+        The stages in order; "total", from the last voiced sample to the first frame sent, as the server sees
+        it; the same by the energy of the recording; "hidden", work on the response before the turn was
+        decided.
         """
         rows: dict[str, list[float]] = {name: [] for name in STAGES}
         for report in self.answered:
@@ -86,7 +88,7 @@ class Measured:
         return {name: values for name, values in rows.items() if values}
 
     def summary(self) -> Summary:
-        """The figures by which two measurements are compared; percentages of turns, tokens a turn."""
+        """Return the figures to compare; percentages of turns, tokens per turn."""
         figures: Summary = {}
         if self.to_first_frame:
             figures |= {

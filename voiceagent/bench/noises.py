@@ -1,7 +1,7 @@
-"""What sounds in a room beside its caller: coughs, laughs, typing, music, others who talk. Pure.
+"""Noises of a caller's surroundings: coughs, laughs, typing, music, other talkers.
 
-Made, since nobody has recorded them for us: each has what a detector of voices goes by, the rhythm of a laugh
-and the pitch of a tune among it.
+Synthesized, as there are no recordings. Each has the features that a voice detector uses, such as the rhythm
+of a laugh and the pitch of a tune.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from audio.pcm import Samples
 from voiceagent.bench.people.conditions import ACROSS_THE_ROOM_DB, in_a_room
 
 PEAK = 12_000
-"""The loudest sample of a noise that the caller makes, of 32,768."""
+"""Peak of a noise made by the caller, of 32,768."""
 COUGH_S = (0.08, 0.3)
 LASTS_S = (1.0, 2.5)
-"""The least and the most that everything else lasts."""
+"""Range of the duration of all noises but coughs."""
 OTHERS_DB = (-30.0, -20.0)
-"""How much lower than the caller others are who talk in the room."""
+"""Range of the level of other talkers relative to the caller."""
 _LAUGH_HZ = (160.0, 300.0)
 _LAUGH_BURSTS_HZ = (4.0, 5.5)
 _KEYS_HZ = (6.0, 11.0)
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 
 def cough(random: Random, rate_hz: int) -> Samples:
-    """A burst of noise [n] that begins at once and dies away, 80 to 300 ms long."""
+    """Return a burst of noise [n] with a sudden onset and a decay, 80 to 300 ms long."""
     seconds = random.uniform(*COUGH_S)
     noise = _white(random, seconds, rate_hz)
     fading = np.exp(-np.linspace(0, 4, len(noise))) * np.minimum(1, np.arange(len(noise)) / (0.005 * rate_hz))
@@ -40,7 +40,7 @@ def cough(random: Random, rate_hz: int) -> Samples:
 
 
 def laugh(random: Random, rate_hz: int) -> Samples:
-    """Bursts of a voice that falls, with breath between them (Bachorowski et al., 2001)."""
+    """Return bursts of a falling voice, with breath between them (Bachorowski et al., 2001)."""
     seconds = random.uniform(*LASTS_S)
     at_s = np.arange(round(seconds * rate_hz)) / rate_hz
     hz = random.uniform(*_LAUGH_HZ) * np.exp(-0.25 * at_s)
@@ -52,7 +52,7 @@ def laugh(random: Random, rate_hz: int) -> Samples:
 
 
 def typing(random: Random, rate_hz: int) -> Samples:
-    """Keys: clicks of 5 ms, 6 to 11 a second."""
+    """Return key clicks of 5 ms, 6 to 11 a second."""
     sound = np.zeros(round(random.uniform(*LASTS_S) * rate_hz))
     click = np.exp(-np.linspace(0, 5, round(0.005 * rate_hz)))
     at = 0
@@ -65,7 +65,7 @@ def typing(random: Random, rate_hz: int) -> Samples:
 
 
 def music(random: Random, rate_hz: int) -> Samples:
-    """A tune in plucked notes over a held chord."""
+    """Return a tune of plucked notes over a held chord."""
     at_s = np.arange(round(random.uniform(*LASTS_S) * rate_hz)) / rate_hz
     base_hz = random.uniform(110, 220)
     chord_hz = base_hz * 2 ** (np.array([[0], [4], [7]]) / 12)
@@ -80,8 +80,9 @@ def music(random: Random, rate_hz: int) -> Samples:
 
 
 def others(random: Random, rate_hz: int, voices: Sequence[Samples], callers_peak: int) -> Samples:
-    """Two of these voices at once, so much lower than the caller as people across the room are, whose sound
-    comes by the walls more than straight. callers_peak: of the caller's loudest sample.
+    """Return two of these voices at once, as quiet and reverberant as people across the room.
+
+    callers_peak: peak of the caller's audio.
     """
     seconds = random.uniform(*LASTS_S)
     sound = np.zeros(round(seconds * rate_hz))

@@ -1,4 +1,4 @@
-"""Options that several measurements have."""
+"""Command line options shared by several benchmarks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from voiceagent.config import add_config
 
 
 def add_material(parser: argparse.ArgumentParser, folder: Path) -> None:
-    """Let a measurement be given what callers say: the files of a folder, `folder` by default."""
+    """Add the option of the folder of material, by default `folder`."""
     parser.add_argument(
         "--material",
         type=Path,
@@ -20,7 +20,7 @@ def add_material(parser: argparse.ArgumentParser, folder: Path) -> None:
 
 
 def add_recordings(parser: argparse.ArgumentParser, material: Path) -> None:
-    """Let it be given recordings as well, a configuration, and who speaks what is not recorded."""
+    """Add the options of recordings, a configuration, and the voice of unrecorded questions."""
     add_material(parser, material)
     parser.add_argument(
         "recordings",
@@ -40,6 +40,6 @@ def add_recordings(parser: argparse.ArgumentParser, material: Path) -> None:
 
 
 def add_measurement(parser: argparse.ArgumentParser, material: Path) -> None:
-    """The same, and its results as JSON."""
+    """Add the same options, and JSON output."""
     add_recordings(parser, material)
     parser.add_argument("--json", action="store_true", help="print JSON, for machines")

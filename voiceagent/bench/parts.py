@@ -1,4 +1,4 @@
-"""The parts of turn-taking that a measurement can turn off and on. Pure."""
+"""Techniques of turn-taking that a benchmark can turn off and on."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Part = Literal["preemptive", "prefill_while_speaking", "turn_model", "semantic",
 PARTS: tuple[Part, ...] = get_args(Part)
 _ATTEMPTS = 5
 _RESUME_S = 1.0
-"""`turn.resume_s` of a run in which that part is on."""
+"""`turn.resume_s` of a run with that technique on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A configuration with one part turned the other way; `part` is None for the configuration itself."""
+    """A configuration with one technique toggled; `part` is None for the configuration itself."""
 
     part: Part | None
     is_on: bool
@@ -26,12 +26,12 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """What it is called in a report."""
+        """Name in reports."""
         return "as configured" if self.part is None else f"{self.part} {'on' if self.is_on else 'off'}"
 
 
 def parse_parts(text: str) -> tuple[Part, ...]:
-    """Parts from their names with commas between them. Raises CommandFailed for one that there is not."""
+    """Parse names of techniques, separated by commas. Raises CommandFailed for an unknown one."""
     known = {str(part): part for part in PARTS}
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names:
@@ -41,7 +41,7 @@ def parse_parts(text: str) -> tuple[Part, ...]:
 
 
 def is_on(config: Config, part: Part) -> bool:
-    """Whether a configuration has a part on."""
+    """Return True if a configuration uses a technique."""
     turn = config.turn
     match part:
         case "preemptive":
@@ -57,7 +57,7 @@ def is_on(config: Config, part: Part) -> bool:
 
 
 def turned(config: Config, part: Part, on: bool) -> Config:
-    """The configuration with one part on or off, all else alike."""
+    """Return the configuration with one technique on or off."""
     changes: dict[Part, dict[str, Any]] = {
         "preemptive": {"preemptive_attempts": _ATTEMPTS if on else 0},
         "prefill_while_speaking": {"prefill_while_speaking": on},
@@ -69,7 +69,7 @@ def turned(config: Config, part: Part, on: bool) -> Config:
 
 
 def variants(config: Config, parts: Sequence[Part]) -> list[Variant]:
-    """The configuration, then one variant for each part, with that part turned the other way."""
+    """Return the configuration, then a variant for each technique with that one toggled."""
     flipped = [(part, not is_on(config, part)) for part in parts]
     return [
         Variant(None, True, config),

@@ -1,4 +1,4 @@
-"""vLLM's own server with the model of a configuration, and nothing of ours around it."""
+"""vLLM's own server with the model of a configuration, without this product."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from voiceagent.validation.errors import CommandFailed
 from voiceagent.validation.references import resolve_paths
 
 NAME = "plain"
-"""The model's name at the server."""
+"""Model name at the server."""
 READY_S, STOP_S = 300.0, 20.0
 _ARGUMENTS = (
     "model",
@@ -30,11 +30,13 @@ _ARGUMENTS = (
     "max_model_len",
     "max_num_seqs",
 )
-"""Settings for the model, its formats and the number of calls. vLLM chooses all others."""
+"""Settings of the model, its formats and the number of calls. vLLM chooses all others."""
 
 
 def plain_command(options: dict[str, Any], port: int) -> list[str]:
-    """What runs the server, with prefix caching: `python -m`, as the CPU build's `vllm serve` fails."""
+    """Return the command line that starts vLLM with prefix caching. Uses `python -m`: `vllm
+    serve` fails in the CPU build.
+    """
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--host", "127.0.0.1"]
     command += ["--port", str(port), "--served-model-name", NAME]
     command += ["--enable-prefix-caching", "--enable-prompt-tokens-details"]
@@ -48,8 +50,9 @@ def plain_command(options: dict[str, Any], port: int) -> list[str]:
 
 @asynccontextmanager
 async def plain_vllm(config: Config) -> AsyncIterator[str]:
-    """The base URL of such a server, which runs until the end. Raises CommandFailed where it does not start,
-    or the configuration has no vLLM.
+    """Start the server and yield its base URL.
+
+    Raises CommandFailed if it does not start, or the configuration does not use vLLM.
     """
     if config.llm.engine != "vllm":
         raise CommandFailed(f"--plain-vllm is for the engine 'vllm'; that of [llm] is {config.llm.engine!r}")

@@ -1,4 +1,4 @@
-"""The figures of `bench llm`, `bench calls` and `bench people` as pictures. They need the extra `bench`."""
+"""Plots of `bench llm`, `bench calls` and `bench people`. They need the extra `bench`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ WIDTH_INCHES, HEIGHT_INCHES, DOTS_PER_INCH = 9.0, 3.6, 120
 
 
 def plot_llm(results: Sequence[tuple[str, int, Mapping[str, float]]], path: Path) -> None:
-    """Write a PNG: TTFT and ITL over the number of calls, a line a variant. Raises CommandFailed.
+    """Write a PNG: TTFT and ITL over the number of calls, a line for each variant. Raises CommandFailed.
 
-    results: variant, calls at once, and the figures by name.
+    results: variant, concurrent calls, and the figures by name.
     """
     figure = _figure()
     for axes, name in zip(figure.subplots(1, 2), ("TTFT p95 ms", "ITL p95 ms"), strict=True):
@@ -47,7 +47,7 @@ def plot_calls(results: Sequence[dict[str, float]], path: Path) -> None:
 
 
 def plot_curves(curves: Mapping[str, Sequence[Point]], path: Path) -> None:
-    """Write a PNG: turns cut off over the wait, a line a system. Raises CommandFailed."""
+    """Write a PNG: share of turns cut off over the wait, a line for each system. Raises CommandFailed."""
     figure = _figure()
     axes = figure.subplots()
     for name, points in curves.items():

@@ -1,4 +1,6 @@
-"""A draft that is never right, to show what a bad one costs: the configured one's shape, random weights."""
+"""A draft model that is always wrong, with the configured one's shape and random weights, to
+measure its cost.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,12 @@ from voiceagent.config.tables import Config
 from voiceagent.validation.references import resolve_paths
 
 DEVIATION = 0.02
-"""Standard deviation of the weights, as models have it before they learn."""
+"""Standard deviation of the weights, as in untrained models."""
 
 
 @contextmanager
 def random_draft(config: Config) -> Iterator[Path | None]:
-    """The folder with it, while it is needed; None where the draft is no folder of a draft model."""
+    """Yield the folder of the draft; None if the configuration has no folder of a draft model."""
     speculative = resolve_paths(config.llm.options.get("speculative") or {}, config.source.parent)
     model = Path(str(speculative.get("model", "")))
     if speculative.get("method") != "draft_model" or not (model / "model.safetensors").is_file():

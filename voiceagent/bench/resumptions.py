@@ -1,4 +1,4 @@
-"""Callers who go on just after their turn was taken to be over: what such a false end costs them."""
+"""Callers who continue just after their turn was decided to be over: the cost of a false end of turn."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from voiceagent.session.session import Session
 from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound, Recording
 
 GOES_ON_S = (0.04, 0.4)
-"""The least and the most that the caller waits after the agent began, before he goes on."""
+"""Range of the time after the agent's start at which the caller continues."""
 RESUMES_S = 1.4
-"""How long after the caller's voice, at most: `turn.resume_s` is 1.5."""
+"""Maximum time after the caller's voice: `turn.resume_s` is 1.5."""
 PATIENCE_S = 12.0
-"""How long it may take until the answer to the whole is over."""
+"""Maximum time until the answer to the whole turn is over."""
 
 
 @dataclass(slots=True)
 class Resumed:
-    """What came of callers who went on; times in milliseconds after their voice began again.
+    """Results of callers who continued; times in milliseconds after their voice began again.
 
-    silent: until the agent was. later: those whom no response met in time. in_two: those of whom something of
-    the response that was taken back is in the history. unanswered: those whose whole turn got no answer.
+    silent: until the agent was silent. later: callers whom no response interrupted in time. in_two: callers
+    with a part of the withdrawn response in the history. unanswered: callers whose whole turn got no answer.
     """
 
     silent: list[float] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Resumed:
 
 
 class _Client:
-    """Hears all responses of a call, each on a loudspeaker of its own."""
+    """Plays all responses of a call, each on a loudspeaker of its own."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -73,8 +73,9 @@ class _Client:
 async def go_on(
     services: Services, first: Recording, rest: Recording, random: Random, resumed: Resumed
 ) -> None:
-    """In a call of its own, say one recording, and as soon as the agent answers the other; both [n] begin and
-    end with voice. What came of it is added to `resumed`.
+    """Speak one recording in a call, and the other as soon as the agent answers.
+
+    Both [n] begin and end with voice. The result is added to `resumed`.
     """
     settings = replace(services.settings, input_format=FORMAT, output_format=FORMAT)
     client = _Client(services.measuring.clock)
@@ -111,7 +112,7 @@ async def go_on(
 
 
 def print_resumed(resumed: Resumed) -> None:
-    """The figures, and which went wrong."""
+    """Print the figures and the failures."""
     console, said = Console(), len(resumed.silent)
     if resumed.silent:
         p50, p95 = percentile(resumed.silent, 50), percentile(resumed.silent, 95)
@@ -128,6 +129,6 @@ def print_resumed(resumed: Resumed) -> None:
 
 
 def _is_in_two(items: Sequence[Item]) -> bool:
-    """Whether the history has words of the agent before the last of the caller's."""
+    """Return True if the history has agent text before the caller's last message."""
     roles = [item.role for item in items if isinstance(item, MessageItem) and item.text]
     return "user" in roles and "assistant" in roles[: len(roles) - roles[::-1].index("user")]

@@ -1,6 +1,6 @@
-"""`voiceagent bench routing`: two LLMs of a configuration by themselves, and with the turns shared out.
+"""`voiceagent bench routing`: two LLMs of a configuration, alone and with routing.
 
-Both are started once, and each way asks them the same questions in turn.
+Both are started once, and each way answers the same questions in turn.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 
 LARGE, SMALL, RULES, LEARNED = "large", "small", "rules", "learned"
-"""Ways: one LLM always, or the turns shared out."""
+"""Ways: one LLM for all turns, or routing."""
 BLOCK = 20
-"""Questions asked in one way before the others get them: a machine is not always as fast."""
+"""Questions per way before the next way's turn: a machine's speed varies."""
 Way = Callable[[Request], Llm]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked. questions: the set. learn: where to write what is learned of every other question of it;
-    None learns nothing. max_loss: percentage points of all turns that may be answered wrongly for it.
-    calls: at once.
+    """Parameters of a measurement.
+
+    questions: the set. learn: file for a router trained on every other question; None trains none. max_loss:
+    percentage points of turns that routing may cost. calls: concurrent ones.
     """
 
     questions: Sequence[LabelledQuestion]
@@ -56,7 +57,7 @@ class Plan:
 
 @dataclass(slots=True)
 class Asked:
-    """What one way came to; lists have an item for each question. Seconds; cpu_s: processor time of all."""
+    """Results of one way, an item for each question. Seconds; cpu_s: CPU time in total."""
 
     right: list[bool] = field(default_factory=list)
     ttft_s: list[float] = field(default_factory=list)
@@ -65,7 +66,7 @@ class Asked:
 
 
 def bench_routing(config: Config, plan: Plan) -> None:
-    """Measure each way over the questions that nothing is learned of, and print them.
+    """Measure each way over the questions not used for training, and print the results.
 
     Raises CommandFailed, ConfigError.
     """
@@ -85,7 +86,9 @@ def bench_routing(config: Config, plan: Plan) -> None:
 async def _measure(
     config: Config, llms: dict[str, Llm], plan: Plan
 ) -> tuple[dict[str, Asked], dict[str, float]]:
-    """What each way came to, and the part of the turns that the small LLM had. Raises CommandFailed."""
+    """Return the results of each way, and the share of turns routed to the small LLM. Raises
+    CommandFailed.
+    """
     prompt, _ = beginning_of(config.agent, config.instructions(), config.source)
     system = Message("system", prompt)
     taught = [_request(system, labelled) for labelled in plan.questions[::2]]
@@ -121,7 +124,7 @@ async def _measure(
 async def _teach(
     llms: dict[str, Llm], plan: Plan, requests: Sequence[Request], progress: Progress
 ) -> list[Sample]:
-    """Who is right where: both asked all of the requests."""
+    """Return training samples: which LLM answers which request correctly."""
     bar, asked = progress.add_task("learning", total=2), dict[str, Asked]()
     for name, llm in llms.items():
         asked[name] = Asked()
@@ -134,7 +137,9 @@ async def _teach(
 
 
 def _learned(config: Config, plan: Plan, samples: Sequence[Sample]) -> Config:
-    """Learn of them, write it to the plan's file, and route by it. Raises CommandFailed."""
+    """Train a router, write it to the plan's file, and return a configuration with it. Raises
+    CommandFailed.
+    """
     assert plan.learn is not None
     try:
         plan.learn.write_text(learn(samples, plan.max_loss / 100).to_json(), encoding="utf-8")
@@ -145,7 +150,7 @@ def _learned(config: Config, plan: Plan, samples: Sequence[Sample]) -> Config:
 
 
 def _ways(config: Config, llms: dict[str, Llm]) -> Iterator[tuple[str, Way]]:
-    """Each LLM by itself, and the ways to share the turns out that are configured."""
+    """Yield each LLM alone, and the configured ways of routing."""
     yield LARGE, partial(_only, llms[LARGE])
     yield SMALL, partial(_only, llms[SMALL])
     rules = config.routing.to_rules(config.source)
@@ -171,7 +176,7 @@ def _request(system: Message, labelled: LabelledQuestion) -> Request:
 async def _ask(
     way: Way, requests: Sequence[Request], labels: Sequence[LabelledQuestion], calls: int, figures: Asked
 ) -> None:
-    """Have so many callers ask the requests. Raises LlmError."""
+    """Ask the requests with `calls` concurrent callers. Raises LlmError."""
     right, numbers, before_s = [False] * len(requests), iter(range(len(requests))), usage().cpu_s
 
     async def caller() -> None:
@@ -198,7 +203,7 @@ async def _answer(llm: Llm, request: Request, figures: Asked) -> str:
 
 
 def _table(found: dict[str, Asked], shares: dict[str, float]) -> Table:
-    """A column for each way; times of a turn, and in those of the large LLM alone."""
+    """Return a table with a column for each way; times per turn, and relative to the large LLM alone."""
     table = Table("", *found)
     whole = found[LARGE]
     table.add_row("to the small, %", *(f"{shares[name] * 100:.1f}" for name in found))

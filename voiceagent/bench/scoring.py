@@ -1,4 +1,4 @@
-"""Whether an answer is right: the facts it must contain and must not, compared as spoken words. Pure."""
+"""Correctness of an answer: facts it must and must not contain, compared as spoken words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENGLISH = find_language("en")
 
 
 def spoken(text: str) -> str:
-    """`text` as lower-case words: numbers spelled out, no punctuation, "and" dropped in numbers."""
+    """Return lower-case words: numbers spelled out, no punctuation, "and" dropped in numbers."""
     text = text.lower().replace("’", "'")
     text = _CLOCK.sub(lambda m: m[1] if m[2] == "00" else f"{m[1]} {m[2]}", text)
     text = _DOLLARS.sub(r"\1 dollars", text)
@@ -27,21 +27,21 @@ def spoken(text: str) -> str:
 
 
 def says(text: str, fact: str) -> bool:
-    """Whether `text` contains one of the alternatives of `fact` ("|" between them), word for word."""
+    """Return True if `text` contains one of the alternatives of `fact` (separated by "|"), word for word."""
     words = f" {spoken(text)} "
     return any(f" {spoken(alternative)} " in words for alternative in fact.split("|"))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The score of one answer: the facts it misses and the phrases it must not have said."""
+    """Score of one answer: missing facts and forbidden phrases."""
 
     missing: tuple[str, ...]
     forbidden: tuple[str, ...]
 
     @property
     def right(self) -> bool:
-        """All facts and nothing forbidden."""
+        """True if no fact is missing and nothing forbidden was said."""
         return not (self.missing or self.forbidden)
 
 

@@ -1,4 +1,4 @@
-"""A server in a process of its own, and what it costs."""
+"""A server in a process of its own, and its resource usage."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _SERVE = "import sys; from voiceagent.cli.main import main; sys.exit(main())"
 
 @dataclass(frozen=True, slots=True)
 class ServerProcess:
-    """A running server. Its workers and engine hosts count in."""
+    """A running server, including its workers and engine processes."""
 
     host: str
     port: int
     process: psutil.Process
 
     def cpu_s(self) -> float:
-        """CPU seconds it has used so far."""
+        """Return the CPU seconds used so far."""
         return sum(sum(process.cpu_times()[:2]) for process in self._all())
 
     def memory_bytes(self) -> int:
-        """Memory that is resident now."""
+        """Return the resident memory."""
         return sum(int(process.memory_info().rss) for process in self._all())
 
     def descriptors(self) -> int:
-        """File descriptors that are open now."""
+        """Return the number of open file descriptors."""
         return sum(int(process.num_fds()) for process in self._all())
 
     def _all(self) -> list[psutil.Process]:
@@ -50,22 +50,22 @@ class ServerProcess:
 
 
 def serve_command(config: Path, calls: int, workers: int) -> list[str]:
-    """What runs `voiceagent serve` for so many calls on a free port of the loopback."""
+    """Return the command of `voiceagent serve` for `calls` calls on a free loopback port."""
     arguments = ["serve", "--config", str(config), "--host", "127.0.0.1", "--port", "0"]
     arguments += ["--workers", str(workers)]
-    arguments += ["--max-calls", str(2 * calls)]  # one that hangs up still counts when the next one calls
+    arguments += ["--max-calls", str(2 * calls)]  # a call that just ended still counts when the next begins
     return [sys.executable, "-c", _SERVE, *arguments]
 
 
 @asynccontextmanager
 async def served(command: Sequence[str], core: int | None) -> AsyncIterator[ServerProcess]:
-    """A server that is run by `command` and says its address as it is ready; if a core is named, alone on it.
+    """Start a server by `command`, which prints its address once it is ready; on `core` alone, if given.
 
-    Raises CommandFailed where it does not start. It is stopped whether this process ends well, by Ctrl-C or
-    by SIGTERM.
+    Raises CommandFailed if it does not start. The server is stopped however this process ends, including
+    Ctrl-C and SIGTERM.
     """
     cores = os.sched_getaffinity(0)
-    with _on_cores(cores if core is None else {core}):  # which the process inherits
+    with _on_cores(cores if core is None else {core}):  # inherited by the process
         process = await _start(command)
     with _on_cores(cores - {core} or cores), _ended_by_sigterm():
         try:
@@ -81,7 +81,7 @@ async def served(command: Sequence[str], core: int | None) -> AsyncIterator[Serv
 
 @contextmanager
 def _on_cores(cores: Collection[int]) -> Iterator[None]:
-    """This process runs on these cores for the length of the block."""
+    """Restrict this process to these cores for the length of the block."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
@@ -92,7 +92,7 @@ def _on_cores(cores: Collection[int]) -> Iterator[None]:
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """What runs is cancelled, as by Ctrl-C, whose own signal is ignored in the background of a script."""
+    """Cancel the block on SIGTERM as on Ctrl-C, which background processes of a script ignore."""
     loop, running, ended = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
     assert running is not None
 
@@ -119,7 +119,7 @@ async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
 
 
 async def stop(process: asyncio.subprocess.Process, patience_s: float) -> bool:
-    """End a process by SIGTERM; False where it had to be killed after `patience_s`."""
+    """End a process by SIGTERM; return False if it had to be killed after `patience_s`."""
     if process.returncode is None:
         process.terminate()
     try:

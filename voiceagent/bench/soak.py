@@ -1,4 +1,4 @@
-"""`voiceagent soak`: calls of all kinds for hours, with faults and bad clients, and a verdict at the end."""
+"""`voiceagent soak`: calls of all kinds for hours, with faults and bad clients, and a verdict."""
 
 from __future__ import annotations
 
@@ -34,22 +34,24 @@ from voiceagent.transports.local_call import FORMAT, Recording
 from voiceagent.validation.errors import CommandFailed
 
 SHARES = {"realtime": 0.5, "twilio": 0.3, "webrtc": 0.2}
-"""Parts of the calls, by protocol."""
+"""Shares of the calls, by protocol."""
 TURNS_A_CALL = (1, 6)
 HASTY = 0.3
-"""The part of the callers who hang up in the middle of something."""
+"""Share of callers who hang up at a random moment."""
 HASTY_S = (2.0, 30.0)
 RAMP_S = 30.0
 BUSY = "busy: "
-"""How a server's refusal of a call begins when it has too much to do (`access/slots.py`)."""
+"""Prefix of the refusal of a call by a busy server (`access/slots.py`)."""
 AGAIN_S = 1.0
-"""A caller who is refused tries again after that."""
+"""Time after which a refused caller retries."""
 TOLD_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """seconds: how long. calls: at once. calm: without faults and bad clients. Rest: as in `bench calls`."""
+    """Parameters. seconds: duration. calls: concurrent ones. calm: without faults and bad
+    clients. Others: as in `bench calls`.
+    """
 
     material: Material
     recordings: tuple[Path, ...]
@@ -68,18 +70,18 @@ class SoakCaller(Caller):
     _now_s = 0.0
 
     def frame(self, now_s: float) -> bytes:
-        """The next 20 ms."""
+        """Return the next 20 ms."""
         self._now_s = now_s
         return super().frame(now_s)
 
     @property
     def finished(self) -> bool:
-        """Whether everything was said and answered, or the caller has had enough."""
+        """True if all turns were spoken and answered, or the caller leaves."""
         return super().finished or self._now_s >= self.leaves_s
 
 
 def soak(config: Config, plan: Plan) -> None:
-    """Call, print a line a minute and the verdict. Raises CommandFailed where it fails, ConfigError."""
+    """Run the calls, print a line a minute and the verdict. Raises CommandFailed if it fails; ConfigError."""
     configure_log(config.log.format, "warning")
     found = uvloop.run(_Soak(config, plan).run())
     if found:
@@ -101,7 +103,7 @@ class _Soak:
         self._began_s = 0.0
 
     async def run(self) -> list[str]:
-        """Why it failed, if it did."""
+        """Return the reasons of a failure, [] for none."""
         plan = self._plan
         questions = await find_questions(plan.recordings, plan.voice or self._config, plan.material)
         command = serve_command(self._config.source, plan.calls, plan.workers)
@@ -163,7 +165,7 @@ class _Soak:
     async def _monitor(
         self, server: ServerProcess, bad: BadClients, calling: Sequence[asyncio.Task[None]]
     ) -> None:
-        """Note losses every second, so that each meets its fault, and tell how it goes every minute."""
+        """Record losses every second, so that each meets its fault, and print the progress every minute."""
         lost: Counter[str] = Counter()
         told_s = 0.0
         while self._now_s < self._plan.seconds:
@@ -172,7 +174,7 @@ class _Soak:
                 raise CommandFailed("the soak failed: the server has ended")
             for part in calling:
                 if part.done():
-                    part.result()  # raises why the callers stopped
+                    part.result()  # raises the callers' failure
             now = self._lost()
             for what, count in now.items():
                 self._losses.note(what, count - lost[what], self._now_s)
@@ -197,7 +199,7 @@ class _Soak:
         return sum(getattr(tally, field) for tally in self._tallies.values())
 
     def _tell_broken(self) -> None:
-        """Say why calls broke off since the last time."""
+        """Print why calls broke off since the last time."""
         reasons = [reason for crowd in self._crowds for reason in crowd.broken]
         for reason, count in (Counter(reasons) - self._told_broken).items():
             print(f"{self._now_s / 60:5.1f} min  broken off, {count}: {reason}", flush=True)
@@ -224,7 +226,7 @@ class _Soak:
 
 
 async def _figures(server: ServerProcess) -> dict[str, float]:
-    """The gauges without labels of the server's page; none where it does not answer."""
+    """Return the server's gauges without labels; {} if it does not answer."""
     with suppress(httpx2.HTTPError, ValueError):
         async with httpx2.AsyncClient(trust_env=False, timeout=5.0) as http:
             page = (await http.get(f"http://{server.host}:{server.port}/metrics")).text

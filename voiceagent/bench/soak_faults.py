@@ -1,4 +1,4 @@
-"""What a soak does to a server beside calling it: faults of its processes, and clients that misbehave."""
+"""Faults of a soak test: failures of the server's processes, and misbehaving clients."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from voiceagent.bench.wires import TEXT, websocket_frame
 FAULT_S = 60.0
 """Mean time between two faults."""
 STOPPED_S = 2.0
-"""How long a process is stopped before it goes on."""
+"""How long a process is stopped."""
 BAD_CLIENT_S = 2.0
-"""Mean time between two clients that misbehave."""
+"""Mean time between two misbehaving clients."""
 _UPGRADE = (
     b"GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
@@ -31,9 +31,9 @@ _BAD_EVENTS = (
 
 
 class ProcessFaults:
-    """Kills, stops and slows down processes of a server by chance.
+    """Kills, stops and slows down random processes of a server.
 
-    began: told the name of each fault as it begins, and how many seconds it lasts.
+    began: called with the name and the duration in seconds of each fault as it begins.
     """
 
     def __init__(self, server: psutil.Process, random: Random, began: Callable[[str, float], None]) -> None:
@@ -42,7 +42,7 @@ class ProcessFaults:
         self._began = began
 
     async def run(self) -> None:
-        """One fault after the other, until cancelled."""
+        """Cause one fault after the other, until cancelled."""
         while True:
             await asyncio.sleep(self._random.expovariate(1 / FAULT_S))
             parts = self._parts()
@@ -50,7 +50,7 @@ class ProcessFaults:
                 await self._one(*self._random.choice(parts))
 
     def _parts(self) -> list[tuple[str, psutil.Process]]:
-        """The processes that can be lost: engines and workers, not the server itself."""
+        """Return the processes that may be lost: engines and workers, not the supervisor."""
         with suppress(psutil.NoSuchProcess):
             named = [(" ".join(child.cmdline()), child) for child in self._server.children()]
             kinds = {"engine_process": "engine", "call_worker": "worker"}
@@ -63,7 +63,7 @@ class ProcessFaults:
             if fault == "killed":
                 self._began(f"{kind} killed", 0.0)
                 process.kill()
-            elif fault == "hangs":  # until it is found out, and killed
+            elif fault == "hangs":  # until it is detected, and killed
                 self._began(f"{kind} hangs", 12.0)
                 process.suspend()
             elif fault == "stopped":
@@ -81,7 +81,7 @@ class ProcessFaults:
 
 
 class BadClients:
-    """Clients that misbehave, one after the other. seen: how many there were."""
+    """Misbehaving clients, one after the other. seen: number so far."""
 
     def __init__(self, host: str, port: int, random: Random) -> None:
         self._address = host, port
@@ -89,7 +89,7 @@ class BadClients:
         self.seen = 0
 
     async def run(self) -> None:
-        """One client after the other, until cancelled."""
+        """Run one client after the other, until cancelled."""
         kinds: tuple[Callable[[], Awaitable[None]], ...] = (
             self._leaves_at_once, self._half_a_request, self._noise, self._bad_events, self._reads_nothing,
             self._phone_without_a_start,
@@ -133,7 +133,7 @@ class BadClients:
 
 
 def stop_for_good(process: psutil.Process) -> None:
-    """Let a process that a fault has stopped go on, so that it can end."""
+    """Resume processes stopped by a fault, so that they can end."""
     for part in [process, *process.children(recursive=True)]:
         with suppress(psutil.NoSuchProcess):
             os.kill(part.pid, signal.SIGCONT)

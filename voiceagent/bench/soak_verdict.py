@@ -1,4 +1,4 @@
-"""What a soak is judged by: figures that grow, and turns that are lost where no fault explains it. Pure."""
+"""Verdict of a soak test: growth of resources, and losses that no fault explains."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from statistics import median
 
 SETTLED_S = 600.0
-"""When a server has settled: what grows before that is what it loads late."""
+"""Time after which a server has settled; earlier growth is lazy loading."""
 MAX_GROWTH = 0.05
-"""How much memory, descriptors and tasks may grow after they have settled, from the first samples to the
-last."""
+"""Maximum growth of memory, descriptors and tasks after that, from the first samples to the last."""
 SLACK = 10
-"""Descriptors and tasks that may come and go besides."""
+"""Fluctuation of descriptors and tasks allowed in addition."""
 JUDGED = 5
-"""Samples at either end whose median is compared."""
+"""Number of samples at either end whose medians are compared."""
 REACH_S = 15.0
-"""What is lost within this time after a fault is explained by it: calls are answered again or ended within 10
-s, and callers give a turn up after 5 s without an answer."""
+"""Losses within this time after a fault are explained by it: calls recover or end within 10 s, and callers
+give a turn up after 5 s without an answer.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The server at one moment; at_s: since the soak began."""
+    """Resources of the server; at_s: since the soak began."""
 
     at_s: float
     rss_bytes: int
@@ -32,25 +32,25 @@ class Sample:
 
 @dataclass
 class Losses:
-    """What callers lost, by whether a fault explains it. Times are seconds since the soak began."""
+    """Losses of callers, by whether a fault explains them. Times are seconds since the soak began."""
 
     explained: dict[str, int] = field(default_factory=dict)
     unexplained: dict[str, int] = field(default_factory=dict)
     _fault_until_s: float = float("-inf")
 
     def fault(self, until_s: float) -> None:
-        """A fault that is over at `until_s`."""
+        """Record a fault that ends at `until_s`."""
         self._fault_until_s = max(self._fault_until_s, until_s)
 
     def note(self, what: str, count: int, now_s: float) -> None:
-        """Take in that so many of a kind were lost since the last time."""
+        """Record losses since the last time."""
         lost = self.explained if now_s <= self._fault_until_s + REACH_S else self.unexplained
         if count:
             lost[what] = lost.get(what, 0) + count
 
 
 def complaints(samples: Sequence[Sample], losses: Losses) -> list[str]:
-    """Why the soak failed; none where it did not."""
+    """Return the reasons of a failure, [] for none."""
     found = [f"{count} {what} without a fault that explains it" for what, count in losses.unexplained.items()]
     settled = [sample for sample in samples if sample.at_s >= SETTLED_S]
     if len(settled) < 2 * JUDGED:

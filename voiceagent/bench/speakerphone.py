@@ -1,4 +1,4 @@
-"""Telephones whose microphone hears otherwise while the agent sounds: with it, or lower. Pure."""
+"""Telephones whose microphone changes while the agent speaks: with echo, or attenuated."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from audio.pcm import Samples
 from voiceagent.bench.loudspeaker import Loudspeaker
 
 REFLECTIONS = ((0.07, 1 / 3), (0.11, 1 / 8))
-"""Seconds until the agent's voice is back, and how loud it is then: straight, and from a wall."""
+"""Delays in seconds of the agent's echo, and its gains: direct, and from a wall."""
 
 SUPPRESSED_S = 0.2
-"""How long an echo suppressor goes on after the agent, for what rings on and for the way of the sound."""
+"""How long an echo suppressor stays active after the agent, for reverberation and network delay."""
 SOUNDS = 100
-"""A sample from here on, of 32,768, is loud enough to be suppressed."""
+"""Amplitude that activates the suppressor, of 32,768."""
 
 
 class Microphone(Protocol):
-    """What a telephone makes of its caller's voice."""
+    """A telephone's processing of the caller's voice."""
 
     def hear(self, voice: Samples, from_s: float) -> Samples:
-        """What is sent for the caller's voice [n], spoken from `from_s` on."""
+        """Return the audio sent for the caller's voice [n], spoken from `from_s` on."""
         ...
 
 
 Telephone = Callable[[Loudspeaker, int], Microphone]
-"""Makes the microphone of one call, which knows what its loudspeaker plays, at a rate in Hz."""
+"""Creates the microphone of one call from its loudspeaker and a rate in Hz."""
 
 
 class EchoSuppressor:
-    """Sends nothing of the agent, and the caller lower by `lower_db` while the agent sounds."""
+    """Attenuates the caller by `lower_db` while the agent speaks, and sends no echo."""
 
     def __init__(self, loudspeaker: Loudspeaker, rate_hz: int, lower_db: float) -> None:
         self._loudspeaker = loudspeaker
         self._gain = 10 ** (-lower_db / 20)
 
     def hear(self, voice: Samples, from_s: float) -> Samples:
-        """The caller's voice [n], spoken from `from_s` on, lower where the agent sounded until shortly."""
+        """Return the caller's voice [n], spoken from `from_s` on, attenuated if the agent spoke recently."""
         played = zip(reversed(self._loudspeaker.begins_s), reversed(self._loudspeaker.frames), strict=True)
         for begin_s, frame in played:
             if begin_s < from_s - SUPPRESSED_S:
@@ -51,14 +51,14 @@ class EchoSuppressor:
 
 
 class Speakerphone:
-    """The microphone beside a loudspeaker, at `rate_hz`; times are of its clock."""
+    """A microphone near a loudspeaker, at `rate_hz`; times are of the loudspeaker's clock."""
 
     def __init__(self, loudspeaker: Loudspeaker, rate_hz: int) -> None:
         self._loudspeaker = loudspeaker
         self._rate_hz = rate_hz
 
     def hear(self, voice: Samples, from_s: float) -> Samples:
-        """The caller's voice [n], spoken from `from_s` on, with the echo of what was played before."""
+        """Return the caller's voice [n], spoken from `from_s` on, with the echo of the agent."""
         heard = voice.astype(np.float64)
         for delay_s, gain in REFLECTIONS:
             heard += gain * self._played(from_s - delay_s, len(voice))
@@ -66,7 +66,7 @@ class Speakerphone:
         return mixed
 
     def _played(self, from_s: float, samples: int) -> Samples:
-        """What the loudspeaker played from then on [samples]."""
+        """Return what the loudspeaker played from then on [samples]."""
         played = np.zeros(samples, np.int16)
         until_s = from_s + samples / self._rate_hz
         for begin_s, frame in zip(

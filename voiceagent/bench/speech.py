@@ -1,4 +1,4 @@
-"""The sound that callers of a measurement make: recordings, and what a synthesizer speaks."""
+"""Callers' audio: recordings, and synthesized questions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from voiceagent.engines.build import build_engine
 from voiceagent.transports.local_call import FORMAT, Recording, read_recordings, speak
 
 PAUSE_S = (0.3, 1.0)
-"""The shortest and the longest pause inside a question."""
+"""Range of the pauses inside a question."""
 BACKCHANNELS = ("uh huh", "mm hmm", "yeah", "okay", "right")
 
 
 def find_recordings(places: Sequence[Path]) -> list[Path]:
-    """The files among `places`, and in place of each folder the WAV files in it, by name."""
+    """Return the files among `places`, and the WAV files in its folders, by name."""
     found: list[Path] = []
     for place in places:
         found += sorted(place.glob("*.wav")) if place.is_dir() else [place]
@@ -31,7 +31,7 @@ def find_recordings(places: Sequence[Path]) -> list[Path]:
 
 
 def with_pauses(parts: Iterable[Samples], pause_s: float, rate_hz: int) -> Samples:
-    """The voice of each part [n], with `pause_s` of silence between one and the next."""
+    """Join the voiced parts [n] with silences of `pause_s`."""
     pause = np.zeros(round(pause_s * rate_hz), np.int16)
     spoken: list[Samples] = []
     for part in parts:
@@ -41,7 +41,7 @@ def with_pauses(parts: Iterable[Samples], pause_s: float, rate_hz: int) -> Sampl
 
 @asynccontextmanager
 async def running_synthesizer(config: Config) -> AsyncIterator[Synthesizer]:
-    """The synthesizer of a configuration, as long as it is needed. Raises ConfigError, SynthesizerError."""
+    """Start the configured synthesizer and yield it. Raises ConfigError, SynthesizerError."""
     synthesizer: Synthesizer = build_engine(
         "synthesizer", config.synthesizer, config.source, language=config.agent.language
     )
@@ -53,7 +53,7 @@ async def running_synthesizer(config: Config) -> AsyncIterator[Synthesizer]:
 
 
 async def speak_questions(material: Material, synthesizer: Synthesizer) -> list[Recording]:
-    """The questions without a pause inside, and the recorded ones.
+    """Return the questions without pauses, and the recorded ones.
 
     Raises SynthesizerError, ConfigError, CommandFailed.
     """
@@ -69,7 +69,7 @@ async def speak_questions(material: Material, synthesizer: Synthesizer) -> list[
 async def speak_paused_questions(
     material: Material, synthesizer: Synthesizer, random: Random
 ) -> list[Recording]:
-    """The questions with a pause inside. Raises SynthesizerError, ConfigError, CommandFailed."""
+    """Return the questions with pauses. Raises SynthesizerError, ConfigError, CommandFailed."""
     spoken = []
     for parts in [question.parts for question in material.questions() if question.parts is not None]:
         pause_s = random.uniform(*PAUSE_S)

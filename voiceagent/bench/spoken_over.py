@@ -1,4 +1,4 @@
-"""One call in which the agent is spoken over, and what the caller hears of it."""
+"""A call in which the agent is interrupted, and what the caller hears."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from voiceagent.transports.local_call import FORMAT, FRAME_S, PacedSound
 LEAD_S = 0.5
 """Silence before the caller's turn."""
 TURN_S = 10.0
-"""How long after his sound his turn must be over and understood."""
+"""Maximum time from the end of the caller's audio until the turn is over and transcribed."""
 
 
 class _Client:
-    """Hears the first response of a call."""
+    """Plays the first response of a call."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -56,7 +56,7 @@ class _Client:
 
 @dataclass(frozen=True, slots=True)
 class SpokenOver:
-    """What became of the agent's speech: `voice_s` is when the caller's voice began, by the call's clock."""
+    """Result: the agent's speech; `voice_s`: start of the caller's voice by the call's clock."""
 
     voice_s: float
     status: str
@@ -65,7 +65,7 @@ class SpokenOver:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What the caller says before: `sound` [n] at 24 kHz, and what the agent says then."""
+    """The caller's turn before: `sound` [n] at 24 kHz, and the agent's answer to it."""
 
     sound: Samples
     agent_says: str
@@ -79,11 +79,11 @@ async def speak_over(
     telephone: Telephone | None = None,
     turn: Turn | None = None,
 ) -> SpokenOver:
-    """In a call of its own, speak `sound` [n], which begins with voice, `after_s` after the agent began.
+    """Speak `sound` [n], which begins with voice, `after_s` after the agent began, in a call of its own.
 
-    telephone: the caller's, None for a handset, which hears only him. turn: comes before; without it the
-    agent's greeting is spoken over, by a caller of whom nothing is known. The call ends with the agent's
-    speech, or after `longest_s`.
+    telephone: the caller's, None for a handset, which has no echo. turn: comes before; without it the agent's
+    greeting is interrupted by a caller who has not spoken yet. The call ends with the agent's speech, or
+    after `longest_s`.
     """
     client = _Client(services.measuring.clock)
     session = Session("bench", services, _settings(services, turn), client)
@@ -121,7 +121,7 @@ def _settings(services: Services, turn: Turn | None) -> CallSettings:
 
 
 async def _take_turn(session: Session, line: PacedSound, client: _Client, turn: Turn) -> None:
-    """Say it, and have the agent begin to speak."""
+    """Speak the turn, and make the agent speak."""
     await line.send(np.tile(_SILENCE, round(LEAD_S / FRAME_S)))
     await line.send(turn.sound)
     over_s = line.at_s + TURN_S

@@ -1,4 +1,4 @@
-"""What callers counted together: how long they waited, and what they missed."""
+"""Shared counters of callers: waits and losses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 @dataclass(slots=True)
 class FramesHeard:
-    """Frames of the agent's sound. late: those that came when the one before had been played out."""
+    """Frames of the agent's audio. late: those that arrived after the previous one had been played."""
 
     count: int = 0
     late: int = 0
@@ -15,14 +15,14 @@ class FramesHeard:
 
 @dataclass(slots=True)
 class Tally:
-    """All of their turns; times in milliseconds.
+    """Counters over all turns; times in milliseconds.
 
-    from_voice: from the last voiced sample, by the energy of what was said, to the first audible sample of
-    the answer. from_detected: the same from the last voiced sample as the server's detector has it.
-    yielded: from the first voiced sample of an interruption that stopped the agent to the agent's last one.
-    missed: turns without an answer in time. answered_late: those of them that had one after all. cut_off:
-    turns that were answered before they were over. ignored: interruptions that did not stop the agent;
-    answered when it had finished, they count as no turn.
+    from_voice: from the last voiced sample, by the energy of the recording, to the first audible sample of
+    the answer. from_detected: the same from the last voiced sample by the server's detector. yielded: from
+    the first voiced sample of an interruption that stopped the agent to the agent's last one. missed: turns
+    without an answer in time. answered_late: those of them that had one later. cut_off: turns answered before
+    they were over. ignored: interruptions that did not stop the agent; if answered after it, they do not
+    count as turns.
     """
 
     from_voice: list[float] = field(default_factory=list)
@@ -36,11 +36,11 @@ class Tally:
 
     @property
     def turns(self) -> int:
-        """Turns that are over, one way or the other."""
+        """Number of finished turns."""
         return len(self.from_voice) + self.cut_off + self.missed
 
     def restart(self) -> None:
-        """Count from nothing again."""
+        """Reset all counters."""
         nothing = Tally()
         for each in fields(self):
             setattr(self, each.name, getattr(nothing, each.name))

@@ -1,4 +1,4 @@
-"""`voiceagent bench turns`: how long the stages of a turn take, over many turns at the pace of real time."""
+"""`voiceagent bench turns`: latency of the stages of a turn, over many real-time turns."""
 
 from __future__ import annotations
 
@@ -35,19 +35,18 @@ from voiceagent.transports.local_call import LocalCall, Recording, read_recordin
 from voiceagent.validation.errors import CommandFailed
 
 TURNS_A_CALL = 6
-"""A new call after so many turns at most, so that the history stays as long as that of a real call."""
+"""Maximum turns of a call, so that the history is as long as in real calls."""
 STAGGER_S = 2.0
-"""Calls that run at once begin within such a time of each other."""
+"""Concurrent calls begin within this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured.
+    """Parameters of a measurement.
 
-    recordings: files, or folders of them. questions, paused: whether those of the material are spoken as
-    well, without and with a pause inside, by the synthesizer of the configuration `voice`. turns: how many a
-    variant, `calls` at once. compare: parts that are turned the other way, one after the other. seed: of all
-    that is random.
+    recordings: files or folders. questions, paused: also speak the material's questions, without and with
+    pauses, by the synthesizer of `voice`. turns: number per variant, in `calls` concurrent calls. compare:
+    techniques to toggle in turn. seed: of all random choices.
     """
 
     material: Material
@@ -65,7 +64,7 @@ Results = list[tuple[Variant, Measured]]
 
 
 def bench_turns(config: Config, plan: Plan, as_json: bool) -> None:
-    """Measure the turns of a plan and print what they came to.
+    """Measure the turns of a plan and print the results.
 
     Raises CommandFailed, ConfigError.
     """
@@ -100,7 +99,7 @@ async def _material(config: Config, plan: Plan) -> list[Recording]:
 
 
 async def _measure(variant: Variant, questions: Sequence[Recording], plan: Plan) -> Measured:
-    """Each variant has engines of its own, so that none finds what another has read already."""
+    """Measure a variant with fresh engines, so that it finds no cache of another."""
     random, measured = Random(plan.seed), Measured()
     line = list(islice(shuffled(questions, random), plan.turns))
     turns_a_call = min(TURNS_A_CALL, -(-len(line) // plan.calls))

@@ -1,4 +1,4 @@
-"""A caller over WebRTC, whose sound goes past aiortc's queues as the server's does: it must cost little."""
+"""A caller over WebRTC that bypasses aiortc's queues, as the server does, to cost little."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ from voiceagent.transports.webrtc.rtp import RtpPacket
 from voiceagent.validation.errors import CommandFailed
 
 _RTP_VERSION = 2
-_RTCP_TYPES = range(72, 77)  # RFC 5761, section 4: what distinguishes RTCP on one port
+_RTCP_TYPES = range(72, 77)  # RFC 5761, section 4: RTCP on the same port
 CONNECT_S = 30.0
-"""How long a call may take to be up: longer than the server waits for its callers."""
+"""Timeout of connecting: longer than the server waits for its callers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What becomes of the caller's packets. loss: part of them that is lost, 0 to 1. jitter_s: so much later
-    at most each of the others comes, which may be behind the next."""
+    """Network of the caller. loss: share of packets lost, 0 to 1. jitter_s: maximum delay of the
+    others, which may reorder them.
+    """
 
     loss: float = 0.0
     jitter_s: float = 0.0
@@ -41,7 +42,7 @@ PERFECT = Line()
 
 
 class LossyTransport:
-    """The caller's way to the network over such a line; only packets of sound are lost or late."""
+    """The caller's transport over such a network; only audio packets are lost or late."""
 
     def __init__(self, transport: Any, line: Line) -> None:
         self._transport = transport
@@ -61,7 +62,7 @@ class LossyTransport:
 
 
 class WebRtcConnection:
-    """One call, for one caller: what it hears goes there at once."""
+    """One call of one caller, who receives its audio at once."""
 
     def __init__(self, wire: WebRtcWire, clock: Callable[[], float], line: Line) -> None:
         self._line = line
@@ -81,8 +82,8 @@ class WebRtcConnection:
         self._channel.on("close", self._closed)
 
     async def open(self, address: tuple[str, int]) -> None:
-        """Make the call. Raises CommandFailed."""
-        sockets = UdpSockets((0, 0))  # its own: two calls from one port would be one to the server
+        """Open the call. Raises CommandFailed."""
+        sockets = UdpSockets((0, 0))  # its own: the server would take two calls from one port for one
         sockets.bind(ice_connection(self._voice))
         await self._peer.setLocalDescription(await self._peer.createOffer())
         url = f"http://{address[0]}:{address[1]}/v1/realtime/calls"
@@ -111,7 +112,7 @@ class WebRtcConnection:
             self._send(caller.frame(now_s), timestamp, not timestamp)
 
     def hang_up(self) -> None:
-        """Close the call, as a caller does who has heard enough."""
+        """Close the call normally."""
         self.caller = None
         self._closing = asyncio.create_task(self._peer.close(), name="hang up")
 
@@ -143,7 +144,7 @@ class WebRtcConnection:
 async def connect_webrtc(
     wire: WebRtcWire, address: tuple[str, int], clock: Callable[[], float], line: Line = PERFECT
 ) -> WebRtcConnection:
-    """A call that is up. address: host and port. Raises CommandFailed where it is refused."""
+    """Open a call. address: host and port. Raises CommandFailed if it is refused."""
     connection = WebRtcConnection(wire, clock, line)
     await connection.open(address)
     return connection

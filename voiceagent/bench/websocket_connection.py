@@ -1,4 +1,4 @@
-"""A caller over a WebSocket, with as little of one as a call needs: it must cost little beside the server."""
+"""A caller over a minimal WebSocket, which costs little compared to the server."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Clock = Callable[[], float]
 
 
 class WebSocketConnection(asyncio.Protocol):
-    """The WebSocket of one call, for one caller: what it hears goes there at once."""
+    """WebSocket of one call of one caller, who receives its audio at once."""
 
     def __init__(self, wire: Wire, host: str, clock: Clock) -> None:
         self._wire = wire
@@ -45,11 +45,11 @@ class WebSocketConnection(asyncio.Protocol):
         self.caller: Talker | None = None
         self.failure = ""
         self.hung_up = False
-        self._marks: deque[tuple[float, bytes]] = deque()  # when each is reached, and the answer
+        self._marks: deque[tuple[float, bytes]] = deque()  # when each is reached, and its answer
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Ask for a WebSocket (RFC 6455, section 4.1)."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by inheritance
+        """Send the opening handshake (RFC 6455, section 4.1)."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's does not inherit from it
         key = b64encode(os.urandom(16)).decode("ascii")
         self._transport.write(
             f"GET {self._wire.path} HTTP/1.1\r\nHost: {self._host}\r\nUpgrade: websocket\r\n"
@@ -57,7 +57,7 @@ class WebSocketConnection(asyncio.Protocol):
         )
 
     def data_received(self, data: bytes) -> None:
-        """Take what the server sent."""
+        """Process data of the server."""
         if not self.opened.done():
             self._opening += data
             head, end, data = self._opening.partition(b"\r\n\r\n")
@@ -78,19 +78,19 @@ class WebSocketConnection(asyncio.Protocol):
             self._take(opcode, payload, now_s)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The call is over."""
+        """End the call."""
         if not self.opened.done():
             self.opened.set_exception(CommandFailed("the server closed a connection unanswered"))
         self.failure = self.failure or f"the connection was lost: {error or 'closed by the server'}"
-        self._transport = None  # uvloop's raises what is written to it then
+        self._transport = None  # uvloop's raises on writes after this
 
     def send(self, frame: bytes) -> None:
-        """Send a whole frame."""
+        """Send a complete frame."""
         if self._transport is not None:
             self._transport.write(frame)
 
     def speak(self, now_s: float) -> None:
-        """Send what the caller has spoken by now, and answer the marks that he has heard."""
+        """Send what the caller has spoken by now, and answer the marks played by now."""
         caller = self.caller
         while caller is not None and caller.due_s <= now_s:
             self.send(self._wire.numbered(caller.frame(now_s), caller.sent))
@@ -98,7 +98,7 @@ class WebSocketConnection(asyncio.Protocol):
             self.send(self._marks.popleft()[1])
 
     def hang_up(self) -> None:
-        """Close the call, as a caller does who has heard enough."""
+        """Close the call normally."""
         self.send(websocket_frame(CLOSE, NORMAL_CLOSURE))
         if self._transport is not None:
             self._transport.close()
@@ -132,13 +132,13 @@ class WebSocketConnection(asyncio.Protocol):
 
 
 def _length_of_body(head: bytes) -> int:
-    """The length of a refusal's body, which may come in a piece of its own."""
+    """Return the length of a refusal's body, which may arrive separately."""
     length = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
     return 0 if length is None else int(length[1])
 
 
 async def connect_websocket(wire: Wire, address: tuple[str, int], clock: Clock) -> WebSocketConnection:
-    """A call that is up. address: host and port. Raises CommandFailed where it is refused."""
+    """Open a call. address: host and port. Raises CommandFailed if it is refused."""
     host, port = address
     _, connection = await asyncio.get_running_loop().create_connection(
         lambda: WebSocketConnection(wire, f"{host}:{port}", clock), host, port

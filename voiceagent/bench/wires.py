@@ -1,4 +1,4 @@
-"""How the callers of `bench calls` speak on the wire: frames made once, and what comes back. Pure."""
+"""Wire protocols of the callers of `bench calls`: precomputed frames, and parsing of messages."""
 
 from __future__ import annotations
 
@@ -16,40 +16,40 @@ from audio.resample import resample
 from voiceagent.bench.caller import FRAME_S
 
 CHROMIUM_BITRATE = 20_000
-"""What WebRTC gives Opus for wideband speech (its audio_encoder_opus.cc, kOpusBitrateWbBps)."""
+"""Opus bit rate of WebRTC for wideband speech (its audio_encoder_opus.cc, kOpusBitrateWbBps)."""
 TEXT, CLOSE, PING, PONG = 0x1, 0x8, 0x9, 0xA
 """Opcodes of WebSocket frames (RFC 6455, section 5.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpeechStopped:
-    """The agent took the voice for over at `at_s` seconds of the call's sound."""
+    """The server detected the end of speech at `at_s` seconds of the call's audio."""
 
     at_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """The agent stopped in mid-response: what is not played yet never will be."""
+    """The agent was interrupted: unplayed audio is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Something went wrong; the text says what."""
+    """An error; reason: its message."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The sound so far ends here: `answer` is to be sent when it has been played, or dropped."""
+    """End of the audio so far: send `answer` when it has been played, or dropped."""
 
     answer: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """What a turn was taken to say."""
+    """Transcript of a turn."""
 
     text: str
 
@@ -58,9 +58,7 @@ Notification = SpeechStopped | Cleared | Refused | Mark | Understood
 
 
 class Wire(ABC):
-    """One protocol. path: where its calls arrive. needs: what a server that forbids one may lack.
-    format: how sound travels.
-    """
+    """A protocol. path: of its calls. needs: hint for a server that refuses one. format: of the audio."""
 
     path: str
     needs = ""
@@ -68,37 +66,37 @@ class Wire(ABC):
 
     @abstractmethod
     def greeting(self) -> list[bytes]:
-        """The messages that begin a call."""
+        """Return the messages that begin a call."""
 
     @abstractmethod
     def frame(self, sound: Samples) -> bytes:
-        """The message of 20 ms of the caller's sound at the rate of the format, for any place in any call."""
+        """Return the message of 20 ms of audio at the format's rate, valid at any position of any call."""
 
     def numbered(self, frame: bytes, number: int) -> bytes:
-        """Such a message as the `number`-th of its call, where the protocol counts; it starts from 1."""
+        """Return such a message as the `number`-th (from 1) of its call, if the protocol counts."""
         return frame
 
     @abstractmethod
     def is_sound(self, message: bytes) -> bool:
-        """Whether a message is the agent's sound; cheap, for it is asked of every message."""
+        """Return True if a message is the agent's audio. Must be cheap: called for every message."""
 
     def seconds(self, message: bytes) -> float:
-        """The length of the agent's sound in such a message."""
+        """Return the duration of the audio in such a message."""
         return FRAME_S
 
     @abstractmethod
     def sound(self, message: bytes) -> Samples:
-        """The agent's sound in such a message, at the rate of the format."""
+        """Return the audio in such a message, at the format's rate."""
 
     @abstractmethod
     def notification(self, message: bytes) -> Notification | None:
-        """What another message tells, where a caller minds it."""
+        """Return the content of another message, if a caller needs it."""
 
 
 class RealtimeWire(Wire):
-    """The OpenAI Realtime protocol with PCM at 24 kHz, as the server speaks it unless set otherwise.
+    """The OpenAI Realtime protocol with PCM at 24 kHz, the server's default.
 
-    silence_s: silence that the server counts in where it tells that speech stopped.
+    silence_s: silence that the server includes in its time of the end of speech.
     """
 
     path = "/v1/realtime?model=bench"
@@ -114,23 +112,23 @@ class RealtimeWire(Wire):
         self._silence_s = silence_s
 
     def greeting(self) -> list[bytes]:
-        """The server's defaults are right: silence of `turn.silence_s` ends a turn, as configured."""
+        """Return no messages: the server's defaults are suitable."""
         return []
 
     def frame(self, sound: Samples) -> bytes:
-        """An `input_audio_buffer.append`."""
+        """Return an `input_audio_buffer.append`."""
         return websocket_frame(TEXT, _message(type="input_audio_buffer.append", audio=self._encode(sound)))
 
     def is_sound(self, message: bytes) -> bool:
-        """Whether it is a `response.output_audio.delta`."""
+        """Return True for a `response.output_audio.delta`."""
         return message.startswith(self._SOUND)
 
     def sound(self, message: bytes) -> Samples:
-        """The delta."""
+        """Return the audio of the delta."""
         return decode(b64decode(json.loads(message)["delta"]), self.format)
 
     def notification(self, message: bytes) -> Notification | None:
-        """From `speech_stopped`, a transcript, a `response.done` that was cancelled, and `error`."""
+        """Parse `speech_stopped`, a transcript, a cancelled `response.done`, and `error`."""
         if not message.startswith(self._MINDED):
             return None
         event = json.loads(message)
@@ -147,12 +145,11 @@ class RealtimeWire(Wire):
 
 
 class WebRtcWire(RealtimeWire):
-    """The same protocol over WebRTC: the sound goes apart from the events, in Opus.
+    """The same protocol over WebRTC: audio is separate from the events, in Opus.
 
-    One encoder makes the frames of all callers, one after the other: as Chromium does, which sends wideband
-    speech, mono, to a server that says it listens at 16 kHz. The way of the sound counts in, as at a
-    loudspeaker: no buffer of the caller's own does. loss: what the server reports as lost, 0 to 1, which has
-    Chromium put copies of packets into the next.
+    One encoder creates the frames of all callers, like Chromium's, which sends mono wideband speech to a
+    server that negotiates 16 kHz. Times include the network, but no jitter buffer of the caller. loss: loss
+    reported by the server, 0 to 1, which makes Chromium add copies of packets.
     """
 
     format = AudioFormat.PCM_16K
@@ -163,14 +160,14 @@ class WebRtcWire(RealtimeWire):
         self._encoder.expect_loss(loss)
 
     def frame(self, sound: Samples) -> bytes:
-        """The payload of a packet."""
+        """Return the payload of a packet."""
         return self._encoder.encode(sound)
 
 
 class TwilioWire(Wire):
     """Twilio Media Streams (https://www.twilio.com/docs/voice/media-streams/websocket-messages).
 
-    All calls have the same ids: each has a connection of its own.
+    All calls use the same ids, as each has a connection of its own.
     """
 
     path = "/telephony/twilio"
@@ -181,7 +178,7 @@ class TwilioWire(Wire):
     _PAYLOAD = re.compile(rb'"payload": ?"([^"]*)"')
 
     def greeting(self) -> list[bytes]:
-        """`connected` and `start`."""
+        """Return `connected` and `start`."""
         ids = {"streamSid": self._STREAM, "accountSid": "AC" + "0" * 32, "callSid": "CA" + "0" * 32}
         media = {"encoding": "audio/x-mulaw", "sampleRate": 8000, "channels": 1}
         start = {**ids, "tracks": ["inbound"], "customParameters": {}, "mediaFormat": media}
@@ -193,32 +190,32 @@ class TwilioWire(Wire):
         ]
 
     def frame(self, sound: Samples) -> bytes:
-        """What stands in a `media` after its number."""
+        """Return the part of a `media` after its number."""
         return b'","payload":"' + b64encode(encode(sound, self.format)) + b'"}}'
 
     def numbered(self, frame: bytes, number: int) -> bytes:
-        """A `media`."""
+        """Return a `media`."""
         head = f'{{"event":"media","streamSid":"{self._STREAM}","media":{{"track":"inbound","chunk":"{number}'
         return websocket_frame(TEXT, head.encode() + frame)
 
     def is_sound(self, message: bytes) -> bool:
-        """Whether it is a `media`."""
+        """Return True for a `media`."""
         return message.startswith(self._SOUND)
 
     def seconds(self, message: bytes) -> float:
-        """The seconds of sound in the payload: four characters of base64 are three bytes, and a byte is a
-        sample.
+        """Return the duration of the payload: four base64 characters are three bytes, and a byte
+        is a sample.
         """
         found = self._PAYLOAD.search(message)
         text = found[1] if found else b""
         return (len(text) * 3 // 4 - text.count(b"=")) / self.format.rate_hz
 
     def sound(self, message: bytes) -> Samples:
-        """The payload."""
+        """Return the audio of the payload."""
         return decode(b64decode(json.loads(message)["media"]["payload"]), self.format)
 
     def notification(self, message: bytes) -> Notification | None:
-        """From `clear` and `mark`."""
+        """Parse `clear` and `mark`."""
         event = json.loads(message)
         if event["event"] == "mark":
             mark = _message(event="mark", streamSid=self._STREAM, mark=event["mark"])
@@ -227,7 +224,7 @@ class TwilioWire(Wire):
 
 
 def frames_of(wire: Wire, sound: Samples) -> tuple[bytes, ...]:
-    """Sound [n] at 24 kHz as messages of 20 ms; what is left of the last is silence."""
+    """Return audio [n] at 24 kHz as messages of 20 ms, the last one zero-padded."""
     sound = resample(sound, AudioFormat.PCM_24K.rate_hz, wire.format.rate_hz)
     frame_samples = round(FRAME_S * wire.format.rate_hz)
     padded = np.pad(sound, (0, -len(sound) % frame_samples))
@@ -235,9 +232,9 @@ def frames_of(wire: Wire, sound: Samples) -> tuple[bytes, ...]:
 
 
 def websocket_frame(opcode: int, payload: bytes) -> bytes:
-    """One whole frame of a client (RFC 6455, section 5.2).
+    """Return a complete client frame (RFC 6455, section 5.2).
 
-    The key that masks it is zero, which is allowed and leaves the payload as it is: a frame is made once.
+    The masking key is zero, which is allowed and leaves the payload unchanged, so that a frame can be reused.
     """
     length = len(payload)
     if length < 126:
@@ -250,13 +247,13 @@ def websocket_frame(opcode: int, payload: bytes) -> bytes:
 
 
 class FrameReader:
-    """Cuts what a server sends into frames; their payloads come unmasked and whole."""
+    """Splits a server's data into frames, which are unmasked and unfragmented."""
 
     def __init__(self) -> None:
         self._unread = b""
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """The opcode and payload of each frame that `data` completes."""
+        """Return opcode and payload of each frame that `data` completes."""
         data = self._unread + data if self._unread else data
         frames: list[tuple[int, bytes]] = []
         start, available = 0, len(data)

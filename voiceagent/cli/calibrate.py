@@ -67,16 +67,16 @@ def calibrate_llm(config: Config, turns: Path | None) -> None:
         known = ", ".join(sorted({one.language for one in lines}))
         raise CommandFailed(f"no turns of {language!r} (agent.language); there are: {known}; or give --turns")
     configure_log(config.log.format, "error")
-    told = asyncio.run(_ask(config, pauses))
-    heard = [
-        Heard(pause.turn, pause.over, value, _others(pause, language))
-        for pause, value in zip(pauses, told, strict=True)
+    log_probabilities = asyncio.run(_ask(config, pauses))
+    samples = [
+        Heard(pause.turn, pause.over, value, _text_log_odds(pause, language))
+        for pause, value in zip(pauses, log_probabilities, strict=True)
     ]
     try:
-        found = calibrate(heard)
+        found = calibrate(samples)
     except ValueError as error:
         raise CommandFailed(f"{turns or TURNS}: {error}") from error
-    _print(found, len(heard))
+    _print(found, len(samples))
     if found.why_off:
         raise CommandFailed(f"{found.why_off}; leave [turn.llm_end] out")
     end = found.end
@@ -91,7 +91,7 @@ def _pauses(turns: Iterator[SpokenTurn]) -> Iterator[_Pause]:
             yield _Pause(number, text, turn.agent, length == len(turn.parts))
 
 
-def _others(pause: _Pause, language: str) -> float:
+def _text_log_odds(pause: _Pause, language: str) -> float:
     """Return the log-odds of the other text features; a recognizer's punctuation and pauses are not known."""
     evidence = TurnEvidence(bare(pause.text).lower(), pause.agent)
     return sum(nats for _, nats in probability.contributions(observe(evidence, language_of(language))))
@@ -101,22 +101,24 @@ async def _ask(config: Config, pauses: Sequence[_Pause]) -> list[float]:
     llm = cast("Llm", build_engine("llm", config.llm, config.source))
     instructions, tools = beginning_of(config.agent, config.instructions(), config.source)
     system = (Message("system", instructions),) if instructions else ()
-    told = []
+    log_probabilities = []
     try:
         await llm.start()
         with Progress(console=Console(stderr=True), transient=True) as progress:
             for pause in progress.track(pauses, description="asking"):
                 said = (Message("assistant", pause.agent),) if pause.agent else ()
                 prompt = (*system, *said, Message("user", bare(pause.text)))
-                told.append(await _end(llm, prompt, tools, config.llm.engine))
+                log_probabilities.append(await _log_probability_of_end(llm, prompt, tools, config.llm.engine))
     except LlmError as error:
         raise CommandFailed(f"the LLM failed: {error}") from error
     finally:
         await llm.close()
-    return told
+    return log_probabilities
 
 
-async def _end(llm: Llm, prompt: tuple[Message, ...], tools: tuple[Tool, ...], engine: str) -> float:
+async def _log_probability_of_end(
+    llm: Llm, prompt: tuple[Message, ...], tools: tuple[Tool, ...], engine: str
+) -> float:
     usage = await llm.prefill(Request(prompt, tools, priority_class="prefill", asks_end=True))
     if usage is None or usage.end_log_probability is None:
         allowed = "vllm, ctranslate2, where the model's chat template closes messages with a special token"

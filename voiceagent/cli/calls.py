@@ -44,7 +44,7 @@ PLAYERS = (("ffplay", "-autoexit", "-nodisp", "-loglevel", "error"), ("mpv", "--
 
 def list_calls(config: Config, wanted: CallFilter, limit: int, as_json: bool) -> None:
     """Print the newest matching calls. Raises CommandFailed, ConfigError."""
-    with opened(config) as store:
+    with open_store(config) as store:
         calls = store.found(wanted, limit)
     if as_json:
         print(json.dumps({"calls": [asdict(call) for call in calls]}, indent=2))
@@ -68,8 +68,8 @@ def list_calls(config: Config, wanted: CallFilter, limit: int, as_json: bool) ->
 
 def show_call(config: Config, call_id: str, as_json: bool) -> None:
     """Print one call with its turns. Raises CommandFailed, ConfigError."""
-    with opened(config) as store:
-        call = found(store, call_id)
+    with open_store(config) as store:
+        call = find_call(store, call_id)
         turns, tools = store.turns_of(call_id), store.tools_of(call_id)
         facts = {fact.name: fact.value for fact in store.facts_of(call_id)}
     if as_json:
@@ -80,22 +80,22 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
     reason = f", {call.reason}" if call.reason else ""
     seconds = "" if call.seconds is None else f", {call.seconds:.1f} s"
     told = f"{call.call_id}: {_when(call.started_at)}{seconds}, {call.state}{reason}\n{call.place}"
-    console.print(as_said(told))
+    console.print(terminal_text(told))
     if facts:
-        console.print(as_said("the line told: " + ", ".join(f"{k} {v}" for k, v in facts.items())))
-    drawn = _timeline(call)
-    wordless = deque(_tools_of_wordless(drawn))
+        console.print(terminal_text("the line told: " + ", ".join(f"{k} {v}" for k, v in facts.items())))
+    timeline = _timeline(call)
+    wordless = deque(_tools_without_text(timeline))
     table = Table("s", "caller", "agent", "outcome", "waited", "stages, ms")
     for turn in turns:
         stages = ", ".join(f"{stage.name} {stage.duration_us / 1000:.0f}" for stage in turn.stages)
         waited = f"{turn.waited_us / 1000:.0f} ms"
         answer = _response(turn)
         if wordless and not turn.written and turn.outcome == "completed":
-            answer = as_said(wordless.popleft())
-        table.add_row(f"{turn.at_s:.1f}", as_said(turn.said), answer, turn.outcome, waited, stages)
+            answer = terminal_text(wordless.popleft())
+        table.add_row(f"{turn.at_s:.1f}", terminal_text(turn.said), answer, turn.outcome, waited, stages)
     console.print(table)
-    for line in _beside_the_turns(call, drawn, {turn.turn_id for turn in turns}, tools):
-        console.print(as_said(line))
+    for line in _event_lines(call, timeline, {turn.turn_id for turn in turns}, tools):
+        console.print(terminal_text(line))
 
 
 def play_call(config: Config, call_id: str) -> None:
@@ -104,21 +104,21 @@ def play_call(config: Config, call_id: str) -> None:
     if player is None:
         names = ", ".join(name for name, *_ in PLAYERS)
         raise CommandFailed(f"none of {names} is installed: voiceagent calls export {call_id} has the sound")
-    with opened(config) as store:
-        place = found(store, call_id).place
-    name = recording_of(_reading(names_at, place))
+    with open_store(config) as store:
+        place = find_call(store, call_id).place
+    name = recording_of(_read(names_at, place))
     if name is None:
         raise CommandFailed(f"{call_id} has no recording (calls.record)")
     with tempfile.TemporaryDirectory() as folder:
         recording = Path(folder) / name
-        recording.write_bytes(_reading(read_at, place, name))
+        recording.write_bytes(_read(read_at, place, name))
         subprocess.run([*player, recording], check=False)
 
 
 def export_call(config: Config, call_id: str, out: Path | None) -> None:
     """Write everything kept of a call to a zip file. Raises CommandFailed, ConfigError."""
-    with opened(config) as store:
-        call = found(store, call_id)
+    with open_store(config) as store:
+        call = find_call(store, call_id)
         out = out or Path(f"{call_id}.zip")
         try:
             with out.open("wb") as file:
@@ -132,8 +132,8 @@ def export_call(config: Config, call_id: str, out: Path | None) -> None:
 
 def delete_kept_call(config: Config, call_id: str) -> None:
     """Delete every trace of a finished call. Raises CommandFailed, ConfigError."""
-    with opened(config) as store:
-        call = found(store, call_id)
+    with open_store(config) as store:
+        call = find_call(store, call_id)
         log = Path(call.place) / LOG_NAME
         if call.state == "running" and log.exists() and _is_written(log):
             raise CommandFailed(f"{call_id} goes on: only a call that is over can be deleted")
@@ -144,7 +144,7 @@ def delete_kept_call(config: Config, call_id: str) -> None:
 
 
 @contextmanager
-def opened(config: Config) -> Iterator[CallStore]:
+def open_store(config: Config) -> Iterator[CallStore]:
     """Open the store of the configuration. Raises ConfigError, CommandFailed."""
     if not config.calls.folder:
         raise problem(config.source, "calls.folder", "", "no calls are kept; allowed: a folder")
@@ -160,7 +160,7 @@ def opened(config: Config) -> Iterator[CallStore]:
         raise CommandFailed(f"[calls]: {error}") from error
 
 
-def found(store: CallStore, call_id: str) -> CallRow:
+def find_call(store: CallStore, call_id: str) -> CallRow:
     """Return the call with that id. Raises CommandFailed, StoreError."""
     call = store.get(call_id)
     if call is None:
@@ -168,7 +168,7 @@ def found(store: CallStore, call_id: str) -> CallRow:
     return call
 
 
-def _reading(read: Callable[..., T], *what: str) -> T:
+def _read(read: Callable[..., T], *what: str) -> T:
     """Read from a place of kept calls. Raises CommandFailed."""
     try:
         return read(*what)
@@ -196,7 +196,7 @@ def _timeline(call: CallRow) -> dict[str, Any] | None:
         return None
 
 
-def _tools_of_wordless(told: dict[str, Any] | None) -> list[str]:
+def _tools_without_text(told: dict[str, Any] | None) -> list[str]:
     """Return the tools called by each response without text, in order."""
     if told is None:
         return []
@@ -210,13 +210,13 @@ def _tools_of_wordless(told: dict[str, Any] | None) -> list[str]:
     ]
 
 
-def _beside_the_turns(
-    call: CallRow, told: dict[str, Any] | None, told_turns: Set[str], tools: Sequence[ToolUse]
+def _event_lines(
+    call: CallRow, told: dict[str, Any] | None, finished_turns: Set[str], tools: Sequence[ToolUse]
 ) -> list[str]:
     """Return lines for typed input, ends of turns, tools, failures (hooks too) and the state at a crash, in
     order.
 
-    Tools alone if the log cannot be read. told: the call's timeline. told_turns: turns with a finished
+    Tools alone if the log cannot be read. told: the call's timeline. finished_turns: turns with a finished
     response.
     """
     if told is None:
@@ -224,7 +224,7 @@ def _beside_the_turns(
     lines = [
         (turn["began_s"], f"typed: {turn['said']}") for turn in told["turns"] if turn["ended_by"] == "typed"
     ]
-    lines += [(turn["decided_s"], _why(turn)) for turn in told["turns"] if turn["end_of_turn"]]
+    lines += [(turn["decided_s"], _end_of_turn_line(turn)) for turn in told["turns"] if turn["end_of_turn"]]
     lines += [
         (response["began_s"], f"failed: {response['failure']}")
         for response in told["responses"]
@@ -239,7 +239,7 @@ def _beside_the_turns(
         if asked["sideband"]
     ]
     if call.state == "broken":
-        lines += _in_which_it_broke_off(told, told_turns)
+        lines += _lines_at_crash(told, finished_turns)
     for tool in told["tools"]:
         took = "" if tool["ended_s"] is None else f" after {tool['ended_s'] - tool['began_s']:.3f} s"
         result = f"{tool['outcome'] or 'no output came'}{took}: {tool['output'][:MAX_RESULT]}"
@@ -247,7 +247,7 @@ def _beside_the_turns(
     return [f"{at_s:.1f} s: {line}" for at_s, line in sorted(lines)]
 
 
-def _why(turn: dict[str, Any]) -> str:
+def _end_of_turn_line(turn: dict[str, Any]) -> str:
     """Return why a turn of the caller ended when it did."""
     decision = turn["end_of_turn"]
     ended_s: float = turn["ended_s"]
@@ -266,12 +266,12 @@ def _why(turn: dict[str, Any]) -> str:
     return f"{why}: {turn['said']}"
 
 
-def _in_which_it_broke_off(told: dict[str, Any], told_turns: Set[str]) -> list[tuple[float, str]]:
+def _lines_at_crash(told: dict[str, Any], finished_turns: Set[str]) -> list[tuple[float, str]]:
     """Return what was being said when the call's process was lost, each with its second."""
     lines = [
         (turn["began_s"], f"broken off in this turn of the caller: {turn['said']}")
         for turn in told["turns"]
-        if turn["turn_id"] not in told_turns and (turn["said"] or turn["ended_by"])
+        if turn["turn_id"] not in finished_turns and (turn["said"] or turn["ended_by"])
     ]
     lines += [
         (response["began_s"], f"broken off in this response: {response['written']}")
@@ -281,7 +281,7 @@ def _in_which_it_broke_off(told: dict[str, Any], told_turns: Set[str]) -> list[t
     return lines
 
 
-def as_said(text: str) -> Text:
+def terminal_text(text: str) -> Text:
     """Return callers' words for the terminal, without control characters that move its cursor or
     change colours.
     """
@@ -291,6 +291,6 @@ def as_said(text: str) -> Text:
 def _response(turn: Turn) -> Text:
     """Return the response, the part that was not heard struck through."""
     heard = turn.heard if turn.written.startswith(turn.heard) else ""
-    shown = as_said(heard)
+    shown = terminal_text(heard)
     shown.append(printable(turn.written[len(heard) :]), style="strike")
     return shown

@@ -14,7 +14,7 @@ from voiceagent.config import add_config, shipped_configs
 
 
 def add_serve(serve: argparse.ArgumentParser) -> None:
-    """`voiceagent serve`."""
+    """Add the options of `voiceagent serve`."""
     add_config(serve, positional=True)
     serve.add_argument("--host", help="address to listen on, instead of the configuration's")
     serve.add_argument("--port", type=int, help="port to listen on, instead of the configuration's")
@@ -25,22 +25,28 @@ def add_serve(serve: argparse.ArgumentParser) -> None:
         "--workers", type=int, metavar="N", help="processes that take calls, instead of the configuration's"
     )
     serve.add_argument(
-        "--reload", action="store_true", help="start again when a file beside the configuration changes"
+        "--reload", action="store_true", help="restart when a file next to the configuration changes"
     )
     serve.set_defaults(command=_serve)
 
 
 def add_init(init: argparse.ArgumentParser) -> None:
-    """`voiceagent init KIND`."""
-    init.add_argument("kind", nargs="?", default="demo", help=f"which: {', '.join(shipped_configs())} (demo)")
+    """Add the options of `voiceagent init KIND`."""
     init.add_argument(
-        "--to", type=Path, default=Path("voiceagent.toml"), metavar="FILE", help="where to (voiceagent.toml)"
+        "kind", nargs="?", default="demo", help=f"one of: {', '.join(shipped_configs())} (demo)"
+    )
+    init.add_argument(
+        "--to",
+        type=Path,
+        default=Path("voiceagent.toml"),
+        metavar="FILE",
+        help="file to write (voiceagent.toml)",
     )
     init.set_defaults(command=_init)
 
 
 def add_config_reference(config: argparse.ArgumentParser) -> None:
-    """`voiceagent config [TABLE]`."""
+    """Add the options of `voiceagent config`."""
     config.add_argument(
         "table", nargs="?", help="a table such as turn or telephony.twilio; left out, lists all tables"
     )
@@ -48,16 +54,16 @@ def add_config_reference(config: argparse.ArgumentParser) -> None:
 
 
 def add_check(check: argparse.ArgumentParser) -> None:
-    """`voiceagent check`."""
+    """Add the options of `voiceagent check`."""
     add_config(check, positional=True)
     check.add_argument(
-        "--start", action="store_true", help="load its engines too, and say how long each took"
+        "--start", action="store_true", help="also load the engines, and print how long each took"
     )
     check.set_defaults(command=_check)
 
 
 def add_calibrate(calibrate: argparse.ArgumentParser) -> None:
-    """`voiceagent calibrate`."""
+    """Add the options of `voiceagent calibrate`."""
     add_config(calibrate, positional=True)
     what = 'turns of your callers, a line {"agent": "...", "parts": ["...", "..."]} each; else those shipped'
     calibrate.add_argument("--turns", type=Path, metavar="FILE.jsonl", help=what)
@@ -65,28 +71,30 @@ def add_calibrate(calibrate: argparse.ArgumentParser) -> None:
 
 
 def add_talk(talk: argparse.ArgumentParser) -> None:
-    """`voiceagent talk`: from recordings, by words, or aloud."""
+    """Add the options of `voiceagent talk`."""
     talk.add_argument("questions", nargs="*", type=Path, metavar="question.wav", help="what the caller says")
-    talk.add_argument("--say", action="append", metavar="TEXT", help="spoken by the synthesizer for him")
+    talk.add_argument(
+        "--say", action="append", metavar="TEXT", help="what the caller says, spoken by the synthesizer"
+    )
     talk.add_argument("--text", action="append", metavar="TEXT", help="what the caller types, with --url")
     talk.add_argument("--mic", action="store_true", help="speak and listen yourself, with --url")
-    talk.add_argument("--url", default="", help="of a running server, instead of engines of its own")
+    talk.add_argument("--url", default="", help="call this running server, instead of engines of its own")
     talk.add_argument(
         "--over",
         choices=("realtime", "twilio"),
         default="realtime",
-        help="its API (realtime), or its phone line",
+        help="protocol of the server: its API (realtime), or Twilio's",
     )
-    talk.add_argument("--model", default="voiceagent", help="names the agent there (voiceagent)")
-    talk.add_argument("--key-env", metavar="VARIABLE", help="environment variable with an API key of it")
+    talk.add_argument("--model", default="voiceagent", help="agent to call at the server (voiceagent)")
+    talk.add_argument("--key-env", metavar="VARIABLE", help="environment variable with the server's API key")
     add_config(talk)
-    talk.add_argument("--out", type=Path, metavar="response.wav", help="write the agent's sound here")
+    talk.add_argument("--out", type=Path, metavar="response.wav", help="write the agent's audio to this file")
     talk.add_argument("--json", action="store_true", help="print JSON, for machines")
     talk.set_defaults(command=_talk)
 
 
 def add_transcribe(transcribe: argparse.ArgumentParser) -> None:
-    """`voiceagent transcribe RECORDING...`."""
+    """Add the options of `voiceagent transcribe RECORDING...`."""
     transcribe.add_argument("recordings", nargs="+", type=Path, metavar="speech.wav", help="WAV files")
     add_config(transcribe)
     transcribe.add_argument("--json", action="store_true", help="print JSON, for machines")
@@ -94,42 +102,43 @@ def add_transcribe(transcribe: argparse.ArgumentParser) -> None:
 
 
 def add_adapt(adapt: argparse.ArgumentParser) -> None:
-    """`voiceagent adapt TABLE`."""
+    """Add the options of `voiceagent adapt TABLE`."""
     what = "a table: a WAV file, a tab and its words a line"
     adapt.add_argument("recordings", type=Path, metavar="TABLE", help=what)
     out = "the file that is written, for recognizer.adapter (adapter.npz)"
     adapt.add_argument("--out", type=Path, default=Path("adapter.npz"), metavar="FILE", help=out)
     adapt.add_argument(
-        "--model", type=Path, metavar="FOLDER", help="with a tiny Moonshine; left out, the installed one"
+        "--model",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of a tiny Moonshine; the installed one by default",
     )
     adapt.add_argument(
         "--share",
         type=float,
         default=0.4,
         metavar="PART",
-        help="of what is learned that is used (0.4); with more, others are heard worse",
+        help="share of the correction to apply (0.4); more makes other voices worse",
     )
-    adapt.add_argument(
-        "--epochs", type=int, default=1, metavar="N", help="how often each recording is learned from (1)"
-    )
+    adapt.add_argument("--epochs", type=int, default=1, metavar="N", help="passes over the recordings (1)")
     adapt.set_defaults(command=_adapt)
 
 
 def add_plan(plan: argparse.ArgumentParser) -> None:
-    """`voiceagent plan --calls N`."""
+    """Add the options of `voiceagent plan --calls N`."""
     from voiceagent.cli.plan import GPUS, MODELS
 
-    plan.add_argument("--calls", type=int, required=True, metavar="N", help="at once")
+    plan.add_argument("--calls", type=int, required=True, metavar="N", help="concurrent calls")
     plan.add_argument("--model", choices=tuple(MODELS), default="llama-3.1-8b", help="the LLM (llama-3.1-8b)")
-    plan.add_argument("--gpu", choices=tuple(GPUS), default="h100", help="of a replica (h100)")
+    plan.add_argument("--gpu", choices=tuple(GPUS), default="h100", help="GPU of a replica (h100)")
     plan.add_argument("--fp8", action="store_true", help="weights and KV cache in FP8 instead of BF16")
-    plan.add_argument("--gpu-hour", type=float, metavar="PRICE", help="of a GPU, for the cost")
-    plan.add_argument("--core-hour", type=float, metavar="PRICE", help="of a core, for the cost")
+    plan.add_argument("--gpu-hour", type=float, metavar="PRICE", help="price of a GPU hour, for the cost")
+    plan.add_argument("--core-hour", type=float, metavar="PRICE", help="price of a core hour, for the cost")
     plan.set_defaults(command=_plan)
 
 
 def add_llm(llm: argparse.ArgumentParser) -> None:
-    """`voiceagent llm`."""
+    """Add the options of `voiceagent llm`."""
     add_config(llm, positional=True)
     llm.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1)")
     llm.add_argument("--port", type=int, default=8000, help="port to listen on (8000)")
@@ -137,26 +146,26 @@ def add_llm(llm: argparse.ArgumentParser) -> None:
 
 
 def add_new(new: argparse.ArgumentParser) -> None:
-    """`voiceagent new NAME`."""
+    """Add the options of `voiceagent new NAME`."""
     new.add_argument(
-        "name", help="of its module, such as my_agent: the files are NAME.py, NAME.toml and test_NAME.py"
+        "name", help="module name, such as my_agent: the files are NAME.py, NAME.toml and test_NAME.py"
     )
     new.set_defaults(command=_new)
 
 
 def add_engines(engines: argparse.ArgumentParser) -> None:
-    """`voiceagent engines [NAME]`."""
+    """Add the options of `voiceagent engines`."""
     engines.add_argument("name", nargs="?", help="an engine, to print its keys; left out, lists all engines")
     engines.set_defaults(command=_engines)
 
 
 def _serve(options: argparse.Namespace) -> None:
-    from voiceagent.cli.reload import serve_again
+    from voiceagent.cli.reload import serve_with_reload
     from voiceagent.config.tables import load
     from voiceagent.server.app import serve
 
     if options.reload:
-        serve_again(options.config)
+        serve_with_reload(options.config)
         return
     given = {key: getattr(options, key) for key in ("host", "port", "max_calls", "workers")}
     serve(load(options.config, **given))
@@ -187,7 +196,7 @@ def _calibrate(options: argparse.Namespace) -> None:
 
 
 def _talk(options: argparse.Namespace) -> None:
-    from voiceagent.cli.talk import Asked, talk, talk_aloud
+    from voiceagent.cli.talk import CallScript, talk, talk_aloud
     from voiceagent.config.tables import load
     from voiceagent.validation.errors import CommandFailed
 
@@ -195,11 +204,11 @@ def _talk(options: argparse.Namespace) -> None:
     if options.key_env and not key:
         raise CommandFailed(f"--key-env {options.key_env}: this environment variable is not set")
     say, text = options.say or (), options.text or ()
-    asked = Asked(options.questions, say, text, options.url, options.model, key, options.over)
+    script = CallScript(options.questions, say, text, options.url, options.model, key, options.over)
     if options.mic:
-        talk_aloud(asked)
+        talk_aloud(script)
         return
-    talk(load(options.config), asked, options.out, as_json=options.json)
+    talk(load(options.config), script, options.out, as_json=options.json)
 
 
 def _llm(options: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ from voiceagent.calls.replaying.answers import Counts
 from voiceagent.calls.replaying.fork import fork
 from voiceagent.calls.replaying.forked import Change, logged_steps, settings_in
 from voiceagent.calls.replaying.replay import CannotReplay
-from voiceagent.cli.calls import as_said
+from voiceagent.cli.calls import terminal_text
 from voiceagent.cli.replay import find_log, find_recording
 from voiceagent.config.tables import Config
 from voiceagent.conversation import events as ev
@@ -46,14 +46,18 @@ def fork_call(config: Config, changed: Config, what: str, since: int, as_json: b
     """
     log = find_log(config, what)
     settings, policy = partial(_changed_settings, config, changed), _changed_policy(log, config, changed)
-    anew = frozenset[ev.Stage]() if recorded else _other_engines(config, changed)
-    if not anew and policy == log.header.policy and all(settings(one) == one for one in settings_in(log)):
+    live_stages = frozenset[ev.Stage]() if recorded else _other_engines(config, changed)
+    if (
+        not live_stages
+        and policy == log.header.policy
+        and all(settings(one) == one for one in settings_in(log))
+    ):
         raise CommandFailed(
             "what is set changes nothing that a conversation decides, or is so already in this call; what "
             "is heard as speech (turn.threshold, turn.min_speech_s, turn.pause_s) cannot be told from a log"
         )
     endpoint, late_s = config.turn.to_endpointing(), config.agent.filler_after_s
-    change = Change(since, settings, policy, endpoint, late_s, anew)
+    change = Change(since, settings, policy, endpoint, late_s, live_stages)
     try:
         if recorded:
             forked = fork(log, change)
@@ -72,7 +76,7 @@ def fork_call(config: Config, changed: Config, what: str, since: int, as_json: b
 
 def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEngines:
     """Return the engines of a configuration, without MCP servers: no tools run. Raises CommandFailed."""
-    alone = config.model_copy(update={"agent": config.agent.model_copy(update={"mcp": ()})})
+    without_mcp = config.model_copy(update={"agent": config.agent.model_copy(update={"mcp": ()})})
     try:
         sound = (
             None
@@ -84,7 +88,7 @@ def _engines(config: Config, log: CallLog, recording: bytes | None) -> RunningEn
 
     @asynccontextmanager
     async def services() -> AsyncIterator[Services]:
-        async with started(alone, build_engines(alone), Metrics()) as (around_engines, _):
+        async with started(without_mcp, build_engines(without_mcp), Metrics()) as (around_engines, _):
             yield around_engines
 
     return RunningEngines(services, log, sound)
@@ -145,30 +149,30 @@ def _as_json(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], coun
 
 def _print(before: Sequence[OutlinedTurn], after: Sequence[OutlinedTurn], counts: Counts) -> None:
     console = Console()
-    console.print(f"as it was:         {_told(totals(before))}")
-    console.print(f"would have been:   {_told(totals(after))}")
+    console.print(f"as it was:         {_summary(totals(before))}")
+    console.print(f"would have been:   {_summary(totals(after))}")
     table = Table("", "spoke until", "ended after", "said", "waited", "answered", "outcome")
-    changed = [("-", turn) for turn in before if not any(_alike(turn, one) for one in after)]
-    changed += [("+", turn) for turn in after if not any(_alike(turn, one) for one in before)]
+    changed = [("-", turn) for turn in before if not any(_is_similar(turn, one) for one in after)]
+    changed += [("+", turn) for turn in after if not any(_is_similar(turn, one) for one in before)]
     for sign, turn in sorted(changed, key=lambda one: (one[1].spoke_until_s, one[0] == "+")):
         table.add_row(sign, *_row(turn))
     console.print(table if table.row_count else "No turn is otherwise.")
-    console.print(_answered(counts))
+    console.print(_answer_sources(counts))
 
 
-def _answered(counts: Counts) -> str:
+def _answer_sources(counts: Counts) -> str:
     """Return which responses came from the log and which from engines."""
-    told = [f"{counts.same} responses were asked for as in the call"]
+    parts = [f"{counts.same} responses were asked for as in the call"]
     if counts.live:
-        told.append(f"{counts.live} otherwise, which the engines made now")
+        parts.append(f"{counts.live} otherwise, which the engines made now")
     if counts.nearest:
-        told.append(f"{counts.nearest} otherwise: theirs is the answer to what was asked nearest to them")
+        parts.append(f"{counts.nearest} otherwise: theirs is the answer to what was asked nearest to them")
     if counts.heard:
-        told.append(f"sound that was cut otherwise was recognized now, {counts.heard} times")
-    return f"{'; '.join(told)}."
+        parts.append(f"sound that was cut otherwise was recognized now, {counts.heard} times")
+    return f"{'; '.join(parts)}."
 
 
-def _alike(one: OutlinedTurn, other: OutlinedTurn) -> bool:
+def _is_similar(one: OutlinedTurn, other: OutlinedTurn) -> bool:
     """Return True if the turns differ by no more than the resolution of the virtual clock."""
     words = (one.said, one.answered, one.outcome) == (other.said, other.answered, other.outcome)
     times = [
@@ -179,7 +183,7 @@ def _alike(one: OutlinedTurn, other: OutlinedTurn) -> bool:
     return words and all(abs(a - b) <= TOLERANCE_S for a, b in times)
 
 
-def _told(figures: Totals) -> str:
+def _summary(figures: Totals) -> str:
     wait = "" if figures.mean_wait_s is None else f", {figures.mean_wait_s * 1000:.0f} ms waited on average"
     return f"{figures.turns} turns, {figures.cut_off} cut off{wait}"
 
@@ -188,4 +192,4 @@ def _row(turn: OutlinedTurn) -> tuple[str | Text, ...]:
     waited = "" if turn.waited_s is None else f"{turn.waited_s:.2f} s"
     answered = turn.answered if len(turn.answered) <= 60 else turn.answered[:57] + "..."
     times = (f"{turn.spoke_until_s:.2f} s", f"{turn.ended_after_s:.2f} s")
-    return (*times, as_said(turn.said), waited, as_said(answered), turn.outcome)
+    return (*times, terminal_text(turn.said), waited, terminal_text(answered), turn.outcome)

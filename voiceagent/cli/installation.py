@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import which
 
 
-def stranger_found() -> str:
+def shadowing_error() -> str:
     """Return an error if one of our packages is shadowed by another distribution's; "" if none is."""
     with suppress(PackageNotFoundError):
         found = f"voiceagent {version('voiceagent')}"

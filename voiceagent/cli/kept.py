@@ -17,26 +17,30 @@ COMMANDS = {
 
 
 def add_calls(parser: argparse.ArgumentParser) -> None:
-    """`voiceagent calls list|show|play|export|delete`."""
+    """Add the options of `voiceagent calls list|show|play|export|delete`."""
     commands = parser.add_subparsers(required=True, metavar="command", dest="what")
     parsers = {name: add_command(commands, name, purpose) for name, purpose in COMMANDS.items()}
     for name, sub in parsers.items():
         if name != "list":
-            sub.add_argument("call", metavar="ID", help="of the call")
+            sub.add_argument("call", metavar="ID", help="id of the call")
         add_config(sub)
         sub.set_defaults(command=_calls)
-    parsers["list"].add_argument("--limit", type=int, default=50, metavar="N", help="so many at most (50)")
     parsers["list"].add_argument(
-        "--told", metavar="VALUE", help="those of which the phone line told this: a number, its id there"
+        "--limit", type=int, default=50, metavar="N", help="maximum number of calls (50)"
+    )
+    parsers["list"].add_argument(
+        "--told",
+        metavar="VALUE",
+        help="only calls whose provider reported this value: a number, or its call id",
     )
     for name in ("list", "show"):
         parsers[name].add_argument("--json", action="store_true", help="print JSON, for machines")
-    parsers["export"].add_argument("--out", type=Path, metavar="FILE.zip", help="where to (ID.zip)")
+    parsers["export"].add_argument("--out", type=Path, metavar="FILE.zip", help="file to write (ID.zip)")
 
 
 def add_replay(parser: argparse.ArgumentParser) -> None:
-    """`voiceagent replay ID` and `voiceagent replay --all FOLDER`."""
-    parser.add_argument("call", nargs="?", metavar="ID", help="of a kept call, or a file with its log")
+    """Add the options of `voiceagent replay ID` and `voiceagent replay --all FOLDER`."""
+    parser.add_argument("call", nargs="?", metavar="ID", help="id of a kept call, or a file with its log")
     parser.add_argument("--all", type=Path, metavar="FOLDER", help="all logs in a folder")
     add_config(parser)
     parser.add_argument("--json", action="store_true", help="print JSON, for machines; with --all or --set")
@@ -45,21 +49,21 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="what would have been with this key of the configuration, as turn.silence_s=0.3",
+        help="replay with this key of the configuration changed, such as turn.silence_s=0.3",
     )
     parser.add_argument(
-        "--from", dest="since", type=int, default=1, metavar="EVENT", help="from that event on (1)"
+        "--from", dest="since", type=int, default=1, metavar="EVENT", help="change it from this event on (1)"
     )
     parser.add_argument(
         "--recorded",
         action="store_true",
-        help="with --set: load no engines, answer all from the call, as what was asked nearest",
+        help="with --set: load no engines, answer from the call's nearest requests",
     )
     parser.set_defaults(command=_replay)
 
 
 def _calls(options: argparse.Namespace) -> None:
-    _needs_the_extra()
+    _require_extra()
     from voiceagent.calls.rows import CallFilter
     from voiceagent.cli import calls
     from voiceagent.config.tables import load
@@ -79,7 +83,7 @@ def _calls(options: argparse.Namespace) -> None:
 
 
 def _replay(options: argparse.Namespace) -> None:
-    _needs_the_extra()
+    _require_extra()
     from voiceagent.cli.fork import fork_call
     from voiceagent.cli.replay import replay_all, replay_call
     from voiceagent.config.tables import load
@@ -108,7 +112,7 @@ def _key_and_value(given: str) -> tuple[str, str]:
     return key, value
 
 
-def _needs_the_extra() -> None:
+def _require_extra() -> None:
     """Raise CommandFailed unless the extra `calls` is installed."""
     from importlib.util import find_spec
 

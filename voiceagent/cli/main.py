@@ -23,7 +23,7 @@ from voiceagent.cli.commands import (
     add_talk,
     add_transcribe,
 )
-from voiceagent.cli.installation import stranger_found
+from voiceagent.cli.installation import shadowing_error
 from voiceagent.cli.kept import add_calls, add_replay
 from voiceagent.config import add_command
 from voiceagent.demo import CT2_WEIGHTS, MATERIAL
@@ -33,8 +33,8 @@ from voiceagent.processes.threads import hold_threads
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Return 0 on success, 1 on failure, 2 for wrong arguments or configuration."""
     hold_threads()  # before a command imports numpy
-    if stranger := stranger_found():
-        print(f"voiceagent: {stranger}", file=sys.stderr)
+    if error_text := shadowing_error():
+        print(f"voiceagent: {error_text}", file=sys.stderr)
         return 2
     options = _parser().parse_args(arguments)
     from voiceagent.validation.errors import CommandFailed, ConfigError
@@ -63,22 +63,22 @@ def _parser() -> argparse.ArgumentParser:
     add_serve(add_command(commands, "serve", "take calls until SIGTERM"))
     add_init(add_command(commands, "init", "write a configuration to begin with"))
     add_config_reference(add_command(commands, "config", "print the tables and keys of a configuration"))
-    add_check(add_command(commands, "check", "what a configuration misses on this machine"))
-    add_talk(add_command(commands, "talk", "call the agent, from recordings, a text or in writing"))
-    add_transcribe(add_command(commands, "transcribe", "what the recognizer makes of recordings"))
-    help_ = "whether the LLM tells the end of turns, and the lines of the configuration for that"
+    add_check(add_command(commands, "check", "list what a configuration lacks on this machine"))
+    add_talk(add_command(commands, "talk", "call the agent with recordings, spoken text or typed text"))
+    add_transcribe(add_command(commands, "transcribe", "transcribe recordings"))
+    help_ = "measure how well the LLM detects the end of turns, and print its configuration"
     add_calibrate(add_command(commands, "calibrate", help_))
-    add_adapt(add_command(commands, "adapt", "teach Moonshine the voices and lines of your callers"))
+    add_adapt(add_command(commands, "adapt", "fine-tune Moonshine on recordings of your callers"))
     add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
-    add_engines(add_command(commands, "engines", "what can be chosen for each stage, and what it needs"))
-    add_calls(add_command(commands, "calls", "the calls that are kept"))
-    add_replay(add_command(commands, "replay", "run kept calls again: the same must come out"))
-    gate = add_command(commands, "gate", "whether the LLM still answers rightly and in time")
+    add_engines(add_command(commands, "engines", "list the engines of each stage, and what they need"))
+    add_calls(add_command(commands, "calls", "list, show, play, export and delete kept calls"))
+    add_replay(add_command(commands, "replay", "replay kept calls and compare the results"))
+    gate = add_command(commands, "gate", "check that the LLM still answers correctly and in time")
     add_gate(gate, MATERIAL, CT2_WEIGHTS)
     soak = add_command(commands, "soak", "call a server for hours, with faults and bad clients")
     add_soak(soak, MATERIAL)
     add_llm(add_command(commands, "llm", "serve the LLM alone, as a replica that gateways name"))
-    add_plan(add_command(commands, "plan", "what so many calls at once need: GPUs, cores, bandwidth"))
+    add_plan(add_command(commands, "plan", "estimate GPUs, cores and bandwidth for concurrent calls"))
     add_bench(
         add_command(commands, "bench", "measure turns, interruptions, calls, people, replicas, the LLM"),
         MATERIAL,

@@ -36,8 +36,8 @@ def sound_card(exchange: Exchange) -> Iterator[None]:
     except ImportError as error:
         raise CommandFailed("--mic needs sounddevice: pip install 'voiceagent-server[mic]'") from error
     except OSError as error:
-        told = "its library is not installed; on Debian: apt install libportaudio2"
-        raise CommandFailed(f"--mic needs PortAudio: {error}: {told}") from error
+        hint = "its library is not installed; on Debian: apt install libportaudio2"
+        raise CommandFailed(f"--mic needs PortAudio: {error}: {hint}") from error
 
     def callback(captured: Any, played: Any, *_: object) -> None:
         played[:, 0] = exchange(captured[:, 0])
@@ -54,7 +54,7 @@ def sound_card(exchange: Exchange) -> Iterator[None]:
         yield
 
 
-async def speak_by(device: Device, connection: ClientConnection, show: Callable[[str], None]) -> None:
+async def run_call(device: Device, connection: ClientConnection, show: Callable[[str], None]) -> None:
     """Run the call until the server ends it or this is cancelled.
 
     show: receives the start, each turn as it is said, and the reason of the end. Raises CommandFailed.
@@ -80,7 +80,7 @@ async def _send(sound: SoundLoop, captured: asyncio.Event, connection: ClientCon
     while True:
         await captured.wait()
         captured.clear()
-        while (block := sound.take()) is not None:
+        while (block := sound.pop_captured()) is not None:
             audio = b64encode(block.astype("<i2").tobytes()).decode("ascii")
             await connection.send(json.dumps({"type": "input_audio_buffer.append", "audio": audio}))
 
@@ -100,7 +100,7 @@ async def _receive(sound: SoundLoop, connection: ClientConnection, show: Callabl
                 case "response.done":
                     cancelled = event["response"]["status"] == "cancelled"
                     if cancelled:
-                        sound.cut()
+                        sound.clear_playback()
                     if said.strip():
                         show(f"agent:  {said.strip()}{' ...' if cancelled else ''}")
                     said = ""

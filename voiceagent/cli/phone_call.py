@@ -16,13 +16,13 @@ from audio.resample import resample
 from voiceagent.bench.caller import FRAME_S
 from voiceagent.bench.websocket_connection import WebSocketConnection, connect_websocket
 from voiceagent.bench.wires import TwilioWire, Wire, frames_of
-from voiceagent.cli.remote_call import GREETING_S, PATIENCE_S
+from voiceagent.cli.remote_call import ANSWER_TIMEOUT_S, GREETING_S
 from voiceagent.transports.local_call import FORMAT, Exchange
 from voiceagent.validation.errors import CommandFailed
 
 QUIET_S = 2.0
 """Silence after which the agent counts as finished; a slower tool is not awaited."""
-_ROUND_S = 0.005
+_TICK_S = 0.005
 """Maximum delay of a frame."""
 
 
@@ -87,13 +87,13 @@ class PhoneCall:
             return Exchange(failures=[f"not said: {connection.failure}"])
         caller.to_say.extend(frames_of(self._wire, sound))
         while caller.to_say and not connection.failure:
-            await self._go_on()
+            await self._send_frames()
         caller.heard.clear()
         silent_from_s = time.monotonic()
         while not connection.failure and not (caller.heard and self._quiet):
-            await self._go_on()
-            if not caller.heard and time.monotonic() > silent_from_s + PATIENCE_S:
-                raise CommandFailed(f"no answer came within {PATIENCE_S:.0f} s")
+            await self._send_frames()
+            if not caller.heard and time.monotonic() > silent_from_s + ANSWER_TIMEOUT_S:
+                raise CommandFailed(f"no answer came within {ANSWER_TIMEOUT_S:.0f} s")
         exchange = Exchange(frames=[resample(self._sound(), self._wire.format.rate_hz, FORMAT.rate_hz)])
         if connection.failure and not (caller.heard or connection.hung_up):
             exchange.failures.append(connection.failure)
@@ -103,7 +103,7 @@ class PhoneCall:
         """Listen to the greeting, if there is one."""
         began_s = time.monotonic()
         while time.monotonic() < began_s + GREETING_S or (self._caller.heard and not self._quiet):
-            await self._go_on()
+            await self._send_frames()
 
     @property
     def _quiet(self) -> bool:
@@ -112,9 +112,9 @@ class PhoneCall:
     def _sound(self) -> Samples:
         return np.concatenate([np.zeros(0, np.int16), *self._caller.heard])
 
-    async def _go_on(self) -> None:
+    async def _send_frames(self) -> None:
         self._connection.speak(time.monotonic())
-        await asyncio.sleep(_ROUND_S)
+        await asyncio.sleep(_TICK_S)
 
 
 @asynccontextmanager

@@ -51,11 +51,11 @@ REPLY_TOKENS, NEW_TOKENS, CONTEXT_TOKENS = 40, 150, 3_000
 """Tokens of an answer; uncached tokens of a prompt; tokens that a call keeps in the cache."""
 MAX_TOKEN_S = 0.02
 """Maximum time per token. Speech needs 3 tokens a second; this yields a first sentence in half a second."""
-USED = 0.9
+MEMORY_SHARE = 0.9
 """Usable share of the memory, vLLM's default; 2 GB of that are for activations."""
-BUSY = 0.5
+MAX_PREFILL_SHARE = 0.5
 """Maximum share of time a replica spends on prompts; beyond it turns wait for each other."""
-READING, WRITING = 0.17, 0.56
+COMPUTE_SHARE, BANDWIDTH_SHARE = 0.17, 0.56
 """Shares of a GPU's operations and bandwidth that are reached: an H100, 8 B in FP8, vLLM 0.24 (2026-11-26):
 100 prompts of 500 tokens took 2.3 s while answers were generated; a single answer took 4.3 ms a token.
 """
@@ -97,22 +97,22 @@ def plan(calls: int, model: Model, gpu: Gpu, bytes_each: int) -> Plan:
     """
     weights = model.parameters * bytes_each
     kv = CONTEXT_TOKENS * model.kv_bytes(bytes_each)
-    room = USED * gpu.memory_bytes - 2 * GB - weights
+    room = MEMORY_SHARE * gpu.memory_bytes - 2 * GB - weights
     if room < kv:
-        need = (weights + kv + 2 * GB) / USED / GB
+        need = (weights + kv + 2 * GB) / MEMORY_SHARE / GB
         raise CommandFailed(f"the model needs {need:.0f} GB; a GPU has {gpu.memory_bytes / GB:.0f}")
-    reads = 2 / bytes_each * READING * gpu.flops / (2 * model.parameters)
-    step = (weights / WRITING / gpu.bandwidth, kv / WRITING / gpu.bandwidth)
+    prompt_tokens_a_second = 2 / bytes_each * COMPUTE_SHARE * gpu.flops / (2 * model.parameters)
+    step = (weights / BANDWIDTH_SHARE / gpu.bandwidth, kv / BANDWIDTH_SHARE / gpu.bandwidth)
     answering = (MAX_TOKEN_S - step[0]) / step[1]
     if answering < 1:
         raise CommandFailed(f"a token takes {1000 * step[0]:.0f} ms there, at most {1000 * MAX_TOKEN_S:.0f}")
-    part = REPLY_TOKENS * MAX_TOKEN_S / TURN_S
+    answering_share = REPLY_TOKENS * MAX_TOKEN_S / TURN_S
     by = {
         "memory": math.ceil(calls / (room // kv)),
-        "reading": math.ceil(calls * NEW_TOKENS / TURN_S / (BUSY * reads)),
-        "writing": math.ceil(calls * part / answering),
+        "reading": math.ceil(calls * NEW_TOKENS / TURN_S / (MAX_PREFILL_SHARE * prompt_tokens_a_second)),
+        "writing": math.ceil(calls * answering_share / answering),
     }
-    step_s = step[0] + step[1] * part * calls / max(by.values())
+    step_s = step[0] + step[1] * answering_share * calls / max(by.values())
     return Plan(weights, kv, by, math.ceil(calls / CALLS_A_CORE), step_s)
 
 
@@ -138,7 +138,11 @@ def print_plan(
         rows.append(("cost a call-minute", f"{cost:.6f} while all {calls} go on"))
     rows += [
         ("measured", f"2026-11-24, one core: 200 calls, {CPU_S_A_MINUTE} CPU s a call-minute"),
-        ("", f"2026-11-26, an H100 in FP8: {READING:.0%} of its operations, {WRITING:.0%} of its bandwidth"),
+        (
+            "",
+            f"2026-11-26, an H100 in FP8: {COMPUTE_SHARE:.0%} of its operations, "
+            f"{BANDWIDTH_SHARE:.0%} of its bandwidth",
+        ),
         ("not measured", "other GPUs and BF16: the same parts of what data sheets say"),
         ("assumed of calls", f"{TURN_S:.0f} s a turn, {NEW_TOKENS} tokens read and {REPLY_TOKENS} written"),
     ]

@@ -10,15 +10,15 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-LOOK_S = 0.3
+POLL_S = 0.3
 """Polling interval of files."""
 SUFFIXES = (".py", ".toml", ".md", ".txt")
-PASSED_OVER = ("__pycache__", "node_modules", "site-packages")
+IGNORED_FOLDERS = ("__pycache__", "node_modules", "site-packages")
 STOP_S = 10.0
 """Maximum time for a server to end its calls."""
 
 
-def serve_again(config: Path) -> None:
+def serve_with_reload(config: Path) -> None:
     """Serve with this command's arguments in a child process, replaced at every change, until SIGINT or
     SIGTERM.
 
@@ -29,14 +29,14 @@ def serve_again(config: Path) -> None:
     command = [sys.executable, "-c", program, *(word for word in sys.argv[1:] if word != "--reload")]
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background process ignores the first
         signal.signal(number, signal.default_int_handler)
-    hung_up: list[int] = []
+    hangups: list[int] = []
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, lambda number, _: hung_up.append(number))
-    server, seen = subprocess.Popen(command), changed_at(config.parent)
+        signal.signal(signal.SIGHUP, lambda number, _: hangups.append(number))
+    server, seen = subprocess.Popen(command), modification_times(config.parent)
     try:
-        while not hung_up:
-            time.sleep(LOOK_S)
-            if (now := changed_at(config.parent)) != seen:
+        while not hangups:
+            time.sleep(POLL_S)
+            if (now := modification_times(config.parent)) != seen:
                 seen = now
                 print("voiceagent: a file changed; starting again", file=sys.stderr)
                 _stop(server)
@@ -47,11 +47,11 @@ def serve_again(config: Path) -> None:
         _stop(server)
 
 
-def changed_at(folder: Path) -> dict[Path, float]:
-    """Return the modification times of files below a folder, except hidden ones and `PASSED_OVER`."""
+def modification_times(folder: Path) -> dict[Path, float]:
+    """Return the modification times of files below a folder, except hidden ones and `IGNORED_FOLDERS`."""
     found = {}
     for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".") and name not in PASSED_OVER]
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in IGNORED_FOLDERS]
         for path in (Path(place) / name for name in files if name.endswith(SUFFIXES)):
             with suppress(FileNotFoundError):  # an editor replaces files
                 found[path] = path.stat().st_mtime
@@ -63,7 +63,7 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
     for number in (signal.SIGTERM, signal.SIGTERM):
         if server.poll() is None:
             server.send_signal(number)
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
     try:
         server.wait(STOP_S)
     except subprocess.TimeoutExpired:

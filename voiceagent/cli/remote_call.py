@@ -24,9 +24,9 @@ from voiceagent.validation.errors import CommandFailed
 SILENCE = np.zeros(round(FORMAT.rate_hz * 0.02), np.int16)
 GREETING_S = 0.5
 """Time within which an agent that speaks first has begun."""
-PATIENCE_S = 60.0
+ANSWER_TIMEOUT_S = 60.0
 """Timeout of an answer."""
-OWED_S = 3.0
+TOOL_SPEECH_S = 3.0
 """Time within which speech about a tool's result, if any, has begun."""
 OVERFLOW = "input_audio_buffer_overflow"
 """Error code of dropped audio, after a stall of this machine for example; the call continues."""
@@ -44,15 +44,15 @@ class RemoteCall:
         self._open_responses = 0
         self._open_tools: set[str] = set()
         self._ended = ""
-        self._owed = False  # speech about a tool's result is due
+        self._speech_due = False  # speech about a tool's result is due
         self._over = asyncio.Event()
-        self._line = PacedSound(lambda _: None, time.monotonic)
+        self._pacer = PacedSound(lambda _: None, time.monotonic)
 
     async def read(self) -> None:
         """Process messages until the connection ends, then release all waits."""
         with suppress(ConnectionClosed):
             async for message in self._connection:
-                self._take(json.loads(message))
+                self._on_event(json.loads(message))
         self._ended = f"the server ended the call: {self._connection.close_reason or 'it broke off'}"
         if self._connection.close_code != CloseCode.NORMAL_CLOSURE:  # NORMAL_CLOSURE: the agent hung up
             self._exchange.failures.append(self._ended)
@@ -79,8 +79,8 @@ class RemoteCall:
         ):
             await self._send(SILENCE)
             silent_s += len(SILENCE) / FORMAT.rate_hz
-            if silent_s > PATIENCE_S:
-                raise CommandFailed(f"no answer came within {PATIENCE_S:.0f} s")
+            if silent_s > ANSWER_TIMEOUT_S:
+                raise CommandFailed(f"no answer came within {ANSWER_TIMEOUT_S:.0f} s")
         await asyncio.sleep(REPORT_S)
         return self._exchange
 
@@ -94,10 +94,10 @@ class RemoteCall:
         )
         await self._request("response.create")
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
                 await self._over.wait()
         except TimeoutError as error:
-            raise CommandFailed(f"no answer came within {PATIENCE_S:.0f} s") from error
+            raise CommandFailed(f"no answer came within {ANSWER_TIMEOUT_S:.0f} s") from error
         await asyncio.sleep(REPORT_S)
         return self._exchange
 
@@ -107,15 +107,15 @@ class RemoteCall:
         if self._ended:
             self._exchange.failures.append(f"not said: {self._ended}")
             return False
-        self._open_tools, self._owed = set(), False
+        self._open_tools, self._speech_due = set(), False
         self._over.clear()
-        self._line.at_s = time.monotonic()
+        self._pacer.at_s = time.monotonic()
         return True
 
     async def _send(self, sound: Samples) -> None:
         for start in range(0, len(sound), len(SILENCE)):
             frame = sound[start : start + len(SILENCE)]
-            await self._line.send(frame)
+            await self._pacer.send(frame)
             if self._ended:
                 return
             audio = b64encode(frame.astype("<i2").tobytes()).decode("ascii")
@@ -127,7 +127,7 @@ class RemoteCall:
         except ConnectionClosed:
             await asyncio.sleep(0)  # `read` reports the reason
 
-    def _take(self, event: Mapping[str, Any]) -> None:
+    def _on_event(self, event: Mapping[str, Any]) -> None:
         exchange = self._exchange
         match event["type"]:
             case "input_audio_buffer.speech_started":
@@ -140,7 +140,7 @@ class RemoteCall:
                 exchange.failures.append(event["error"]["message"])
             case "response.created":
                 self._open_responses += 1
-                self._owed = self._owed and bool(self._open_tools)
+                self._speech_due = self._speech_due and bool(self._open_tools)
                 exchange.answered.append("")
                 exchange.responses.append(PlayedResponse())
             case "response.output_audio_transcript.delta" | "response.output_text.delta" if exchange.answered:
@@ -152,9 +152,11 @@ class RemoteCall:
                 exchange.tools.append(f"{event['item']['name']}({event['item']['arguments']})")
             case "conversation.item.done" if event["item"]["type"] == "function_call_output":
                 self._open_tools.discard(event["item"]["call_id"])
-                self._owed = True
+                self._speech_due = True
                 exchange.tools.append(f"-> {event['item']['output']}")
-                asyncio.get_running_loop().call_later(OWED_S, self._excuse, exchange, len(exchange.tools))
+                asyncio.get_running_loop().call_later(
+                    TOOL_SPEECH_S, self._stop_waiting, exchange, len(exchange.tools)
+                )
             case "response.done":
                 self._done(event["response"])
             case "voiceagent.latency":
@@ -165,12 +167,12 @@ class RemoteCall:
                 exchange.failures.append(event["error"]["message"])
                 self._over.set()
 
-    def _excuse(self, exchange: Exchange, told: int) -> None:
+    def _stop_waiting(self, exchange: Exchange, tool_lines: int) -> None:
         """Stop waiting for speech about a tool's result, which some tools, such as a transfer, do not need.
 
-        told: number of tool lines at the time; if there are more, speech about a later tool may be due.
+        tool_lines: number of tool lines at the time; if there are more, speech about a later tool may be due.
         """
-        latest = exchange is self._exchange and len(exchange.tools) == told
+        latest = exchange is self._exchange and len(exchange.tools) == tool_lines
         if latest and not (self._open_tools or self._open_responses):
             self._over.set()
 
@@ -182,7 +184,7 @@ class RemoteCall:
         if failed:
             self._exchange.failures.append(str(response.get("status_details")))
         # A response that calls tools is followed by another, even if it has text.
-        spoken = "".join(self._exchange.answered).strip() and not (self._open_tools or self._owed)
+        spoken = "".join(self._exchange.answered).strip() and not (self._open_tools or self._speech_due)
         if failed or spoken:
             self._over.set()
 
@@ -218,8 +220,8 @@ async def connected(url: str, model: str, key: str) -> AsyncIterator[ClientConne
     try:
         connection = await connect(f"{address}?model={model}", additional_headers=headers, max_size=None)
     except InvalidStatus as error:
-        told = (error.response.body or b"").decode(errors="replace")[:300]
-        raise CommandFailed(f"{url}: HTTP {error.response.status_code}: {told}") from error
+        body = (error.response.body or b"").decode(errors="replace")[:300]
+        raise CommandFailed(f"{url}: HTTP {error.response.status_code}: {body}") from error
     except (OSError, InvalidHandshake, TimeoutError) as error:
         raise CommandFailed(f"{url}: no server answers there: {error}") from error
     async with connection:

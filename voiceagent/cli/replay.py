@@ -14,9 +14,9 @@ from voiceagent.calls.kept_call import LOG_NAME
 from voiceagent.calls.log.event_log import CallLog, LogError, read_log
 from voiceagent.calls.places import PlaceError, names_at, read_at, read_log_at, recording_of
 from voiceagent.calls.replaying.replay import CannotReplay, replay
-from voiceagent.cli.calls import found, opened
+from voiceagent.cli.calls import find_call, open_store
 from voiceagent.config.tables import Config
-from voiceagent.upstream.replaying import begin_again
+from voiceagent.upstream.replaying import replay_handler
 from voiceagent.validation.errors import CommandFailed
 
 LOG_FILES = ("**/*.jsonl", "**/*.jsonl.zst", "**/*.zip")
@@ -29,7 +29,7 @@ def replay_call(config: Config, what: str) -> None:
     """
     log = find_log(config, what)
     try:
-        departure = replay(log, begin=begin_again)
+        departure = replay(log, begin=replay_handler)
     except CannotReplay as error:
         raise CommandFailed(f"{what}: {error}") from error
     if departure is not None:
@@ -47,7 +47,7 @@ def replay_all(folder: Path, as_json: bool) -> None:
         calls += 1
         try:
             log = read_log(_log_bytes(path), str(path))
-            departure = replay(log, begin=begin_again)
+            departure = replay(log, begin=replay_handler)
         except (LogError, CannotReplay, OSError) as error:
             failures[str(path)] = str(error)
             continue
@@ -75,8 +75,8 @@ def find_log(config: Config, what: str) -> CallLog:
     try:
         if path.is_file():
             return read_log(_log_bytes(path), what)
-        with opened(config) as store:
-            place = found(store, what).place
+        with open_store(config) as store:
+            place = find_call(store, what).place
         return read_log(read_log_at(place), place)
     except (LogError, PlaceError, OSError) as error:
         raise CommandFailed(str(error)) from error
@@ -91,8 +91,8 @@ def find_recording(config: Config, what: str) -> bytes | None:
     try:
         if path.is_file():
             return _recording_in(path) if path.suffix == ".zip" else None
-        with opened(config) as store:
-            place = found(store, what).place
+        with open_store(config) as store:
+            place = find_call(store, what).place
         name = recording_of(names_at(place))
         return None if name is None else read_at(place, name)
     except (PlaceError, OSError, zipfile.BadZipFile) as error:

@@ -41,7 +41,7 @@ class SoundLoop:
                 self._playing.appendleft(piece[len(now) :])
         return played
 
-    def take(self) -> Samples | None:
+    def pop_captured(self) -> Samples | None:
         """Remove and return the oldest captured chunk; None if there is none."""
         return self._captured.popleft() if self._captured else None
 
@@ -49,6 +49,6 @@ class SoundLoop:
         """Queue [n] samples of the agent."""
         self._playing.append(sound)
 
-    def cut(self) -> None:
+    def clear_playback(self) -> None:
         """Drop queued audio: the agent was interrupted."""
         self._playing.clear()

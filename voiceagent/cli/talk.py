@@ -23,7 +23,7 @@ from audio.wav import write_wav
 from voiceagent.agents.load import load_agents
 from voiceagent.agents.running import RunningAgent
 from voiceagent.bench.speech import running_synthesizer
-from voiceagent.cli.microphone import sound_card, speak_by
+from voiceagent.cli.microphone import run_call, sound_card
 from voiceagent.cli.phone_call import phone_call
 from voiceagent.cli.remote_call import connected, remote_call
 from voiceagent.cli.transcribe import transcripts
@@ -45,14 +45,14 @@ from voiceagent.validation.errors import CommandFailed
 
 QUESTION = "When is breakfast?"
 """Default turn of the caller."""
-USUAL_MODEL = "voiceagent"
+DEFAULT_MODEL = "voiceagent"
 """Model name of a server's only agent."""
 TOOL_CHARACTERS = 300
 """Maximum characters of a tool's arguments and result to print; `--json` prints all."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallScript:
     """The caller's turns, in this order, and the server.
 
     recordings: WAV files. say: spoken by the configured synthesizer. text: typed; requires a running server.
@@ -64,29 +64,29 @@ class Asked:
     say: Sequence[str] = ()
     text: Sequence[str] = ()
     url: str = ""
-    model: str = USUAL_MODEL
+    model: str = DEFAULT_MODEL
     key: str = ""
     over: Literal["realtime", "twilio"] = "realtime"
 
 
-def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
+def talk(config: Config, script: CallScript, out: Path | None, as_json: bool) -> None:
     """Call the agent and print the results. Raises CommandFailed, ConfigError."""
     configure_log(config.log.format, "warning")
-    if asked.text and not asked.url:
+    if script.text and not script.url:
         raise CommandFailed("--text needs --url: a running server reads, the engines here listen")
-    if asked.over == "twilio" and (asked.text or not asked.url):
+    if script.over == "twilio" and (script.text or not script.url):
         raise CommandFailed("--over twilio needs --url, and what is said: nobody types to a phone")
-    questions = read_recordings(asked.recordings)
-    if not questions and not asked.say and not asked.text:
-        asked = replace(asked, say=(QUESTION,))
-    questions += asyncio.run(_spoken(config, asked.say)) if asked.say else []
-    if asked.over == "twilio":
-        exchanges = asyncio.run(_phone(config, asked, questions))
-    elif asked.url:
-        exchanges = asyncio.run(_talk_to(asked, questions))
-        questions += [Recording(text, np.zeros(0, np.int16)) for text in asked.text]
+    questions = read_recordings(script.recordings)
+    if not questions and not script.say and not script.text:
+        script = replace(script, say=(QUESTION,))
+    questions += asyncio.run(_synthesize(config, script.say)) if script.say else []
+    if script.over == "twilio":
+        exchanges = asyncio.run(_call_by_phone(config, script, questions))
+    elif script.url:
+        exchanges = asyncio.run(_call_remote(script, questions))
+        questions += [Recording(text, np.zeros(0, np.int16)) for text in script.text]
     else:
-        exchanges = uvloop.run(_talk(config, questions))
+        exchanges = uvloop.run(_call_in_process(config, questions))
     if out is not None:
         _write(out, np.concatenate([exchange.sound for exchange in exchanges]))
     if as_json:
@@ -97,27 +97,27 @@ def talk(config: Config, asked: Asked, out: Path | None, as_json: bool) -> None:
     else:
         console = Console()
         for question, exchange in zip(questions, exchanges, strict=True):
-            tells = asked.over != "twilio" and len(question.sound) > 0
-            _print(console, question, exchange, tells)
+            shows_understood = script.over != "twilio" and len(question.sound) > 0
+            _print(console, question, exchange, shows_understood)
     for question, exchange in zip(questions, exchanges, strict=True):
         if exchange.failures:
             raise CommandFailed(f"{question.name}: {exchange.failures[0]}")
 
 
-def talk_aloud(asked: Asked) -> None:
+def talk_aloud(script: CallScript) -> None:
     """Call a running server by microphone, until Ctrl-C or its end of the call. Raises CommandFailed."""
-    if not asked.url:
+    if not script.url:
         raise CommandFailed("--mic needs --url: it is a running server that is called")
 
     async def call() -> None:
-        async with connected(asked.url, asked.model, asked.key) as connection:
-            await speak_by(sound_card, connection, lambda line: print(line, flush=True))
+        async with connected(script.url, script.model, script.key) as connection:
+            await run_call(sound_card, connection, lambda line: print(line, flush=True))
 
     with suppress(KeyboardInterrupt):
         asyncio.run(call())
 
 
-async def _spoken(config: Config, texts: Sequence[str]) -> list[Recording]:
+async def _synthesize(config: Config, texts: Sequence[str]) -> list[Recording]:
     """Synthesize the texts. Raises CommandFailed, ConfigError."""
     try:
         async with running_synthesizer(config) as synthesizer:
@@ -126,16 +126,18 @@ async def _spoken(config: Config, texts: Sequence[str]) -> list[Recording]:
         raise CommandFailed(f"cannot speak: {error}") from error
 
 
-async def _talk_to(asked: Asked, questions: Sequence[Recording]) -> list[Exchange]:
-    async with remote_call(asked.url, asked.model, asked.key) as call:
+async def _call_remote(script: CallScript, questions: Sequence[Recording]) -> list[Exchange]:
+    async with remote_call(script.url, script.model, script.key) as call:
         spoken = [await call.say(question.sound) for question in questions]
-        return spoken + [await call.type(text) for text in asked.text]
+        return spoken + [await call.type(text) for text in script.text]
 
 
-async def _phone(config: Config, asked: Asked, questions: Sequence[Recording]) -> list[Exchange]:
+async def _call_by_phone(
+    config: Config, script: CallScript, questions: Sequence[Recording]
+) -> list[Exchange]:
     """Call by phone. Only audio is available, so the configured recognizer transcribes the answers."""
     recognizer = build_engine("recognizer", config.recognizer, config.source, language=config.agent.language)
-    async with phone_call(asked.url, "" if asked.model == USUAL_MODEL else asked.model) as call:
+    async with phone_call(script.url, "" if script.model == DEFAULT_MODEL else script.model) as call:
         exchanges = [await call.say(question.sound) for question in questions]
     heard = [
         Recording(question.name, resample(exchange.sound, FORMAT.rate_hz, SAMPLE_RATE_HZ))
@@ -146,7 +148,7 @@ async def _phone(config: Config, asked: Asked, questions: Sequence[Recording]) -
     return exchanges
 
 
-async def _talk(config: Config, questions: Sequence[Recording]) -> list[Exchange]:
+async def _call_in_process(config: Config, questions: Sequence[Recording]) -> list[Exchange]:
     make = load_agents(config.agent, config.instructions(), config.source).usual
     async with (
         started(config, build_engines(config), Metrics()) as (services, _),
@@ -162,15 +164,16 @@ def _write(out: Path, sound: Samples) -> None:
         raise CommandFailed(f"cannot write {out}: {error}") from error
 
 
-def _print(console: Console, question: Recording, exchange: Exchange, tells: bool) -> None:
-    """Print an exchange. tells: the server reports what it understood."""
+def _print(console: Console, question: Recording, exchange: Exchange, shows_understood: bool) -> None:
+    """Print an exchange. shows_understood: the server reports what it understood."""
     console.print(f"\n{question.name}", style="bold", markup=False)
-    if tells:
-        console.print("understood:", _joined(exchange.understood), markup=False)
-    console.print("answered:  ", _joined(exchange.answered), markup=False)
+    if shows_understood:
+        console.print("understood:", _joined_texts(exchange.understood), markup=False)
+    console.print("answered:  ", _joined_texts(exchange.answered), markup=False)
     if exchange.tools:
         tools = (
-            f"{told[:TOOL_CHARACTERS]}{'...' * (len(told) > TOOL_CHARACTERS)}" for told in exchange.tools
+            f"{tool_line[:TOOL_CHARACTERS]}{'...' * (len(tool_line) > TOOL_CHARACTERS)}"
+            for tool_line in exchange.tools
         )
         console.print("tools:     ", printable(" ".join(tools)), markup=False)
     for notice in exchange.notices:
@@ -182,7 +185,7 @@ def _print(console: Console, question: Recording, exchange: Exchange, tells: boo
         console.print(_stages(report))
 
 
-def _joined(texts: Sequence[str]) -> str:
+def _joined_texts(texts: Sequence[str]) -> str:
     """Join the texts of one side; a response with tool calls may have none."""
     return printable(" | ".join(filter(None, (text.strip() for text in texts)))) or "(nothing)"
 

@@ -19,7 +19,7 @@ from voiceagent.engines.build import build_engine
 from voiceagent.transports.local_call import Recording, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
-_AT_ONCE = 8
+_MAX_RECORDINGS = 8
 """Recordings in progress; the recognizer's `workers` limit concurrent decodings."""
 _PAUSE_S = 2.0
 """A longer silence separates utterances: earlier speech does not help to recognize what follows."""
@@ -50,7 +50,7 @@ async def transcripts(recognizer: Recognizer, recordings: Sequence[Recording]) -
 
     Raises CommandFailed.
     """
-    free, vad = asyncio.Semaphore(_AT_ONCE), SileroVad()
+    free, vad = asyncio.Semaphore(_MAX_RECORDINGS), SileroVad()
 
     async def words(recording: Recording) -> str:
         async with free:
@@ -75,12 +75,12 @@ async def _words(recognizer: Recognizer, recording: Recording, vad: SileroVad) -
     texts = []
     try:
         for utterance in utterances(recording.sound, vad, _PAUSE_S, _PADDING_S):
-            async with aclosing(recognizer.recognize(_whole(utterance))) as transcript:
+            async with aclosing(recognizer.recognize(_single_chunk(utterance))) as transcript:
                 texts.append([hypothesis.text async for hypothesis in transcript][-1])
     except RecognizerError as error:
         raise CommandFailed(f"{recording.name}: {error}") from error
     return " ".join(filter(None, texts))
 
 
-async def _whole(sound: Samples) -> AsyncIterator[Samples | Flush]:
+async def _single_chunk(sound: Samples) -> AsyncIterator[Samples | Flush]:
     yield sound

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-LATE = 0.5
+LAG_SHARE_AT_CAPACITY = 0.5
 """A gateway whose loop lag exceeds this share of the limit is taken to be at capacity."""
-ASIDE = 0.1
+MIN_UTILIZATION_GAP = 0.1
 """A call is redirected only to a gateway whose utilization is lower by this: reports may be half
 a second old.
 """
@@ -38,7 +38,7 @@ class GatewayReport:
     predicted_ttft_ms: float
 
     @property
-    def fullness(self) -> float:
+    def utilization(self) -> float:
         """Calls as a share of the capacity."""
         return self.calls / self.capacity
 
@@ -53,15 +53,15 @@ def report(name: str, url: str, load: Mapping[str, Any], max_lag_s: float) -> Ga
     return GatewayReport(name=name, url=url, capacity=held, **{key: load[key] for key in known})
 
 
-def from_json(told: Mapping[str, Any]) -> GatewayReport:
+def from_json(body: Mapping[str, Any]) -> GatewayReport:
     """Return another gateway's report, maybe of another version. Raises TypeError if fields are missing."""
     known = {field.name for field in fields(GatewayReport)}
-    return GatewayReport(**{name: value for name, value in told.items() if name in known})
+    return GatewayReport(**{name: value for name, value in body.items() if name in known})
 
 
 def capacity(calls: int, max_calls: int, lag_s: float, max_lag_s: float) -> int:
     """Return the maximum calls a gateway can carry, K: its limit, or its current calls if it lags."""
-    return max(1, min(calls, max_calls)) if lag_s > LATE * max_lag_s else max_calls
+    return max(1, min(calls, max_calls)) if lag_s > LAG_SHARE_AT_CAPACITY * max_lag_s else max_calls
 
 
 def wanted(reports: Sequence[GatewayReport], reserve: int) -> int:
@@ -91,7 +91,7 @@ def place(
     """
     open_others = [one for one in others if one.takes_calls and one.url and one.name != own.name]
     picked = [open_others.pop(pick(len(open_others))) for _ in range(min(2, len(open_others)))]
-    best = min(picked, key=lambda one: one.fullness, default=None)
+    best = min(picked, key=lambda one: one.utilization, default=None)
     if not own.takes_calls:
         return best
-    return best if best is not None and best.fullness < own.fullness - ASIDE else own
+    return best if best is not None and best.utilization < own.utilization - MIN_UTILIZATION_GAP else own

@@ -18,11 +18,11 @@ from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
 log = structlog.get_logger()
 
-PATIENCE_S = 0.25
+TIMEOUT_S = 0.25
 """Timeout of a request. New calls wait for it; a healthy Redis takes a millisecond."""
-AGAIN_S = 1.0
+RETRY_AFTER_S = 1.0
 """Pause after a failure, so that new calls do not each wait for the timeout."""
-QUIET_S = 5.0
+PING_AFTER_S = 5.0
 """Time without a message after which the listener pings its connection."""
 
 Answer = TypeVar("Answer")
@@ -38,8 +38,8 @@ class RedisLink:
         registry: CollectorRegistry,
     ) -> None:
         given: dict[str, Any] = {} if password is None else {"password": password}
-        self._redis: Redis = Redis.from_url(url, socket_connect_timeout=PATIENCE_S, retry=None, **given)
-        self._asked_from_s = 0.0
+        self._redis: Redis = Redis.from_url(url, socket_connect_timeout=TIMEOUT_S, retry=None, **given)
+        self._retry_at_s = 0.0
         self._failures = Counter(
             "voiceagent_shared_state_failures",
             "Requests that the Redis of the cluster did not answer.",
@@ -48,43 +48,43 @@ class RedisLink:
         self.trouble = ""
         """Reason why nothing is shared now; "" if Redis works."""
 
-    async def ask(self, request: Callable[[Redis], Awaitable[Answer]], otherwise: Answer) -> Answer:
+    async def request(self, request: Callable[[Redis], Awaitable[Answer]], otherwise: Answer) -> Answer:
         """Return Redis' answer to `request`; `otherwise` if it fails, or failed a moment ago."""
-        if self.trouble and time.monotonic() < self._asked_from_s:
+        if self.trouble and time.monotonic() < self._retry_at_s:
             return otherwise
         try:
-            async with PauseTolerantTimeout(PATIENCE_S):
+            async with PauseTolerantTimeout(TIMEOUT_S):
                 answer = await request(self._redis)
         except (RedisError, OSError, TimeoutError) as error:
-            self._lose(error)
+            self._on_failure(error)
             return otherwise
         if self.trouble:
             log.warning("shared_state_is_back")
             self.trouble = ""
         return answer
 
-    async def listen(self, channels: tuple[str, ...], take: Callable[[bytes], None]) -> None:
+    async def listen(self, channels: tuple[str, ...], on_message: Callable[[bytes], None]) -> None:
         """Pass on all messages of these channels until cancelled. Messages published while Redis
         is lost are missed.
         """
         while True:
-            heard = self._redis.pubsub()
+            subscription = self._redis.pubsub()
             try:
-                await heard.subscribe(*channels)
-                await _hand_over(heard, take)
+                await subscription.subscribe(*channels)
+                await _pass_on_messages(subscription, on_message)
             except (RedisError, OSError, TimeoutError):
                 pass  # the next request reports it
             finally:
                 with suppress(RedisError, OSError):
-                    await heard.aclose()  # type: ignore[no-untyped-call]  # untyped in the client
-            await asyncio.sleep(AGAIN_S)
+                    await subscription.aclose()  # type: ignore[no-untyped-call]  # untyped in the client
+            await asyncio.sleep(RETRY_AFTER_S)
 
     async def close(self) -> None:
         with suppress(RedisError, OSError):
             await self._redis.aclose()
 
-    def _lose(self, error: Exception) -> None:
-        self._asked_from_s = time.monotonic() + AGAIN_S
+    def _on_failure(self, error: Exception) -> None:
+        self._retry_at_s = time.monotonic() + RETRY_AFTER_S
         self._failures.inc()
         reason = str(error) or "nothing came in time"
         if not self.trouble:
@@ -92,19 +92,19 @@ class RedisLink:
         self.trouble = f"Redis does not answer: {reason}"
 
 
-async def _hand_over(heard: PubSub, take: Callable[[bytes], None]) -> None:
+async def _pass_on_messages(subscription: PubSub, on_message: Callable[[bytes], None]) -> None:
     """Pass on messages until the connection is dead. Raises RedisError, OSError."""
     quiet = 0
     while quiet < 2:  # a pong is a message, too
-        message = await heard.get_message(timeout=QUIET_S)
+        message = await subscription.get_message(timeout=PING_AFTER_S)
         quiet = quiet + 1 if message is None else 0
         if message is None:
-            await heard.ping()
+            await subscription.ping()
         elif message["type"] == "message":
-            take(message["data"])
+            on_message(message["data"])
 
 
-async def ended(*tasks: asyncio.Task[None]) -> None:
+async def cancel_and_wait(*tasks: asyncio.Task[None]) -> None:
     """Cancel tasks that talk to Redis, and wait for them.
 
     Redis' client may swallow a cancellation that coincides with a timeout, so they are cancelled repeatedly.
@@ -112,4 +112,4 @@ async def ended(*tasks: asyncio.Task[None]) -> None:
     while running := [task for task in tasks if not task.done()]:
         for task in running:
             task.cancel()
-        await asyncio.wait(running, timeout=PATIENCE_S)
+        await asyncio.wait(running, timeout=TIMEOUT_S)

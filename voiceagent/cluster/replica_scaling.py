@@ -15,13 +15,13 @@ from typing import Any, Protocol
 from redis import Redis
 from redis.exceptions import RedisError
 
-from voiceagent.cluster.places import GATEWAYS, read_reports, report_place
 from voiceagent.cluster.placing import needed
+from voiceagent.cluster.redis_keys import GATEWAYS, read_reports, report_key
 from voiceagent.cluster.shared_state import READ_S
 
-PATIENCE_S = 0.25
+TIMEOUT_S = 0.25
 """Timeout of a Redis request, for which Ray Serve's controller waits."""
-AGAIN_S = 5.0
+RETRY_AFTER_S = 5.0
 """Pause after Redis failed."""
 
 
@@ -51,26 +51,26 @@ class ReplicasForCalls:
             raise ValueError(f"calls_a_replica = {calls_a_replica:g}: allowed: more than 0")
         password = os.environ[password_env] if password_env else None
         self._redis = Redis.from_url(
-            redis_url, password=password, socket_timeout=PATIENCE_S, socket_connect_timeout=PATIENCE_S
+            redis_url, password=password, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S
         )
         self._each, self._reserve, self._clock = calls_a_replica, reserve_calls, clock
         self._calls: int | None = None
-        self._ask_from_s = clock()
+        self._read_at_s = clock()
 
     def __call__(self, context: Scaled) -> tuple[int, dict[str, Any]]:
         """Return the number of replicas, and an empty policy state."""
-        if self._clock() >= self._ask_from_s:
-            self._ask()
+        if self._clock() >= self._read_at_s:
+            self._read_calls()
         if self._calls is None:
             return context.target_num_replicas, {}
         return needed(self._calls, self._reserve, self._each), {}
 
-    def _ask(self) -> None:
+    def _read_calls(self) -> None:
         try:
             names = [name.decode() for name in self._redis.smembers(GATEWAYS)]  # type: ignore[union-attr]
-            told: Any = self._redis.mget([report_place(name) for name in names]) if names else []
+            reports: Any = self._redis.mget([report_key(name) for name in names]) if names else []
         except (RedisError, OSError):
-            self._calls, again_s = None, AGAIN_S
+            self._calls, again_s = None, RETRY_AFTER_S
         else:
-            self._calls, again_s = sum(one.calls for one in read_reports(told)), READ_S
-        self._ask_from_s = self._clock() + again_s
+            self._calls, again_s = sum(one.calls for one in read_reports(reports)), READ_S
+        self._read_at_s = self._clock() + again_s

@@ -23,23 +23,23 @@ from redis.asyncio.client import Pipeline
 from voiceagent.access.client_secrets import ClientSecret, ClientSecrets
 from voiceagent.access.shares import digest
 from voiceagent.access.wrong_keys import MINUTE_S
-from voiceagent.cluster.places import (
+from voiceagent.cluster.placing import GatewayReport, place
+from voiceagent.cluster.redis_keys import (
+    ADD_CALL,
+    ALL_GATEWAYS,
     COUNT_WRONG_KEY,
     GATEWAYS,
-    TAKE,
-    TO_ALL,
     CallControl,
-    call_place,
-    caller_place,
-    control_place,
+    call_gateway_key,
+    caller_key,
+    client_secret_key,
+    control_key,
+    gateway_channel,
     read_reports,
-    report_place,
-    secret_place,
-    to_one,
-    wrong_keys_place,
+    report_key,
+    wrong_keys_key,
 )
-from voiceagent.cluster.placing import GatewayReport, place
-from voiceagent.cluster.redis_link import RedisLink, ended
+from voiceagent.cluster.redis_link import RedisLink, cancel_and_wait
 
 log = structlog.get_logger()
 
@@ -70,10 +70,10 @@ class SharedState:
         self._secrets = secrets
         self._wake = asyncio.Event()
         self._calls: Callable[[], Iterable[str]] = tuple
-        self._tell: Callable[[], GatewayReport] | None = None
-        self._placed: set[str] = set()
+        self._own_report: Callable[[], GatewayReport] | None = None
+        self._published_calls: set[str] = set()
         self._leases: dict[str, list[str]] = {}
-        self._written: list[Callable[[Pipeline], Any]] = []
+        self._pending_writes: list[Callable[[Pipeline], Any]] = []
         self._blocked: dict[str, float] = {}
         self._renewed_s: float | None = None
         self._read_s: float | None = None
@@ -95,18 +95,18 @@ class SharedState:
 
     async def keep_secret(self, secret: ClientSecret) -> None:
         """See `OtherGateways`."""
-        await self._link.ask(lambda redis: self._write_secret(redis, secret), None)
+        await self._link.request(lambda redis: self._write_secret(redis, secret), None)
 
     async def find_secret(self, key: str) -> ClientSecret | None:
         """See `OtherGateways`."""
 
         async def find(redis: Redis) -> Any:
-            place, pipe = secret_place(key), redis.pipeline(transaction=True)
+            place, pipe = client_secret_key(key), redis.pipeline(transaction=True)
             pipe.get(place)
             pipe.pttl(place)
             return await pipe.execute()
 
-        found, left_ms = await self._link.ask(find, (None, 0))
+        found, left_ms = await self._link.request(find, (None, 0))
         if found is None:
             return None
         kept = json.loads(found)
@@ -118,9 +118,9 @@ class SharedState:
         if not names:
             return lambda: None
         self._count += 1
-        call, places = f"{self.name}/{self._count}", [caller_place(name) for name in names]
+        call, places = f"{self.name}/{self._count}", [caller_key(name) for name in names]
         arguments: list[str | int] = [*places, call, round(LEASE_S * 1000), *names.values()]
-        full = await self._link.ask(lambda redis: redis.eval(TAKE, len(places), *arguments), 0)
+        full = await self._link.request(lambda redis: redis.eval(ADD_CALL, len(places), *arguments), 0)
         if full:
             return list(names)[int(full) - 1]
         self._leases[call] = places
@@ -135,10 +135,10 @@ class SharedState:
         """See `OtherGateways`."""
         named = f"{digest(address):x}"
         arguments = (
-            wrong_keys_place(named),
+            wrong_keys_key(named),
             round(MINUTE_S * 1000),
             max_a_minute,
-            TO_ALL,
+            ALL_GATEWAYS,
             named,
         )
         self._write(lambda pipe: pipe.eval(COUNT_WRONG_KEY, 1, *arguments))
@@ -155,18 +155,18 @@ class SharedState:
 
     async def hang_up(self, call_id: str) -> bool:
         """End a call in another process; return False if none has it."""
-        place: Any = await self._link.ask(lambda redis: redis.get(call_place(call_id)), None)
+        place: Any = await self._link.request(lambda redis: redis.get(call_gateway_key(call_id)), None)
         if place is None:
             return False
-        channel, text = to_one(place.decode()), json.dumps({"hang_up": call_id})
-        return bool(await self._link.ask(lambda redis: redis.publish(channel, text), 0))
+        channel, text = gateway_channel(place.decode()), json.dumps({"hang_up": call_id})
+        return bool(await self._link.request(lambda redis: redis.publish(channel, text), 0))
 
     async def sideband_url(self, call_id: str, secret: str) -> str | None:
         """Return the URL of the gateway that has a call, "" if that has none of its own. Return None for an
         unknown call, or one that the caller may not control. secret: SHA-256 of the caller's client secret,
         "" for an owner.
         """
-        text: Any = await self._link.ask(lambda redis: redis.get(control_place(call_id)), None)
+        text: Any = await self._link.request(lambda redis: redis.get(control_key(call_id)), None)
         if text is None:
             return None
         control = CallControl(*json.loads(text))
@@ -201,22 +201,22 @@ class SharedState:
         calls: returns the ids of calls in progress here. end: ends one by its id. tell: returns this
         gateway's report; None in a worker process of a gateway.
         """
-        self._calls, self._tell = calls, tell
+        self._calls, self._own_report = calls, tell
 
         def take(message: bytes) -> None:
-            self._take(message, end)
+            self._on_message(message, end)
 
-        channels = (TO_ALL, to_one(self.name))
+        channels = (ALL_GATEWAYS, gateway_channel(self.name))
         listening = asyncio.create_task(self._link.listen(channels, take), name="cluster: listen")
-        beating = asyncio.create_task(self._beat_on(), name="cluster: beat")
+        beating = asyncio.create_task(self._beat_forever(), name="cluster: beat")
         try:
             yield
         finally:
-            await ended(listening, beating)
-            await self._link.ask(self._leave, None)
+            await cancel_and_wait(listening, beating)
+            await self._link.request(self._withdraw, None)
             await self._link.close()
 
-    async def _beat_on(self) -> None:
+    async def _beat_forever(self) -> None:
         while True:
             await self._beat()
             with suppress(TimeoutError):
@@ -225,80 +225,82 @@ class SharedState:
             self._wake.clear()
 
     def _write(self, add: Callable[[Pipeline], Any]) -> None:
-        self._written.append(add)
+        self._pending_writes.append(add)
         self._wake.set()
 
     async def _beat(self) -> None:
         """Write what is new; everything if Redis may have lost it."""
-        now_s, written = time.time(), self._written
-        self._written = []
+        now_s, written = time.time(), self._pending_writes
+        self._pending_writes = []
         renewing = self._renewed_s is None or not 0 <= now_s - self._renewed_s < RENEW_S
         calls = set(self._calls())
 
         async def write(redis: Redis) -> bool:
             pipe = redis.pipeline(transaction=False)
-            if self._tell is None:
+            if self._own_report is None:
                 pipe.ping()
             else:
-                text = json.dumps(self._tell().to_json())
-                pipe.set(report_place(self.name), text, px=round(REPORT_LASTS_S * 1000))
+                text = json.dumps(self._own_report().to_json())
+                pipe.set(report_key(self.name), text, px=round(REPORT_LASTS_S * 1000))
                 pipe.sadd(GATEWAYS, self.name)
             for add in written:
                 add(pipe)
-            for call_id in calls if renewing else calls - self._placed:
-                pipe.set(call_place(call_id), self.name, px=round(LEASE_S * 1000))
+            for call_id in calls if renewing else calls - self._published_calls:
+                pipe.set(call_gateway_key(call_id), self.name, px=round(LEASE_S * 1000))
                 control = json.dumps(self.control_of(call_id))
-                pipe.set(control_place(call_id), control, px=round(LEASE_S * 1000))
-            for call_id in self._placed - calls:
-                pipe.delete(call_place(call_id), control_place(call_id))
+                pipe.set(control_key(call_id), control, px=round(LEASE_S * 1000))
+            for call_id in self._published_calls - calls:
+                pipe.delete(call_gateway_key(call_id), control_key(call_id))
             if renewing:
                 self._renew(pipe)
             await pipe.execute()
             return True
 
-        if await self._link.ask(write, False):
-            self._placed = calls
+        if await self._link.request(write, False):
+            self._published_calls = calls
             self._renewed_s = now_s if renewing else self._renewed_s
         else:
             self._renewed_s = None  # Redis may come back empty
             self.reports = ()
         if self._read_s is None or not 0 <= now_s - self._read_s < READ_S:
             self._read_s = now_s
-            self.reports = await self._link.ask(self._read, ())
+            self.reports = await self._link.request(self._read, ())
 
     async def _read(self, redis: Redis) -> tuple[GatewayReport, ...]:
         """Return all reports, and remove gateways that are gone."""
         names = sorted(
             name.decode() for name in await cast("Awaitable[set[bytes]]", redis.smembers(GATEWAYS))
         )
-        told: list[Any] = await redis.mget([report_place(name) for name in names]) if names else []
-        gone = [name for name, text in zip(names, told, strict=True) if text is None]
-        if gone:
-            await redis.srem(GATEWAYS, *gone)
-        return read_reports(told)
+        content: list[Any] = await redis.mget([report_key(name) for name in names]) if names else []
+        expired = [name for name, text in zip(names, content, strict=True) if text is None]
+        if expired:
+            await redis.srem(GATEWAYS, *expired)
+        return read_reports(content)
 
     def _renew(self, pipe: Pipeline) -> None:
         for call, places in self._leases.items():
             limits = [_NO_LIMIT] * len(places)
-            pipe.eval(TAKE, len(places), *places, call, round(LEASE_S * 1000), *limits)
+            pipe.eval(ADD_CALL, len(places), *places, call, round(LEASE_S * 1000), *limits)
         for secret in self._secrets.kept():
             self._write_secret(pipe, secret)
 
     def _write_secret(self, redis: Redis, secret: ClientSecret) -> Awaitable[Any]:
         left_ms = max(1, round((secret.ends_s - time.monotonic()) * 1000))
         text = json.dumps({"expires_s": secret.expires_s, "session": secret.session})
-        return redis.set(secret_place(secret.value), text, px=left_ms)
+        return redis.set(client_secret_key(secret.value), text, px=left_ms)
 
-    async def _leave(self, redis: Redis) -> None:
-        placed = (place(call_id) for call_id in self._placed for place in (call_place, control_place))
-        await redis.delete(report_place(self.name), *placed)
+    async def _withdraw(self, redis: Redis) -> None:
+        placed = (
+            place(call_id) for call_id in self._published_calls for place in (call_gateway_key, control_key)
+        )
+        await redis.delete(report_key(self.name), *placed)
 
-    def _take(self, message: bytes, end: Callable[[str], bool]) -> None:
+    def _on_message(self, message: bytes, end: Callable[[str], bool]) -> None:
         try:
-            told = json.loads(message)
+            content = json.loads(message)
         except ValueError:
-            told = None  # not from a gateway
-        match told:
+            content = None  # not from a gateway
+        match content:
             case {"hang_up": str(call_id)}:
                 end(call_id)
             case {"blocked": str(address), "seconds": float(left_s) | int(left_s)}:

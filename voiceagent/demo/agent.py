@@ -29,7 +29,7 @@ class FrontDesk(Agent):
         self._random = Random()
 
     def instructions(self) -> str:  # type: ignore[override]  # a method in place of a text
-        """The page of the hotel."""
+        """Return the page of the hotel."""
         return system_prompt()
 
     @tool
@@ -63,7 +63,7 @@ class FrontDesk(Agent):
         return front_desk.HUNG_UP
 
     def _done(self, tool: str, *, time: str, **others: int) -> str:
-        """What a tool does, at a time that the caller said."""
+        """Run a tool at the time that the caller said, and record the result. Raises ToolFailed."""
         said = (turn.text for turn in self.call.transcript if turn.role == "user")
         try:
             return self._noted(front_desk.DO[tool](self._random, time=front_desk.heard(time, said), **others))

@@ -1,4 +1,4 @@
-"""What the front desk does for callers, in words: for the agent, and for what its model learns from. Pure."""
+"""Results of the front desk's tools, in words: for the agent, and for the training data of its model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from voiceagent.demo.world import spoken_number
 
 TABLES, TAXIS = 20, 90
 BREAKFAST = 7 * 60, 10 * 60 + 30
-"""When breakfast begins and ends, in minutes from midnight."""
+"""Start and end of breakfast, in minutes from midnight."""
 NO_BREAKFAST = "not done: breakfast is from seven to ten thirty"
 CALLS_BACK = "noted: that a colleague will call you back within ten minutes"
 HUNG_UP = "hung up"
@@ -19,14 +19,13 @@ UNKNOWN_TIME = "not done: it is not known when that is"
 
 
 class NotDone(ValueError):
-    """It could not be done; the text tells the model why."""
+    """A tool could not do its work. The message tells the model why."""
 
 
 def heard(time: str, said: Iterable[str]) -> str:
-    """The time, which the caller must have said: a model may miscopy one, or make one up. said: what the
-    caller said.
+    """Return the time if the caller has said it, as a model may miscopy or invent one.
 
-    Raises NotDone where nothing of it has the words of the time, one after the other.
+    said: the caller's turns. Raises NotDone if none contains the words of the time in sequence.
     """
     words = words_of(time)
     for each in map(words_of, said):
@@ -36,20 +35,20 @@ def heard(time: str, said: Iterable[str]) -> str:
 
 
 def order_taxi(rng: Random, time: str = "") -> str:
-    """A taxi, its number drawn."""
+    """Order a taxi with a random number."""
     when = f"at {time}" if time else "in ten minutes"
     return f"ordered: taxi {_number(rng, TAXIS)}, it comes {when}"
 
 
 def wake_up_call(_: Random, time: str) -> str:
-    """A wake-up call. Raises NotDone where the time is none."""
+    """Set a wake-up call. Raises NotDone for an invalid time."""
     if minutes_of(time) is None:
         raise NotDone(UNKNOWN_TIME)
     return f"set: a wake-up call at {time}"
 
 
 def book_breakfast(rng: Random, people: int, time: str = "") -> str:
-    """A table at breakfast, its number drawn. Raises NotDone where there is no breakfast then."""
+    """Book a breakfast table with a random number. Raises NotDone outside breakfast hours."""
     at = minutes_of(time)
     if time and (at is None or not BREAKFAST[0] <= at <= BREAKFAST[1]):
         raise NotDone(NO_BREAKFAST)
@@ -66,7 +65,7 @@ DO: dict[str, Callable[..., str]] = {
     "hang_up": lambda _: HUNG_UP,
 }
 TOOLS = tuple(DO)
-"""The names of the tools."""
+"""Names of the tools."""
 
 
 def _number(rng: Random, highest: int) -> str:

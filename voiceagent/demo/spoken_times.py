@@ -1,4 +1,4 @@
-"""Times of day as callers say and type them. Pure."""
+"""Times of day as callers say and type them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _LATER = re.compile(r"\b(p ?\.?m|afternoon|evening|tonight|night)\b")
 
 
 def minutes_of(time: str) -> int | None:
-    """Minutes from midnight of a time such as "half past seven", "7:30" or "six in the evening".
+    """Return the minutes from midnight of a time such as "half past seven", "7:30" or "six in the evening".
 
-    Where it does not say, it is in the morning: "seven" is 420. None for what is no time of day.
+    Times without a part of day are in the morning: "seven" is 420. None if it is not a time of day.
     """
     text = time.lower().replace("-", " ").strip().removeprefix("a ")
     named = {"noon": 12 * 60, "midday": 12 * 60, "midnight": 0}.get(text.split()[0] if text else "")

@@ -17,7 +17,7 @@ HOTEL = "Lakeside Hotel"
 
 
 def spoken_number(value: int) -> str:
-    """`value` in words as the answers say it: 120 is "one hundred and twenty".
+    """Return `value` in words as in the answers: 120 is "one hundred and twenty".
 
     Raises ValueError outside 0..9,999.
     """
@@ -28,7 +28,7 @@ def spoken_number(value: int) -> str:
 
 @dataclass(frozen=True)
 class Room:
-    """A kind of room: what it is called, costs a night in dollars, sleeps and offers."""
+    """A type of room: name, price of a night in dollars, number of people, features."""
 
     name: str
     price: int
@@ -37,11 +37,11 @@ class Room:
 
     @property
     def people_spoken(self) -> str:
-        """The number of people it sleeps, in words: "one person", "two people"."""
+        """Number of people in words: "one person", "two people"."""
         return "one person" if self.people == 1 else f"{spoken_number(self.people)} people"
 
     def total(self, nights: int) -> str:
-        """The price of a stay of `nights` nights in words, without the word dollars."""
+        """Return the price of `nights` nights in words, without the word dollars."""
         return spoken_number(self.price * nights)
 
 
@@ -165,7 +165,7 @@ If you did not understand, ask the caller to say it again. In an emergency calle
 
 
 def system_prompt() -> str:
-    """The static page of instructions and facts every conversation starts with."""
+    """Return the static page of instructions and facts that precedes every conversation."""
     rooms = " ".join(
         f"The {room.name}: {room.features}, {room.people_spoken}, "
         f"{spoken_number(room.price)} dollars a night."

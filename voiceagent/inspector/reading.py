@@ -21,7 +21,7 @@ from voiceagent.calls.places import PlaceError, read_log_at
 from voiceagent.calls.replaying.replay import CannotReplay, replay
 from voiceagent.calls.rows import CallRow
 from voiceagent.calls.store import CallStore
-from voiceagent.upstream.replaying import begin_again
+from voiceagent.upstream.replaying import replay_handler
 
 THREADS = 4
 CHUNK_BYTES = 1 << 19
@@ -77,7 +77,7 @@ def replayed(call: CallRow, max_bytes: int = MAX_REPLAY_BYTES) -> dict[str, Any]
         long = f"its log has {len(data)} bytes; allowed here: {max_bytes}"
         raise CannotReplay(f"{long}; voiceagent replay {call.call_id} runs any")
     log = read_log(data, call.call_id, yield_gil)
-    departure = replay(log, yield_gil, begin_again)
+    departure = replay(log, yield_gil, replay_handler)
     changed = {"events": len(log.records), "seconds": round(time.monotonic() - began_s, 3)}
     if departure is None:
         return {"same": True, **changed}

@@ -131,11 +131,11 @@ def _transcript_of(data: bytes) -> list[Item]:
     from voiceagent.calls.archiver import GilYield  # noqa: PLC0415  it brings the extra `calls`
     from voiceagent.calls.log.event_log import read_log  # noqa: PLC0415
     from voiceagent.calls.replaying.replay import CannotReplay  # noqa: PLC0415
-    from voiceagent.upstream.replaying import said_in  # noqa: PLC0415
+    from voiceagent.upstream.replaying import transcript_of  # noqa: PLC0415
 
     yield_gil = GilYield()
     try:
-        return said_in(read_log(data, yield_gil=yield_gil), yield_gil)
+        return transcript_of(read_log(data, yield_gil=yield_gil), yield_gil)
     except CannotReplay as error:
         log.info("call_log_without_words", reason=str(error))
         return []

@@ -23,7 +23,7 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.requester import AccessRules
 from voiceagent.access.slots import Slots
 from voiceagent.agents.load import load_agents
-from voiceagent.cluster.places import CallControl
+from voiceagent.cluster.redis_keys import CallControl
 from voiceagent.config.tables import Config
 from voiceagent.server.call_opener import CallOpener
 from voiceagent.server.call_progress import CallReporting

@@ -118,16 +118,16 @@ class TurnDetector:
         # also while the agent is held: then the level may show whose voice it is
         endpointer = self._endpointer
         if self._over_agent and endpointer is not None and endpointer.speaking and level.is_louder:
-            told.append(VoiceLouder(endpointer.now_s, level.tell()))
+            told.append(VoiceLouder(endpointer.now_s, level.mark_reported()))
         return told
 
     def _with_level(self, event: SpeechEvent, level: VoiceLevel) -> SpeechEvent:
         if isinstance(event, VoiceFaded | TurnEnded):
             self._level = None
         if isinstance(event, TurnEnded):
-            return replace(event, level_db=level.as_a_whole_db)
+            return replace(event, level_db=level.overall_db)
         if isinstance(event, VoiceNoticed | SpeechStarted):
-            return replace(event, level_db=level.tell())
+            return replace(event, level_db=level.mark_reported())
         return event
 
     def agent_plays(self, received_s: float) -> None:

@@ -32,14 +32,14 @@ from voiceagent.session.tool_running import ToolRunner
 from voiceagent.upstream import messages
 from voiceagent.upstream.connection import Upstream, UpstreamConnection
 from voiceagent.upstream.conversation import UpstreamConversation
-from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Send, Wanted
+from voiceagent.upstream.messages import UPSTREAM_HZ, Action, Event, Send
 from voiceagent.upstream.times import UpstreamTimes
 
 UPSTREAM_SILENCE_S = 10.0
 """Silence sent to a backend after the audio of a client that stops sending. It is the maximum of
 `silence_duration_ms`, and more than OpenAI's `semantic_vad` waits for (8 s with low eagerness).
 """
-Step = tuple[Callable[[], ev.Event], Callable[[], list[Wanted]]]
+Step = tuple[Callable[[], ev.Event], Callable[[], list[Action]]]
 """An event for the log, and the conversation's reaction to it."""
 
 
@@ -69,18 +69,20 @@ class UpstreamCall(BaseCall):
         self._monitor = CallMonitor(
             call_id, services.measuring, services.deadlines, lambda awaited, reason: None, end
         )
-        play = partial(_play, client, self._publisher)
+        play = partial(_play_frame, client, self._publisher)
         speaking = replace(services.speaking, synthesizer=SilentSynthesizer())  # at the backend's rate
         self._times = UpstreamTimes(services.measuring.clock, self._connection.spoken_at_s)
         self._speaker = Speaker(play, client.clear, speaking, post, self._times.first_frame)
         self._speaker.configure(settings)
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
-        told, began = weak_callback(self._tool_ended), self._publisher.enter_tool
-        self._tools = ToolRunner(call_id, measuring, post, self._monitor, filler_after_s, told, began)
+        on_tool_ended, on_tool_began = weak_callback(self._tool_ended), self._publisher.enter_tool
+        self._tools = ToolRunner(
+            call_id, measuring, post, self._monitor, filler_after_s, on_tool_ended, on_tool_began
+        )
         self._resampler = Resampler(settings.input_format.rate_hz, UPSTREAM_HZ)
         self._heard_s = self._silent_from_s = 0.0
         # Marks the log as a call with a backend, even if the caller hangs up before that connects.
-        self._take(partial(ev.UpstreamTold, "called"), lambda: [])
+        self._handle_step(partial(ev.UpstreamTold, "called"), lambda: [])
         self._join_agent_and_tools(services)
 
     @property
@@ -113,7 +115,7 @@ class UpstreamCall(BaseCall):
             if made:  # not connected yet: drop silence
                 return
             raise InputOverflow(self._connection.waiting_s, limit_s)
-        self._connection.hear(self._resampler.push(samples))
+        self._connection.push_audio(self._resampler.push(samples))
         self._heard_s += len(samples) / rate_hz
         self._publisher.on_input_audio(samples, rate_hz, begins_ago_s)
         if not made:
@@ -139,21 +141,21 @@ class UpstreamCall(BaseCall):
 
     def post(self, event: ev.Event) -> None:
         """Handle an event and execute its commands before any later event."""
-        self._take(lambda: event, partial(self._conversation.handle, event))
+        self._handle_step(lambda: event, partial(self._conversation.handle, event))
 
     # ---- the upstream
 
     def upstream_connected(self) -> None:
         """See `UpstreamListener`."""
-        self._take(partial(ev.UpstreamTold, "connected"), self._conversation.connected)
+        self._handle_step(partial(ev.UpstreamTold, "connected"), self._conversation.connected)
 
     def upstream_sent(self, event: Event) -> None:
         """See `UpstreamListener`. Invalid events are logged and skipped."""
-        self._take(partial(messages.logged, event), partial(self._read, event))
+        self._handle_step(partial(messages.to_logged, event), partial(self._read, event))
 
     def upstream_lost(self) -> None:
         """See `UpstreamListener`."""
-        self._take(partial(ev.UpstreamTold, "lost"), self._conversation.lost)
+        self._handle_step(partial(ev.UpstreamTold, "lost"), self._conversation.lost)
 
     def upstream_given_up(self, reason: str) -> None:
         """See `UpstreamListener`: the caller hears the apology, and the call ends."""
@@ -163,18 +165,18 @@ class UpstreamCall(BaseCall):
         sound = resample(made, speaking.synthesizer.rate_hz, UPSTREAM_HZ)
         text = speaking.apology.fragment.text.strip()
         give_up = partial(self._conversation.give_up, text, sound)
-        self._take(partial(ev.UpstreamTold, "given up", text, sound), give_up)
+        self._handle_step(partial(ev.UpstreamTold, "given up", text, sound), give_up)
 
-    def _read(self, event: Event) -> list[Wanted]:
+    def _read(self, event: Event) -> list[Action]:
         try:
-            return self._conversation.take(event)
+            return self._conversation.on_upstream_event(event)
         except (KeyError, TypeError, ValueError) as error:
             self._log.warning("upstream_event_unread", type=str(event.get("type"))[:80], reason=repr(error))
             return []
 
     # ---- commands
 
-    def _take(self, event: Callable[[], ev.Event], decide: Callable[[], list[Wanted]]) -> None:
+    def _handle_step(self, event: Callable[[], ev.Event], decide: Callable[[], list[Action]]) -> None:
         if not self._closed:
             self._handle_in_order((event, decide), self._carry_out, "upstream")
 
@@ -186,7 +188,7 @@ class UpstreamCall(BaseCall):
         for command in wanted:
             self._execute(command)
 
-    def _publish(self, event: Callable[[], ev.Event], wanted: list[Wanted]) -> None:
+    def _publish(self, event: Callable[[], ev.Event], wanted: list[Action]) -> None:
         """Publish an event. Tool calls are published as the same event as in other calls."""
         if not self._publisher.has_subscribers:
             return
@@ -194,11 +196,11 @@ class UpstreamCall(BaseCall):
         if calls:
             ready = call_events.EventHandled(ev.ToolCallsReady("", calls), self._heard_s, (), ())
             self._publisher.publish(ready)
-        commands = messages.without_traffic(wanted)
+        commands = messages.for_log(wanted)
         handled = call_events.EventHandled(event(), self._heard_s, tuple(self._ids.made), commands)
         self._publisher.publish(handled)
 
-    def _execute(self, command: Wanted) -> None:
+    def _execute(self, command: Action) -> None:
         self._times.command(command)
         match command:
             case Send(event):
@@ -280,6 +282,8 @@ class UpstreamCall(BaseCall):
         await self._tools.close()
 
 
-def _play(client: Client, publisher: CallPublisher, response_id: str, frame: Samples, rate_hz: int) -> None:
+def _play_frame(
+    client: Client, publisher: CallPublisher, response_id: str, frame: Samples, rate_hz: int
+) -> None:
     client.play(response_id, frame)
     publisher.on_output_audio(response_id, frame, rate_hz)

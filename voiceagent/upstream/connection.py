@@ -18,8 +18,8 @@ from prometheus_client import CollectorRegistry, Counter
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
-from audio.hosted.server import HostedServer, bearer, reason_of, retry_wait_s
-from audio.hosted.websocket import ConnectionLost, opened
+from audio.hosted.server import HostedServer, bearer, describe_error, retry_wait_s
+from audio.hosted.websocket import ConnectionLost, open_websocket
 from audio.pcm import Samples
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 from voiceagent.upstream.config import UpstreamConfig
@@ -29,7 +29,7 @@ MAX_WAITING = 10_000
 """Maximum audio chunks and events queued without a connection; the oldest are dropped. 10 s of
 audio are 500.
 """
-_OF_A_CALL = ("response.", "input_audio_buffer.")
+_CALL_EVENTS = ("response.", "input_audio_buffer.")
 """Event prefixes that show that a backend takes part in the call. One that only greets is not
 retried for ever.
 """
@@ -75,7 +75,7 @@ class Upstream:
     async def connect(self) -> ClientConnection:
         """Connect. Raises ConnectionLost, or UpstreamRefused if a retry would not help."""
         path = f"realtime?model={quote(self.config.model)}"
-        return await opened(self._server, path, self._headers, ping_s=None)
+        return await open_websocket(self._server, path, self._headers, ping_s=None)
 
 
 class UpstreamListener(Protocol):
@@ -125,7 +125,7 @@ class UpstreamConnection:
             self._drop_oldest()
         self._more.set()
 
-    def hear(self, samples: Samples) -> None:
+    def push_audio(self, samples: Samples) -> None:
         """Queue the caller's audio, [n] at `UPSTREAM_HZ`."""
         self._waiting.append(samples)
         self._waiting_samples += len(samples)
@@ -154,11 +154,11 @@ class UpstreamConnection:
                 connection = await self._upstream.connect()
             except ConnectionLost as error:
                 failures, reason = failures + 1, str(error)
-                self._tell("unreachable", reason)
+                self._report_outcome("unreachable", reason)
                 continue
             except UpstreamRefused as error:
                 reason = str(error)
-                self._tell("refused", reason)
+                self._report_outcome("refused", reason)
                 break
             self._upstream.count("connected")
             try:
@@ -166,7 +166,7 @@ class UpstreamConnection:
             finally:
                 await connection.close()
             failures = 1 if took_part else failures + 1
-            self._tell("lost", reason)
+            self._report_outcome("lost", reason)
             listener.upstream_lost()
         listener.upstream_given_up(reason)
 
@@ -174,33 +174,35 @@ class UpstreamConnection:
         """Relay until the connection is lost. Return whether the backend took part in the call,
         and the reason.
         """
-        heard = [item for item in self._waiting if not isinstance(item, dict) or _is_of_sound(item)]
+        audio_items = [item for item in self._waiting if not isinstance(item, dict) or _concerns_audio(item)]
         self._waiting.clear()  # other events were for the previous connection
         self._heard_samples = self._waiting_samples
         self._connected = True
         listener.upstream_connected()
-        told = [item for item in self._waiting if isinstance(item, dict)]
-        asked = [event for event in told if event["type"] == "response.create"]
+        events = [item for item in self._waiting if isinstance(item, dict)]
+        requests = [event for event in events if event["type"] == "response.create"]
         # Requested responses go after the audio: a client with manual turns wants an answer to all of it.
-        self._waiting = deque([*(event for event in told if event not in asked), *heard, *asked])
+        self._waiting = deque(
+            [*(event for event in events if event not in requests), *audio_items, *requests]
+        )
         sending = asyncio.create_task(self._send_waiting(connection), name="to the upstream")
         ping_s = self._upstream.config.connect_timeout_s
-        asking = asyncio.create_task(_give_up_silent(connection, ping_s), name="ask the upstream")
+        pinging = asyncio.create_task(_give_up_silent(connection, ping_s), name="ask the upstream")
         took_part = False
         try:
             async for message in connection:
                 event: Any = json.loads(message)
-                took_part = took_part or str(event.get("type")).startswith(_OF_A_CALL)
+                took_part = took_part or str(event.get("type")).startswith(_CALL_EVENTS)
                 listener.upstream_sent(event)
             return took_part, "it closed the connection"
         except (ConnectionClosed, ValueError, AttributeError) as error:  # the latter two: not a JSON object
-            silent = asking.done() and asking.exception() is None
-            return took_part, f"it answered no ping within {ping_s:g} s" if silent else reason_of(error)
+            silent = pinging.done() and pinging.exception() is None
+            return took_part, f"it answered no ping within {ping_s:g} s" if silent else describe_error(error)
         finally:
             self._connected = False
             sending.cancel()
-            asking.cancel()
-            await asyncio.gather(sending, asking, return_exceptions=True)
+            pinging.cancel()
+            await asyncio.gather(sending, pinging, return_exceptions=True)
 
     async def _send_waiting(self, connection: ClientConnection) -> None:
         with suppress(ConnectionClosed):  # reported by the reader
@@ -214,18 +216,18 @@ class UpstreamConnection:
                     await connection.send(json.dumps(item, separators=(",", ":")))
                 await self._more.wait()
 
-    def _tell(self, outcome: str, reason: str) -> None:
+    def _report_outcome(self, outcome: str, reason: str) -> None:
         self._upstream.count(outcome)
         self._log.warning(f"upstream_{outcome}", reason=reason)
 
 
 async def _give_up_silent(connection: ClientConnection, ping_s: float) -> None:
     """Abort the connection if a ping is not answered within `ping_s`."""
-    await unanswered(connection, ping_s)
+    await wait_until_unresponsive(connection, ping_s)
     connection.transport.abort()
 
 
-async def unanswered(connection: ClientConnection, ping_s: float) -> None:
+async def wait_until_unresponsive(connection: ClientConnection, ping_s: float) -> None:
     """Ping every `ping_s`; return once a pong is overdue by as much. Stalls of this process do not count."""
     while True:
         await asyncio.sleep(ping_s)
@@ -237,6 +239,6 @@ async def unanswered(connection: ClientConnection, ping_s: float) -> None:
             return
 
 
-def _is_of_sound(event: Event) -> bool:
+def _concerns_audio(event: Event) -> bool:
     """Return True if the event commits or clears audio, so that its position among the audio matters."""
     return str(event["type"]).startswith("input_audio_buffer.")

@@ -19,9 +19,9 @@ from voiceagent.conversation.item_requests import ItemRequest
 from voiceagent.conversation.out_of_band import runs_out_of_band
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.upstream import items, messages
-from voiceagent.upstream.asking import Asking
-from voiceagent.upstream.beside import BesideResponses
-from voiceagent.upstream.messages import Event, Send, Wanted
+from voiceagent.upstream.messages import Action, Event, Send
+from voiceagent.upstream.out_of_band import OutOfBandResponses
+from voiceagent.upstream.response_queue import ResponseQueue
 from voiceagent.upstream.responses import Cut, Response, Responses
 
 
@@ -44,10 +44,10 @@ class UpstreamConversation:
         self._transcription = transcription
         self._limits = limits
         self._new_id = new_id
-        self._responses, self._beside = Responses(self.history), BesideResponses()
+        self._responses, self._out_of_band = Responses(self.history), OutOfBandResponses()
         self.heard = self._responses.heard
-        self._asking = Asking()
-        self._started = self._connected = self._speaking = self._claimed = False
+        self._queue = ResponseQueue()
+        self._started = self._connected = self._speaking = self._turns_claimed = False
 
     @property
     def caller_speaks(self) -> bool:
@@ -57,7 +57,7 @@ class UpstreamConversation:
     @property
     def quiet(self) -> bool:
         """True while neither side speaks; tools may run."""
-        return not (self._speaking or self._responses or self._asking.awaited)
+        return not (self._speaking or self._responses or self._queue.is_awaiting_start)
 
     @property
     def usages(self) -> dict[str, Usage]:
@@ -66,29 +66,29 @@ class UpstreamConversation:
 
     # ---- the connection
 
-    def connected(self) -> list[Wanted]:
+    def connected(self) -> list[Action]:
         """Send the settings and the history to a new connection, which knows neither."""
         self._connected = True
-        told = (item for item in self.history.items if not isinstance(item, MessageItem) or item.text)
-        said = [Send(messages.item_created(item)) for item in told]
-        return [self._update(), *said, *self._beside.asked_again(), *self._go_on()]
+        notified = (item for item in self.history.items if not isinstance(item, MessageItem) or item.text)
+        said = [Send(messages.item_created(item)) for item in notified]
+        return [self._update(), *said, *self._out_of_band.pending_requests(), *self._continue()]
 
-    def lost(self) -> list[Wanted]:
+    def lost(self) -> list[Action]:
         """Handle the loss of the connection.
 
         Audio received so far is played; a response without any is requested again.
         """
         self._connected = self._speaking = False
         reason = "the connection to the upstream was lost"
-        commands = self._beside.lost(reason)
+        commands = self._out_of_band.lost(reason)
         unfinished = self._responses.lost()
-        self._asking.lost(any(response.sound_s == 0 for response in unfinished))
+        self._queue.lost(any(response.sound_s == 0 for response in unfinished))
         for response in unfinished:
             failed = notify.NotifyResponseEnded(response.response_id, "failed", reason)
             commands += self._responses.ended(response, failed)
         return commands
 
-    def give_up(self, apology: str, sound: Samples) -> list[Wanted]:
+    def give_up(self, apology: str, sound: Samples) -> list[Action]:
         """Play the apology and end the call: no backend is available any more.
 
         sound: the apology, [n] at `UPSTREAM_HZ`.
@@ -96,25 +96,25 @@ class UpstreamConversation:
         response_id, item_id = self._new_id("resp"), self._new_id("item")
         place = {"response_id": response_id, "item_id": item_id}
         said = {"type": "response.output_audio_transcript.delta", **place, "delta": apology}
-        self._asking.give_up("the upstream was given up")
+        self._queue.give_up("the upstream was given up")
         commands = self._responses.begin({"id": response_id})
-        commands += self._of_response(said["type"], said)
+        commands += self._on_response_event(said["type"], said)
         commands += self._responses.play(response_id, sound)
         response = self._responses.get(response_id)
         assert response is not None
         ended = notify.NotifyResponseEnded(response_id, "completed")
-        return [*commands, *self._responses.ended(response, ended), *self._go_on()]
+        return [*commands, *self._responses.ended(response, ended), *self._continue()]
 
     # ---- events of the call
 
-    def handle(self, event: ev.Event) -> list[Wanted]:
+    def handle(self, event: ev.Event) -> list[Action]:
         """Handle an event of the call."""
         match event:
             case ev.CallStarted(greeting):
                 self._started = True
                 if greeting:
-                    self._asking.say(messages.words_said(greeting))
-                return [notify.NotifySettings(self.settings, created=True), *self._go_on()]
+                    self._queue.enqueue_speech(messages.exact_speech(greeting))
+                return [notify.NotifySettings(self.settings, created=True), *self._continue()]
             case ev.PlayoutSent(response_id):
                 return self._responses.sent(response_id)
             case ev.PlayoutPlayed(response_id):
@@ -122,60 +122,62 @@ class UpstreamConversation:
                 if response is None:
                     return []
                 played = self._responses.played(response)
-                return [*played, *self._recalled(response), *self._go_on()]
+                return [*played, *self._restored(response), *self._continue()]
             case ev.PlayoutStopped(response_id, played_s):
-                return self._stopped(response_id, played_s)
+                return self._on_playout_stopped(response_id, played_s)
             case ev.CallerGone(response_id, played_s):
-                self._stopped(response_id, played_s)
+                self._on_playout_stopped(response_id, played_s)
                 return []  # the caller has hung up
             case _ if isinstance(event, ev.AgentEvent):
-                return self._agent_acts(event)
+                return self._on_agent_event(event)
             case _ if isinstance(event, ItemRequest):
                 return items.carry_out(event, self.history, self._limits, self._connected)
             case _ if isinstance(event, ev.ClientRequest):
-                return self._client_asks(event)
+                return self._on_client_request(event)
             case _:
                 return []
 
-    def _agent_acts(self, event: ev.AgentEvent) -> list[Wanted]:
+    def _on_agent_event(self, event: ev.AgentEvent) -> list[Action]:
         match event:
             case ev.AgentChanged(agent, tools, instructions, voice):
                 self.settings = self.settings.handed_to(agent, tools, instructions, voice)
-                return self._updated()
+                return self._session_update()
             case ev.TurnsClaimed(claimed):
-                self._claimed = claimed
-                return self._updated()
+                self._turns_claimed = claimed
+                return self._session_update()
             case ev.SpeechRequested(text):
-                self._asking.say(messages.words_said(text))
+                self._queue.enqueue_speech(messages.exact_speech(text))
             case ev.ReplyRequested(guidance):
-                self._asking.say(messages.reply_guided(f"{self.settings.instructions}\n\n{guidance}"))
+                self._queue.enqueue_speech(
+                    messages.guided_response(f"{self.settings.instructions}\n\n{guidance}")
+                )
             case ev.HangUpRequested(reason):
-                self._asking.leave(reason)
+                self._queue.hang_up_after(reason)
             case ev.ToolFinished(call_id, _, output, reply):
                 self._responses.running.discard(call_id)
                 item = ToolOutputItem(self._new_id("item"), call_id, output)
                 if reply:
-                    self._asking.owe()
-                return [*items.add(self.history, item, self._connected), *self._go_on()]
+                    self._queue.request_answer()
+                return [*items.add(self.history, item, self._connected), *self._continue()]
             case _:
                 return []
-        return self._go_on()
+        return self._continue()
 
-    def _client_asks(self, request: ev.ClientRequest) -> list[Wanted]:
+    def _on_client_request(self, request: ev.ClientRequest) -> list[Action]:
         match request:
             case ev.SettingsChanged(settings) if settings.only_transcribes:
                 message = "calls go to an upstream here; there are no transcription sessions"
                 return [notify.NotifyError("invalid_value", message, "session.type")]
             case ev.SettingsChanged(settings):
                 self.settings = settings
-                told = [notify.NotifySettings(settings)] if self._started else []
-                return [do.ConfigureSpeaking(settings), *self._updated(), *told]
+                notified = [notify.NotifySettings(settings)] if self._started else []
+                return [do.ConfigureSpeaking(settings), *self._session_update(), *notified]
             case ev.ResponseRequested():
-                return self._requested(request)
+                return self._on_response_requested(request)
             case ev.ResponseCancelled():
-                return self._cancelled(request)
+                return self._on_response_cancelled(request)
             case ev.OutputCleared():
-                return self._cut(cancel=True)
+                return self._stop_playout(cancel=True)
             case ev.InputCommitted():
                 return [Send({"type": "input_audio_buffer.commit"})]  # queued after the audio before it
             case ev.InputCleared():
@@ -185,46 +187,52 @@ class UpstreamConversation:
             case _:
                 return []
 
-    def _requested(self, request: ev.ResponseRequested) -> list[Wanted]:
+    def _on_response_requested(self, request: ev.ResponseRequested) -> list[Action]:
         """Handle a client's request for a response.
 
         Without parameters it waits until neither side speaks; otherwise the backend accepts or refuses it.
         """
         if request == ev.ResponseRequested(client_event_id=request.client_event_id):
-            self._asking.owe()
-            return self._go_on()
+            self._queue.request_answer()
+            return self._continue()
         wanted = messages.response_created(request)
         if runs_out_of_band(request, self.settings):
-            return self._beside.ask(wanted, self._connected)
+            return self._out_of_band.ask(wanted, self._connected)
         if self._connected:
-            return self._asking.ask(wanted)
-        return [] if self._asking.wish(wanted) else [notify.response_in_progress(request.client_event_id)]
+            return self._queue.ask(wanted)
+        return (
+            []
+            if self._queue.enqueue_client_request(wanted)
+            else [notify.response_in_progress(request.client_event_id)]
+        )
 
-    def _cancelled(self, request: ev.ResponseCancelled) -> list[Wanted]:
+    def _on_response_cancelled(self, request: ev.ResponseCancelled) -> list[Action]:
         """Cancel a response. An unknown id cancels none: that response may just have ended."""
         response_id = request.response_id
-        if response_id in self._beside:
+        if response_id in self._out_of_band:
             return [*self._send({"type": "response.cancel", "response_id": response_id})]
-        if response_id is None and self._asking.awaited and not self._responses:  # the request is in flight
+        if (
+            response_id is None and self._queue.is_awaiting_start and not self._responses
+        ):  # the request is in flight
             return [*self._send({"type": "response.cancel"})]
         known = self._responses.playing if response_id is None else self._responses.get(response_id)
         if known is None:
             return [notify.nothing_to_cancel(response_id, request.client_event_id)]
-        return self._cut(cancel=True)
+        return self._stop_playout(cancel=True)
 
     # ---- events of the upstream
 
-    def take(self, event: Event) -> list[Wanted]:
+    def on_upstream_event(self, event: Event) -> list[Action]:
         """Handle an event of the backend. Raises KeyError, TypeError or ValueError if it is invalid."""
         kind = event["type"]
         if kind.startswith("response."):
-            return self._of_response(kind, event)
+            return self._on_response_event(kind, event)
         if kind.startswith("conversation.item.input_audio_transcription."):
-            told = items.transcribed(self.history, kind.rpartition(".")[2], event)
+            notified = items.transcribed(self.history, kind.rpartition(".")[2], event)
             wordless = kind.endswith(".completed") and not any(
-                isinstance(one, do.TurnConcluded) for one in told
+                isinstance(one, do.TurnConcluded) for one in notified
             )
-            return told + self._go_on() if wordless else told  # the backend does not answer it
+            return notified + self._continue() if wordless else notified  # the backend does not answer it
         match kind:
             case "input_audio_buffer.speech_started":
                 self._speaking = True
@@ -232,7 +240,7 @@ class UpstreamConversation:
                 yields = detection is None or detection.interrupt_response
                 start_s = event["audio_start_ms"] / 1000  # includes the padding
                 began = notify.NotifySpeechStarted(event["item_id"], start_s, not_before_s=start_s)
-                return [began, *(self._cut(cancel=False) if yields else ())]
+                return [began, *(self._stop_playout(cancel=False) if yields else ())]
             case "input_audio_buffer.speech_stopped":
                 self._speaking = False
                 end_s = event["audio_end_ms"] / 1000  # includes the silence
@@ -246,29 +254,29 @@ class UpstreamConversation:
             case "conversation.item.added" | "conversation.item.created" | "conversation.item.done":
                 return items.spoken(self.history, kind, messages.read_item(event["item"]))
             case "error":
-                return self._refused(event["error"])
+                return self._on_error(event["error"])
             case _:
                 return []
 
-    def _of_response(self, kind: str, event: Event) -> list[Wanted]:
-        if kind == "response.created" and messages.is_beside(event["response"]):
-            return self._beside.begin(event["response"])
-        if messages.response_id_of(event) in self._beside:
-            return self._beside.take(kind, event)
+    def _on_response_event(self, kind: str, event: Event) -> list[Action]:
+        if kind == "response.created" and messages.is_out_of_band(event["response"]):
+            return self._out_of_band.begin(event["response"])
+        if messages.response_id_of(event) in self._out_of_band:
+            return self._out_of_band.on_event(kind, event)
         if kind == "response.created":
-            self._asking.begun()
+            self._queue.on_started()
             return self._responses.begin(event["response"])
-        return [*self._responses.take(kind, event, self.settings.agent_tools), *self._go_on()]
+        return [*self._responses.on_event(kind, event, self.settings.agent_tools), *self._continue()]
 
-    def _refused(self, error: Event) -> list[Wanted]:
+    def _on_error(self, error: Event) -> list[Action]:
         """Handle an error from the backend."""
         event_id, code = error.get("event_id"), error.get("code") or error.get("type") or "upstream_error"
         busy = code == notify.RESPONSE_IN_PROGRESS
-        if not self._beside.refused(event_id) and self._asking.refused(event_id, busy):
+        if not self._out_of_band.on_refused(event_id) and self._queue.on_refused(event_id, busy):
             return []
         return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
 
-    def _cut(self, cancel: bool) -> list[Wanted]:
+    def _stop_playout(self, cancel: bool) -> list[Action]:
         """Stop playout. cancel: also stop the backend, which is still generating and does not know."""
         playing = self._responses.playing
         if playing is None:
@@ -277,7 +285,7 @@ class UpstreamConversation:
         cancelled = self._send({"type": "response.cancel"}) if made else []
         return [*cancelled, do.StopPlayout(playing.response_id)]
 
-    def _stopped(self, response_id: str, played_s: float) -> list[Wanted]:
+    def _on_playout_stopped(self, response_id: str, played_s: float) -> list[Action]:
         """Handle a response cut after `played_s` seconds."""
         response = self._responses.get(response_id)
         if response is None:
@@ -286,16 +294,16 @@ class UpstreamConversation:
         for cut in cuts:
             if cut.item_id and not cut.lost:
                 commands += self._send(messages.item_truncated(cut.item_id, cut.heard_s))
-            commands += self._recalled(cut)
+            commands += self._restored(cut)
             ended = notify.NotifyResponseEnded(cut.response_id, "cancelled", "turn_detected", cut.usage)
-            commands += [] if cut.told else [ended]
+            commands += [] if cut.notified else [ended]
             for call in cut.when_played:  # they depended on speech that was not heard
                 self._responses.running.discard(call.call_id)
                 output = ToolOutputItem(self._new_id("item"), call.call_id, "not done: the caller went on")
                 commands += items.add(self.history, output, self._connected)
-        return commands + self._go_on()
+        return commands + self._continue()
 
-    def _recalled(self, response: Response | Cut) -> list[Send]:
+    def _restored(self, response: Response | Cut) -> list[Send]:
         """Send what was heard of a response to a new connection, if the connection that made it was lost."""
         if not (response.lost and response.text and response.item_id in self.history):
             return []
@@ -303,18 +311,18 @@ class UpstreamConversation:
 
     # ---- messages
 
-    def _updated(self) -> list[Wanted]:
+    def _session_update(self) -> list[Action]:
         return [self._update()] if self._connected else []
 
     def _update(self) -> Send:
-        return Send(messages.session_update(self.settings, self._transcription, self._claimed))
+        return Send(messages.session_update(self.settings, self._transcription, self._turns_claimed))
 
     def _send(self, event: Event) -> list[Send]:
         """Return the message if connected. A later connection gets the whole state anyway."""
         return [Send(event)] if self._connected else []
 
-    def _go_on(self) -> list[Wanted]:
+    def _continue(self) -> list[Action]:
         """Continue with queued requests if neither side speaks."""
         if not self.quiet:
             return []
-        return self._asking.next(self._connected, bool(self._responses.running))
+        return self._queue.next(self._connected, bool(self._responses.running))

@@ -16,7 +16,7 @@ from voiceagent.conversation.history import (
 )
 from voiceagent.conversation.item_requests import ItemRequest, verb_of
 from voiceagent.upstream import messages
-from voiceagent.upstream.messages import Event, Send, Wanted
+from voiceagent.upstream.messages import Action, Event, Send
 
 
 def add(
@@ -25,7 +25,7 @@ def add(
     connected: bool,
     previous_id: str | None = None,
     sound: Samples | None = None,
-) -> list[Wanted]:
+) -> list[Action]:
     """Add an item. The backend gets it now or when it connects. Raises UnknownItem.
 
     sound: see `ItemCreated`; the backend recognizes it itself.
@@ -36,7 +36,7 @@ def add(
     return [*sent, notify.NotifyItemAdded(item, behind), notify.NotifyItemDone(item, behind)]
 
 
-def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, connected: bool) -> list[Wanted]:
+def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, connected: bool) -> list[Action]:
     """Execute a client's item request, or notify it of the error. limits: maximum history from a client."""
     try:
         return _carried_out(request, history, limits, connected)
@@ -48,7 +48,7 @@ def carry_out(request: ItemRequest, history: History, limits: HistoryLimits, con
 
 def _carried_out(
     request: ItemRequest, history: History, limits: HistoryLimits, connected: bool
-) -> list[Wanted]:
+) -> list[Action]:
     sent: Event
     match request:
         case ev.ItemCreated(item, previous_id, sound=sound):
@@ -62,16 +62,16 @@ def _carried_out(
         case ev.ItemDeleted(item_id):
             history.delete(item_id)
             sent = {"type": "conversation.item.delete", "item_id": item_id}
-            told: Wanted = notify.NotifyItemDeleted(item_id)
+            notifications: Action = notify.NotifyItemDeleted(item_id)
         case ev.ItemTruncated(item_id, played_s):
-            sent, told = (
+            sent, notifications = (
                 messages.item_truncated(item_id, played_s),
                 notify.NotifyItemTruncated(item_id, played_s),
             )
-    return [*([Send(sent)] if connected else []), told]
+    return [*([Send(sent)] if connected else []), notifications]
 
 
-def spoken(history: History, kind: str, item: Item | None) -> list[Wanted]:
+def spoken(history: History, kind: str, item: Item | None) -> list[Action]:
     """Record an item of the caller's speech that the backend created or completed."""
     if not (isinstance(item, MessageItem) and item.role == "user" and item.spoken):
         return []
@@ -83,7 +83,7 @@ def spoken(history: History, kind: str, item: Item | None) -> list[Wanted]:
     return [notify.NotifyItemDone(item, history.previous_id(item.item_id))]
 
 
-def transcribed(history: History, what: str, event: Event) -> list[Wanted]:
+def transcribed(history: History, what: str, event: Event) -> list[Action]:
     """Process a transcription event of such an item."""
     item_id = event["item_id"]
     match what:
@@ -96,7 +96,7 @@ def transcribed(history: History, what: str, event: Event) -> list[Wanted]:
             text = event["transcript"].strip()
             if item_id in history:
                 history.put(MessageItem(item_id, "user", text, spoken=True))
-            told: list[Wanted] = [notify.NotifyTranscript(item_id, text, final=True)]
-            return [*told, do.TurnConcluded(text)] if text else told
+            notifications: list[Action] = [notify.NotifyTranscript(item_id, text, final=True)]
+            return [*notifications, do.TurnConcluded(text)] if text else notifications
         case _:
             return []

@@ -38,11 +38,19 @@ class Send:
 _STATUSES: dict[str, ResponseStatus] = {
     "completed": "completed", "cancelled": "cancelled", "failed": "failed", "incomplete": "incomplete",
 }  # fmt: skip
-Wanted = Command | Send
+Action = Command | Send
 """A command of the call, or a message to the backend."""
 UPSTREAM_HZ = 24_000
 """Sample rate of the backend's audio in both directions, whatever the client's is."""
-_UPDATED = ("type", "instructions", "output_modalities", "audio", "tools", "tool_choice", "max_output_tokens")
+_UPDATABLE_FIELDS = (
+    "type",
+    "instructions",
+    "output_modalities",
+    "audio",
+    "tools",
+    "tool_choice",
+    "max_output_tokens",
+)
 """Session fields to send to a backend; the others are read-only, or extensions of this server."""
 
 
@@ -54,7 +62,7 @@ def session_update(settings: CallSettings, transcription: str, claimed: bool) ->
     session = {
         name: value
         for name, value in show_session("", replace(offered, tools=settings.all_tools), None).items()
-        if name in _UPDATED
+        if name in _UPDATABLE_FIELDS
     }
     heard: dict[str, Any] = session["audio"]["input"]
     del heard["noise_reduction"], session["audio"]["output"]["speed"]
@@ -115,13 +123,13 @@ def response_created(wanted: ResponseRequested | None = None) -> Event:
     return {"type": "response.create", "response": {k: v for k, v in given.items() if v is not None}}
 
 
-def words_said(text: str) -> Event:
+def exact_speech(text: str) -> Event:
     """Return the request for exactly these words."""
     wanted = f"Say exactly the following words, and nothing else: {text}"
     return response_created(ResponseRequested(instructions=wanted, tools=(), tool_choice="none"))
 
 
-def reply_guided(instructions: str) -> Event:
+def guided_response(instructions: str) -> Event:
     """Return the request for a response with these instructions."""
     return response_created(ResponseRequested(instructions=instructions.strip()))
 
@@ -147,14 +155,14 @@ def read_sound(event: Event) -> Samples:
     return np.frombuffer(b64decode(event["delta"]), "<i2").astype(np.int16)
 
 
-def without_traffic(wanted: Iterable[Wanted]) -> list[Command]:
+def for_log(wanted: Iterable[Action]) -> list[Command]:
     """Return the commands for the log: without messages to the backend, and without audio, which
     arrives as events.
     """
     return [one for one in wanted if not isinstance(one, Send | Play)]
 
 
-def logged(event: Event) -> UpstreamTold:
+def to_logged(event: Event) -> UpstreamTold:
     """Return an event for the log, with its audio kept separately, as that of local engines."""
     if event.get("type") != "response.output_audio.delta":
         return UpstreamTold(str(event.get("type")), json.dumps(event))
@@ -179,7 +187,7 @@ def response_id_of(event: Event) -> str:
     return str(event["response"]["id"] if "response" in event else event.get("response_id", ""))
 
 
-def is_beside(begun: Mapping[str, Any]) -> bool:
+def is_out_of_band(begun: Mapping[str, Any]) -> bool:
     """Return True if a response is out of band. A spoken one never is: it occupies the voice."""
     return begun.get("output_modalities") == ["text"] and begun.get("conversation_id", "") is None
 

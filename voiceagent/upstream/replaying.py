@@ -21,21 +21,21 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, Item, MessageItem
 from voiceagent.upstream.conversation import UpstreamConversation
-from voiceagent.upstream.messages import Wanted, from_logged, without_traffic
+from voiceagent.upstream.messages import Action, for_log, from_logged
 
 _OF_THE_CONNECTION = ("called", "connected", "lost", "given up")
 
 
-def begin_again(log: CallLog, ids: LoggedIds) -> Handle:
+def replay_handler(log: CallLog, ids: LoggedIds) -> Handle:
     """Return the event handler of a new conversation like the log's. Raises CannotReplay."""
     handle, _ = _conversation(log, ids)
     return handle
 
 
-def said_in(log: CallLog, yield_gil: Callable[[], None] = lambda: None) -> list[Item]:
+def transcript_of(log: CallLog, after_event: Callable[[], None] = lambda: None) -> list[Item]:
     """Return the transcript and tool calls of a log, as its history ends.
 
-    A response in progress has the text written so far. yield_gil: called after every event. Raises
+    A response in progress has the text written so far. after_event: called after every event. Raises
     CannotReplay.
     """
     ids, written = LoggedIds(), defaultdict[str, str](str)
@@ -47,7 +47,7 @@ def said_in(log: CallLog, yield_gil: Callable[[], None] = lambda: None) -> list[
         for command in record.commands:
             if command["type"] == "NotifyResponseText":
                 written[command["item_id"]] += command["text"]
-        yield_gil()
+        after_event()
     return [
         replace(item, text=written[item.item_id])
         if isinstance(item, MessageItem) and item.role == "assistant" and item.status == "in_progress"
@@ -67,12 +67,12 @@ def _conversation(log: CallLog, ids: LoggedIds) -> tuple[Handle, History]:
     conversation = UpstreamConversation(log.header.settings, "", log.header.policy.limits, ids)
 
     def handle(event: ev.Event) -> list[Command]:
-        return without_traffic(_wanted(conversation, event))
+        return for_log(_commands(conversation, event))
 
     return handle, conversation.history
 
 
-def _wanted(conversation: UpstreamConversation, event: ev.Event) -> list[Wanted]:
+def _commands(conversation: UpstreamConversation, event: ev.Event) -> list[Action]:
     match event:
         case ev.UpstreamTold("called"):
             return []
@@ -84,7 +84,7 @@ def _wanted(conversation: UpstreamConversation, event: ev.Event) -> list[Wanted]
             return conversation.give_up(apology, sound)
         case ev.UpstreamTold():
             try:
-                return conversation.take(from_logged(event))
+                return conversation.on_upstream_event(from_logged(event))
             except (KeyError, TypeError, ValueError):  # invalid in the call, too
                 return []
         case _:

@@ -14,7 +14,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.history import History, MessageItem, ToolCallItem
 from voiceagent.conversation.settings import AgentTool
 from voiceagent.upstream import messages
-from voiceagent.upstream.messages import UPSTREAM_HZ, Event, Wanted
+from voiceagent.upstream.messages import UPSTREAM_HZ, Action, Event
 
 _CHARACTERS_A_SECOND = 15.0
 """Speaking rate of English, pauses included."""
@@ -61,7 +61,7 @@ class Cut:
     """A response that was cut.
 
     heard_s: seconds that were played. when_played: its tools that waited for playout, and must not run.
-    usage: as far as reported. lost: see `Response`. told: the client has been notified of its end.
+    usage: as far as reported. lost: see `Response`. notified: the client knows of its end.
     """
 
     response_id: str
@@ -71,7 +71,7 @@ class Cut:
     when_played: tuple[ToolCall, ...]
     usage: Usage
     lost: bool
-    told: bool
+    notified: bool
 
 
 class Responses:
@@ -86,7 +86,7 @@ class Responses:
         self._all: deque[Response] = deque()
         self.running: set[str] = set()
         self.heard: deque[MessageItem] = deque()
-        self._told = ""  # id of the response being played whose end was notified
+        self._notified_id = ""  # id of the response being played whose end was notified
 
     def __bool__(self) -> bool:
         """Return True if there is any."""
@@ -101,12 +101,12 @@ class Responses:
         """Return the response of this id; None if it is over or was cut."""
         return next((one for one in self._all if one.response_id == response_id), None)
 
-    def begin(self, begun: Event) -> list[Wanted]:
+    def begin(self, begun: Event) -> list[Action]:
         """Add a response that the backend began."""
         self._all.append(Response(begun["id"]))
         return [notify.NotifyResponseStarted(begun["id"], (begun.get("output_modalities") or ["audio"])[0])]
 
-    def take(self, kind: str, event: Event, tools: Sequence[AgentTool]) -> list[Wanted]:
+    def on_event(self, kind: str, event: Event, tools: Sequence[AgentTool]) -> list[Action]:
         """Process an event of a response. tools: those that run here."""
         response_id = messages.response_id_of(event)
         response = self.get(response_id)
@@ -116,10 +116,10 @@ class Responses:
             case "response.output_audio.delta":
                 return self.play(response_id, messages.read_sound(event))
             case "response.output_audio_transcript.delta" | "response.output_text.delta":
-                return self._words(response, event["item_id"], event["delta"])
+                return self._on_text(response, event["item_id"], event["delta"])
             case "response.output_item.done":
                 item = messages.read_item(event["item"])
-                return self._called(response, item, tools) if isinstance(item, ToolCallItem) else []
+                return self._on_tool_call(response, item, tools) if isinstance(item, ToolCallItem) else []
             case "response.done":
                 return self.ended(response, messages.read_end(event["response"]))
             case _:
@@ -135,7 +135,7 @@ class Responses:
             one.lost = True
         return [one for one in self._all if one.ended is None]
 
-    def ended(self, response: Response, ended: notify.NotifyResponseEnded) -> list[Wanted]:
+    def ended(self, response: Response, ended: notify.NotifyResponseEnded) -> list[Action]:
         """Handle the end of a response's generation."""
         response.ended = ended
         if response is not self.playing:
@@ -146,40 +146,40 @@ class Responses:
             return [do.StopPlayout(response.response_id)]
         return [do.FinishPlayout(response.response_id)]
 
-    def sent(self, response_id: str) -> list[Wanted]:
+    def sent(self, response_id: str) -> list[Action]:
         """Notify the client of the end of a response whose audio was all sent."""
         response = self.get(response_id)
         if response is None or response.ended is None:
             return []
-        self._told = response_id
+        self._notified_id = response_id
         return [response.ended]
 
-    def played(self, response: Response) -> list[Wanted]:
+    def played(self, response: Response) -> list[Action]:
         """Handle the end of a response's playout."""
-        commands: list[Wanted] = []
+        commands: list[Action] = []
         if response.item_id:
-            commands += self._keep(response.item_id, response.text, cut=False)
+            commands += self._update_history(response.item_id, response.text, cut=False)
         commands += [do.RunTool(call) for call in response.when_played]
         return commands + self._next()
 
-    def stopped(self, response: Response, played_s: float) -> tuple[list[Cut], list[Wanted]]:
+    def stopped(self, response: Response, played_s: float) -> tuple[list[Cut], list[Action]]:
         """Cut the response being played after `played_s`, and all that wait."""
         cuts: list[Cut] = []
-        commands: list[Wanted] = []
+        commands: list[Action] = []
         for each in self._all:
             heard_s = min(played_s, each.sound_s) if each is response else 0.0
             text = each.heard(heard_s)
             waited = tuple(each.when_played)
-            told = each.response_id == self._told
+            notified = each.response_id == self._notified_id
             cuts.append(
-                Cut(each.response_id, each.item_id, heard_s, text, waited, each.usage, each.lost, told)
+                Cut(each.response_id, each.item_id, heard_s, text, waited, each.usage, each.lost, notified)
             )
             if each.item_id:
-                commands += self._keep(each.item_id, text, cut=True)
+                commands += self._update_history(each.item_id, text, cut=True)
         self._all.clear()
         return cuts, commands
 
-    def play(self, response_id: str, samples: Samples) -> list[Wanted]:
+    def play(self, response_id: str, samples: Samples) -> list[Action]:
         """Add audio of a response, [n] at `UPSTREAM_HZ`."""
         response = self.get(response_id)
         if response is None:
@@ -190,7 +190,7 @@ class Responses:
             return []
         return [do.Play(response.response_id, Speech(samples))]
 
-    def _words(self, response: Response, item_id: str, words: str) -> list[Wanted]:
+    def _on_text(self, response: Response, item_id: str, words: str) -> list[Action]:
         if item_id != response.item_id and item_id not in self._history:
             self._history.insert(MessageItem(item_id, "assistant", "", True, "in_progress"))
         response.item_id = item_id
@@ -200,23 +200,25 @@ class Responses:
         previous_id = self._history.previous_id(item_id)
         return [notify.NotifyResponseText(response.response_id, item_id, previous_id, words)]
 
-    def _called(self, response: Response, item: ToolCallItem, tools: Sequence[AgentTool]) -> list[Wanted]:
+    def _on_tool_call(
+        self, response: Response, item: ToolCallItem, tools: Sequence[AgentTool]
+    ) -> list[Action]:
         previous_id = self._history.last_id()
         self._history.insert(item)
         tool = next((one for one in tools if one.name == item.call.name), None)
         if tool is None:
             return [notify.NotifyToolCall(response.response_id, item.item_id, previous_id, item.call)]
         self.running.add(item.call.call_id)
-        told: list[Wanted] = [
+        notified: list[Action] = [
             notify.NotifyItemAdded(item, previous_id),
             notify.NotifyItemDone(item, previous_id),
         ]
         if tool.when_played:
             response.when_played.append(item.call)
-            return told
-        return [*told, do.RunTool(item.call)]
+            return notified
+        return [*notified, do.RunTool(item.call)]
 
-    def _keep(self, item_id: str, text: str, cut: bool) -> list[Wanted]:
+    def _update_history(self, item_id: str, text: str, cut: bool) -> list[Action]:
         """Update the history with what was heard of a response."""
         said = MessageItem(item_id, "assistant", text, True, "incomplete" if cut else "completed")
         if item_id in self._history:
@@ -224,12 +226,12 @@ class Responses:
         self.heard.append(said)
         return [do.ResponseConcluded(text, cut)]
 
-    def _next(self) -> list[Wanted]:
+    def _next(self) -> list[Action]:
         """Remove the first response and start playout of the next."""
         self._all.popleft()
         following = self.playing
         if following is None:
             return []
         sounds, following.waiting = following.waiting, []
-        commands: list[Wanted] = [do.Play(following.response_id, Speech(one)) for one in sounds]
+        commands: list[Action] = [do.Play(following.response_id, Speech(one)) for one in sounds]
         return commands if following.ended is None else commands + self.ended(following, following.ended)

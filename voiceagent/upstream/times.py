@@ -9,7 +9,7 @@ from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.latency import LatencyBudget, Outcome, Stamp, TurnCounts, TurnLedger, TurnReport
-from voiceagent.upstream.messages import Wanted
+from voiceagent.upstream.messages import Action
 
 NO_BUDGET = LatencyBudget()
 """No latency budget: the backend is beyond a network."""
@@ -31,7 +31,7 @@ class UpstreamTimes:
         self._ledgers: dict[str, TurnLedger] = {}
         self._answering: dict[str, dict[Stamp, float]] = {}  # by response: timestamps of the turn it answers
 
-    def command(self, command: Wanted) -> None:
+    def command(self, command: Action) -> None:
         """Timestamp a command. The first response after a turn answers it."""
         now_s = self._clock()
         match command:

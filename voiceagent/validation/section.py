@@ -42,16 +42,16 @@ def check(model: type[Checked], document: Mapping[str, Any], source: Path, prefi
         key = (prefix + ".".join(str(part) for part in place)).rstrip(".")
         if first["type"] == "extra_forbidden":
             allowed = _keys(model, place[:-1])
-            meant = _meant(model, str(place[-1]), allowed, prefix)
+            suggestion = _suggestion(model, str(place[-1]), allowed, prefix)
             kind = "table" if isinstance(given, dict) else "key"
-            message = f"unknown {kind}; allowed: {', '.join(allowed) or 'none'}{meant}"
+            message = f"unknown {kind}; allowed: {', '.join(allowed) or 'none'}{suggestion}"
             raise problem(source, key, given, message) from error
         if first["type"] == "missing":
             raise ConfigError(f"{source}: {key}: missing; it must be set") from error
         raise problem(source, key, given, first["msg"]) from error
 
 
-def _meant(model: type[BaseModel], key: str, allowed: Sequence[str], prefix: str) -> str:
+def _suggestion(model: type[BaseModel], key: str, allowed: Sequence[str], prefix: str) -> str:
     """Return a suggestion for an unknown key: the same key in other tables, or the nearest allowed one."""
     if tables := list(_tables_with(model, key, prefix)):
         return f"; did you mean {' or '.join(f'[{table}] {key}' for table in tables[:3])}?"

@@ -12,7 +12,7 @@ import httpx2
 import structlog
 from prometheus_client import CollectorRegistry, Counter
 
-from audio.hosted.server import reason_of
+from audio.hosted.server import describe_error
 from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.conversation.call_events import CallBegan, CallEnded, CallEvent
 from voiceagent.conversation.history import Item
@@ -119,7 +119,7 @@ class WebhookSender:
             try:
                 answer = await client.post(self._table.url, content=body, headers=headers)
             except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-                reason = reason_of(error)
+                reason = describe_error(error)
             else:
                 if answer.is_success:
                     return True

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from audio.detection.vad import SAMPLE_RATE_HZ, WINDOW_SAMPLES
 from audio.pcm import Samples
-from audio.surroundings import Wave, band, gain, in_some_room, samples_of, some_noise, some_telephone
+from audio.surroundings import (
+    Wave,
+    band,
+    gain,
+    in_random_room,
+    over_random_telephone,
+    random_noise,
+    samples_of,
+)
 
 LENGTH_S = 12
 LENGTH = LENGTH_S * SAMPLE_RATE_HZ
@@ -55,7 +63,7 @@ def examples(recordings: Sequence[Samples], random: np.random.Generator) -> Iter
         by_telephone = random.random() < BY_TELEPHONE
         voice = spoken(band(source, SAMPLE_RATE_HZ, *_AS_AT_THE_SOURCE_HZ) if by_telephone else source)
         heard = _heard(source, recordings, random)
-        sound = some_telephone(heard, random, SAMPLE_RATE_HZ) if by_telephone else samples_of(heard)
+        sound = over_random_telephone(heard, random, SAMPLE_RATE_HZ) if by_telephone else samples_of(heard)
         shift = int(random.integers(WINDOW_SAMPLES))
         ends_s = (np.arange(1, WINDOWS + 1) * WINDOW_SAMPLES - shift) / SAMPLE_RATE_HZ
         yield Example(np.pad(sound, (shift, 0))[:LENGTH], *_since(voice, ends_s))
@@ -95,16 +103,16 @@ def _conversation(waiting: list[Samples], random: np.random.Generator) -> Wave:
 def _heard(source: Wave, recordings: Sequence[Samples], random: np.random.Generator) -> Wave:
     """Put a sound in a room, in noise, both or neither, at a random level."""
     level = np.sqrt(np.percentile(np.mean(source.reshape(-1, 160) ** 2, axis=1), 90)) + 1
-    heard = in_some_room(source, random, SAMPLE_RATE_HZ) if random.random() < 0.6 else source
+    heard = in_random_room(source, random, SAMPLE_RATE_HZ) if random.random() < 0.6 else source
     if random.random() < 0.38:
-        noise, below_db = some_noise(LENGTH, random, SAMPLE_RATE_HZ), random.uniform(6, 35)
+        noise, below_db = random_noise(LENGTH, random, SAMPLE_RATE_HZ), random.uniform(6, 35)
         if random.random() < OTHERS_TALK:
-            others = in_some_room(_others(recordings, random), random, SAMPLE_RATE_HZ)
+            others = in_random_room(_others(recordings, random), random, SAMPLE_RATE_HZ)
             noise = 0.3 * noise + others / (others.std() + 1e-9) * random.uniform(0.3, 1)
             below_db = max(below_db, 12)
         heard = heard + noise * level * gain(-below_db)
     elif random.random() < 0.7:
-        heard = heard + some_noise(LENGTH, random, SAMPLE_RATE_HZ) * level * gain(-random.uniform(40, 70))
+        heard = heard + random_noise(LENGTH, random, SAMPLE_RATE_HZ) * level * gain(-random.uniform(40, 70))
     return heard * gain(random.uniform(-24, 6))
 
 

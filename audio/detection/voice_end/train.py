@@ -62,11 +62,11 @@ class Network(torch.nn.Module):
     def forward(self, looked_at: torch.Tensor) -> torch.Tensor:
         """Map [calls, windows, 209] to [calls, windows, 3]."""
         remembered, _ = self.memory(torch.relu(self.look(looked_at)))
-        told: torch.Tensor = self.end(remembered)
-        return told
+        predicted: torch.Tensor = self.end(remembered)
+        return predicted
 
 
-class Looking:
+class InputExtractor:
     """Extractor of the network's inputs: values inside Silero's graph."""
 
     def __init__(self) -> None:
@@ -77,19 +77,19 @@ class Looking:
         vad.load()
         self._after_silence = vad.after_silence
 
-    def look(self, sounds: Sequence[Samples]) -> NDArray[np.float16]:
+    def extract(self, sounds: Sequence[Samples]) -> NDArray[np.float16]:
         """Return the inputs [calls, windows, 209] of sounds of 12 s."""
         padded = np.pad(np.stack(sounds), ((0, 0), (INPUT_SAMPLES - WINDOW_SAMPLES, 0))) / np.float32(32_768)
         states = np.repeat(self._after_silence[np.newaxis], len(sounds), axis=0)
-        seen: NDArray[np.float16] = np.empty((len(sounds), WINDOWS, LOOKED), np.float16)
+        inputs: NDArray[np.float16] = np.empty((len(sounds), WINDOWS, LOOKED), np.float16)
         for window in range(WINDOWS):
             begin = window * WINDOW_SAMPLES
             sound = np.ascontiguousarray(padded[:, begin : begin + INPUT_SAMPLES])
-            seen[:, window], states = self._session.run(
+            inputs[:, window], states = self._session.run(
                 [LOOKED_AT, "new_states"], {SOUND: sound, STATES: states}
             )
-        seen[..., SEEN:-1] = (seen[..., SEEN:-1] - _BANDS_MEAN) / _BANDS_SCALE
-        return seen
+        inputs[..., SEEN:-1] = (inputs[..., SEEN:-1] - _BANDS_MEAN) / _BANDS_SCALE
+        return inputs
 
 
 def recordings(files: Sequence[Path]) -> list[Samples]:
@@ -99,22 +99,22 @@ def recordings(files: Sequence[Path]) -> list[Samples]:
 
 def calls_of(sounds: Sequence[Samples], times: int, seed: int) -> Calls:
     """Generate calls in which each sound is used `times` times."""
-    looking, random = Looking(), np.random.default_rng(seed)
-    seen: list[torch.Tensor] = []
+    extractor, random = InputExtractor(), np.random.default_rng(seed)
+    inputs: list[torch.Tensor] = []
     labels: list[Floats] = []
     for _ in range(times):
         made = examples(sounds, random)
         while batch := list(islice(made, 32)):
-            seen += torch.from_numpy(looking.look([one.sound for one in batch]))
+            inputs += torch.from_numpy(extractor.extract([one.sound for one in batch]))
             labels += [_label(one) for one in batch]
-    return seen, torch.from_numpy(np.stack(labels))
+    return inputs, torch.from_numpy(np.stack(labels))
 
 
 def _label(example: Example) -> Floats:
     return np.stack([example.since_s, example.silence_s], axis=1).astype(np.float32)
 
 
-def loss(told: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def loss(predicted: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Return the loss.
 
     Windows just after an end weigh most, those in silences that are nearly long enough hardly at all, and
@@ -128,25 +128,25 @@ def loss(told: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     weights[(since_s > 0) & ~long & (silence_s >= 0.12)] = 0.3
     weights[(since_s > 0) & ~long & (silence_s >= 0.18)] = 0.05
     entropy = torch.nn.functional.binary_cross_entropy_with_logits
-    of_end = entropy(told[..., 0], (behind & long).float(), weights)
-    of_voice = entropy(told[..., 2], (since_s <= 0.016).float())
+    of_end = entropy(predicted[..., 0], (behind & long).float(), weights)
+    of_voice = entropy(predicted[..., 2], (since_s <= 0.016).float())
     near = (behind & (since_s < 0.35) & (silence_s >= 0.12)).float()
-    of_time = (near * (told[..., 1] - 10 * since_s).abs()).sum() / near.sum()
+    of_time = (near * (predicted[..., 1] - 10 * since_s).abs()).sum() / near.sum()
     return of_end + 0.3 * of_voice + 0.2 * of_time
 
 
-def learn(seen: list[torch.Tensor], labels: torch.Tensor) -> Network:
+def learn(inputs: list[torch.Tensor], labels: torch.Tensor) -> Network:
     """Train a network on these calls; prints the loss of each epoch."""
     torch.manual_seed(SEED)
     network, order = Network(), np.random.default_rng(SEED)
-    steps = len(seen) // BATCH
+    steps = len(inputs) // BATCH
     optimizer = torch.optim.AdamW(network.parameters(), RATE, weight_decay=1e-4)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, total_steps=EPOCHS * steps, pct_start=0.1)
     for epoch in range(EPOCHS):
-        shuffled, left = order.permutation(len(seen)), 0.0
+        shuffled, left = order.permutation(len(inputs)), 0.0
         for step in range(steps):
             batch = torch.from_numpy(shuffled[step * BATCH : (step + 1) * BATCH])
-            lost = loss(network(torch.stack([seen[index] for index in batch]).float()), labels[batch])
+            lost = loss(network(torch.stack([inputs[index] for index in batch]).float()), labels[batch])
             optimizer.zero_grad()
             lost.backward()  # type: ignore[no-untyped-call]  # PyTorch's own
             torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
@@ -175,20 +175,20 @@ def weights_of(network: Network) -> dict[str, NDArray[np.float16]]:
     return {name: np.ascontiguousarray(value, np.float16) for name, value in arranged.items()}
 
 
-def judge(network: Network, seen: list[torch.Tensor], labels: torch.Tensor) -> None:
+def print_quality(network: Network, inputs: list[torch.Tensor], labels: torch.Tensor) -> None:
     """Print the delay of detected ends, and how many are in a voice or a silence of less than 0.12 s."""
     with torch.no_grad():
-        ended = torch.sigmoid(network(torch.stack(seen).float()))[..., 0].numpy()
+        ended = torch.sigmoid(network(torch.stack(inputs).float()))[..., 0].numpy()
     since_s, silence_s = labels.numpy().transpose(2, 0, 1)
     begins = (since_s >= 0) & (since_s < WINDOW_SAMPLES / SAMPLE_RATE_HZ) & (silence_s >= SILENCE_S)
     for threshold in THRESHOLDS:
-        told = ended >= threshold
-        newly = told & ~np.pad(told, ((0, 0), (1, 0)))[:, :-1]
+        predicted = ended >= threshold
+        newly = predicted & ~np.pad(predicted, ((0, 0), (1, 0)))[:, :-1]
         early = int(np.sum(newly & (silence_s < 0.12)))
         late_ms = [
-            1000 * since_s[call, window + np.argmax(told[call, window:])]
+            1000 * since_s[call, window + np.argmax(predicted[call, window:])]
             for call, window in np.argwhere(begins)
-            if told[call, window:].any()
+            if predicted[call, window:].any()
         ]
         p50, p95 = np.percentile(late_ms or [np.nan], (50, 95))
         print(f"{threshold}: {len(late_ms)} ends told after {p50:.0f}, {p95:.0f} ms; {early} in a voice")
@@ -205,7 +205,9 @@ def main() -> None:
     held_out = set(speakers[HELD_OUT - 1 :: HELD_OUT])
     taught = calls_of(recordings([path for path in files if path.parent not in held_out]), TIMES, seed=1)
     network = learn(*taught)
-    judge(network, *calls_of(recordings([path for path in files if path.parent in held_out]), 1, seed=2))
+    print_quality(
+        network, *calls_of(recordings([path for path in files if path.parent in held_out]), 1, seed=2)
+    )
     np.savez_compressed(options.out, allow_pickle=False, **weights_of(network))
 
 

@@ -18,11 +18,11 @@ from audio.recognizers.decoding.names import Names
 from audio.recognizers.decoding.phrase_bias import PhraseBias
 
 WIDTH = 4
-WIDTH_EXPECTING, _BEHIND_EXPECTING = 5, 3.0
+WIDTH_EXPECTING, _MAX_DISTANCE_EXPECTING = 5, 3.0
 """With likely phrases: they decide among whole texts, of which a wider beam finds more, at hardly more cost,
 as texts far behind are dropped sooner.
 """
-_BEHIND = 4.0  # maximum distance from the best, in nats
+_MAX_DISTANCE = 4.0  # maximum distance from the best, in nats
 CLEAR_LEAD = 0.3
 """Lead over the next candidate, in nats, with which a token is clearly the most likely: by a third. Smaller
 leads are often reversed by the following tokens, or by the rounding of 8-bit numbers.
@@ -59,7 +59,7 @@ class Likeliest(NamedTuple):
         """Return the candidates after one token of a single text, as [1, n]."""
         return Likeliest(self.tokens[place : place + 1], self.logarithms[place : place + 1])
 
-    def behind_last(self) -> Likeliest:
+    def after_last(self) -> Likeliest:
         """Return the candidates after the last token of each text, [texts, n]."""
         return Likeliest(self.tokens[:, -1], self.logarithms[:, -1])
 
@@ -104,16 +104,16 @@ class BeamSearch:
         self._sentences = None if expected is None else expected.sentences
         self._names = None if expected is None else expected.names
         self._weight = 0.0 if expected is None else expected.weight
-        self._width, self._behind, self._near = WIDTH, _BEHIND, 0.0
+        self._width, self._max_distance, self._near = WIDTH, _MAX_DISTANCE, 0.0
         if expected is not None:
-            self._width, self._behind, self._near = WIDTH_EXPECTING, _BEHIND_EXPECTING, _NEAR
+            self._width, self._max_distance, self._near = WIDTH_EXPECTING, _MAX_DISTANCE_EXPECTING, _NEAR
         self._whole: list[Beginning] = []
         self.live = [Beginning((begin,))]
 
     @property
     def best(self) -> Beginning:
         """The best whole transcript; until there is one, the best beginning."""
-        return max(self._whole, key=self._worth) if self._whole else self.live[0]
+        return max(self._whole, key=self._final_score) if self._whole else self.live[0]
 
     def extend(self, likeliest: Likeliest) -> list[int]:
         """Extend the beginnings by a token.
@@ -124,14 +124,14 @@ class BeamSearch:
         Returns:
             For each new beginning, the index of the old one it extends; empty once the best is whole.
         """
-        told = zip(self.live, likeliest.tokens.tolist(), likeliest.logarithms.tolist(), strict=True)
+        rows = zip(self.live, likeliest.tokens.tolist(), likeliest.logarithms.tolist(), strict=True)
         longer = [
             (one, at)
-            for at, (beginning, tokens, logarithms) in enumerate(told)
+            for at, (beginning, tokens, logarithms) in enumerate(rows)
             for one in self._candidates(beginning, tokens, logarithms)
         ]
         longer.sort(key=lambda pair: pair[0].score, reverse=True)
-        min_score = longer[0][0].score - self._behind
+        min_score = longer[0][0].score - self._max_distance
         kept = [(one, at) for one, at in longer[: self._width] if one.score >= min_score]
         self._whole += [one for one, _ in kept if one.tokens[-1] == self._end]
         if self._whole:  # extending a beginning hardly ever improves its score
@@ -153,13 +153,13 @@ class BeamSearch:
         Returns:
             The number of tokens accepted.
         """
-        believed = _believed(draft, likeliest, lead)
+        accepted = _accepted_logarithms(draft, likeliest, lead)
         (beginning,) = self.live
-        for token, logarithm in zip(draft, believed, strict=False):
+        for token, logarithm in zip(draft, accepted, strict=False):
             (beginning,) = self._candidates(beginning, [token], [logarithm])
         whole = beginning.tokens[-1] == self._end
         self._whole, self.live = ([beginning], []) if whole else ([], [beginning])
-        return len(believed)
+        return len(accepted)
 
     def _candidates(
         self, beginning: Beginning, tokens: list[int], logarithms: list[float]
@@ -168,29 +168,29 @@ class BeamSearch:
         if self._sentences is not None:
             expected = self._sentences.logarithms(beginning.tokens, tokens)
         return [
-            self._longer(beginning, token, logarithm, of_sentences)
+            self._extended(beginning, token, logarithm, of_sentences)
             for token, logarithm, of_sentences in zip(tokens, logarithms, expected, strict=True)
         ]
 
-    def _longer(self, beginning: Beginning, token: int, logarithm: float, of_sentences: float) -> Beginning:
+    def _extended(self, beginning: Beginning, token: int, logarithm: float, of_sentences: float) -> Beginning:
         tokens = (*beginning.tokens, token)
         logarithm += beginning.logarithm
         of_sentences += beginning.of_sentences
-        score = logarithm + self._weight * (_GUIDE * of_sentences + self._of_names(tokens))
+        score = logarithm + self._weight * (_GUIDE * of_sentences + self._name_score(tokens))
         return Beginning(tokens, score, logarithm, of_sentences)
 
-    def _worth(self, whole: Beginning) -> float:
+    def _final_score(self, whole: Beginning) -> float:
         """Return the score among whole texts; likely sentences count only if the text is near them."""
         evidence = 0.0 if self._sentences is None else self._sentences.evidence(whole.tokens)
-        return whole.logarithm + self._weight * (evidence + self._of_names(whole.tokens))
+        return whole.logarithm + self._weight * (evidence + self._name_score(whole.tokens))
 
-    def _of_names(self, tokens: Sequence[int]) -> float:
+    def _name_score(self, tokens: Sequence[int]) -> float:
         return 0.0 if self._names is None else _NAME_TOKEN * self._names.tokens_in(tokens)
 
 
-def _believed(tokens: Sequence[int], likeliest: Likeliest, lead: float) -> list[float]:
+def _accepted_logarithms(tokens: Sequence[int], likeliest: Likeliest, lead: float) -> list[float]:
     """Return the log-probabilities of the leading tokens that are ahead of any other by `lead`."""
-    believed = []
+    accepted = []
     rows = zip(tokens, likeliest.tokens.tolist(), likeliest.logarithms.tolist(), strict=True)
     for token, among, logarithms in rows:
         if token not in among:
@@ -198,5 +198,5 @@ def _believed(tokens: Sequence[int], likeliest: Likeliest, lead: float) -> list[
         place = among.index(token)
         if logarithms[place] < logarithms[place == 0] + lead:
             break
-        believed.append(logarithms[place])
-    return believed
+        accepted.append(logarithms[place])
+    return accepted

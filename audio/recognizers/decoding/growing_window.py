@@ -27,9 +27,9 @@ _CUT_ANYWAY = 1.3
 """Multiple of `longest_s` at which a window without stable words is cut, which bounds the cost of
 a decoding.
 """
-_KEPT_SILENCE_S = 1.0
+_KEPT_WORDLESS_S = 1.0
 """Audio to keep of a window past `longest_s` without words: a word may be beginning in it."""
-_BEHIND_VOICE_S = 0.06
+_AFTER_VOICE_S = 0.06
 """Audio that extends this long past its voice has all its words. Of 110 sentences, cut at sixteen places from
 40 ms after the fall in loudness to 250 ms after the voice, 226 to 238 words are wrong, in no order.
 """
@@ -122,26 +122,26 @@ class GrowingWindow:
         """Last words of the text whose audio was cut off."""
         return " ".join(self._cut_text.split()[-_PROMPT_WORDS:])
 
-    def hear(self, sound: Samples) -> None:
+    def push_audio(self, sound: Samples) -> None:
         """Add audio."""
         self._new.append(sound)
         self._new_samples += len(sound)
 
-    def take(self) -> Samples:
+    def take_window(self) -> Samples:
         """Return the whole window, for decoding now."""
         self._sound = np.concatenate([self._sound, *self._new])
         self._new.clear()
         self._taken_samples, self._new_samples = self._new_samples, 0
         return self._sound
 
-    def put_back(self) -> None:
+    def mark_undecoded(self) -> None:
         """Mark the audio of the last `take` as undecoded again, after an abandoned decoding."""
         self._new_samples += self._taken_samples
 
-    def decoded(self, segments: Sequence[Segment]) -> None:
+    def on_decoded(self, segments: Sequence[Segment]) -> None:
         """Update the transcript with the segments of the last `take`."""
-        told = [segment.confidence for segment in segments if segment.confidence is not None]
-        self._confidence = min(told, default=None)
+        confidences = [segment.confidence for segment in segments if segment.confidence is not None]
+        self._confidence = min(confidences, default=None)
         self._complete = segments[-1].complete if segments else None
         texts = list(accumulate((segment.text for segment in segments), joined, initial=self._cut_text))
         self._text = texts[-1]
@@ -150,7 +150,7 @@ class GrowingWindow:
         length_s = len(self._sound) / SAMPLE_RATE_HZ
         if length_s > self._longest_s:
             if not segments:
-                self._sound = self._sound[-round(_KEPT_SILENCE_S * SAMPLE_RATE_HZ) :]
+                self._sound = self._sound[-round(_KEPT_WORDLESS_S * SAMPLE_RATE_HZ) :]
             cut = max(cut, self._stable_segments(texts, length_s))
         if cut:
             self._cut_text = texts[cut]
@@ -175,7 +175,7 @@ def wordless_samples(silence_s: float, whole: int) -> int:
     """
     if whole < _BRIEF_S * SAMPLE_RATE_HZ:
         return 0
-    return max(0, round((silence_s - _BEHIND_VOICE_S) * SAMPLE_RATE_HZ))
+    return max(0, round((silence_s - _AFTER_VOICE_S) * SAMPLE_RATE_HZ))
 
 
 def joined(before: str, after: str) -> str:
@@ -267,12 +267,12 @@ def spoken_length(text: str) -> int:
     return sum(len(word) if word.isdigit() else 1 for word in _WORD.findall(text))
 
 
-_AGAIN_WORDS = 5
+_REPEATED_WORDS = 5
 """Length of a repeated run of words that shows a loop."""
 
 
-def says_again(text: str) -> bool:
+def has_repetition(text: str) -> bool:
     """Return True if five consecutive words occur twice, as from a model in a repetition loop."""
     words = [word_key(word) for word in text.split()]
-    runs = [tuple(words[at : at + _AGAIN_WORDS]) for at in range(len(words) - _AGAIN_WORDS + 1)]
+    runs = [tuple(words[at : at + _REPEATED_WORDS]) for at in range(len(words) - _REPEATED_WORDS + 1)]
     return len(set(runs)) < len(runs)

@@ -1,1 +1,1 @@
-"""What callers of the demo ask and what they are answered, made of phrasings and facts."""
+"""Callers' questions and their answers, generated from phrasings and facts."""

@@ -1,4 +1,4 @@
-"""What callers may ask about, read from `intents/*.toml`: topics with aspects, and plain intents."""
+"""Topics with aspects, and topicless intents, read from `intents/*.toml`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TOPIC_FILES = ("facilities", "services", "desk")
 
 @dataclass(frozen=True)
 class Phrasings:
-    """The templates of one intent: to train on and held out, standing alone and as a follow-up."""
+    """Templates of one intent: for training and held out, standing alone and as a follow-up."""
 
     train: tuple[str, ...] = ()
     heldout: tuple[str, ...] = ()
@@ -25,11 +25,11 @@ class Phrasings:
     follow_heldout: tuple[str, ...] = ()
 
     def alone(self, split: Split) -> tuple[str, ...]:
-        """The templates that need no history."""
+        """Return the templates that need no history."""
         return self.train if split == "train" else self.heldout
 
     def following(self, split: Split) -> tuple[str, ...]:
-        """The templates that need the history."""
+        """Return the templates that need the history."""
         return self.follow_train if split == "train" else self.follow_heldout
 
 
@@ -46,13 +46,13 @@ class Aspect:
 
     @property
     def intent(self) -> str:
-        """The intent's name, such as "pool.hours"."""
+        """Name of the intent, such as "pool.hours"."""
         return f"{self.topic}.{self.name}"
 
 
 @dataclass(frozen=True)
 class Topic:
-    """Something callers ask about: `names` fill [x] ("the pool"), `things` [thing] ("a pool")."""
+    """A topic of callers: `names` fill [x] ("the pool"), `things` [thing] ("a pool")."""
 
     name: str
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Plain:
-    """An intent without topic: small talk, or one whose answer is computed (then `answer` is "")."""
+    """An intent without topic: small talk, or one with a computed answer (then `answer` is "")."""
 
     name: str
     answer: str
@@ -72,7 +72,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """Everything read from the intent files."""
+    """Content of the intent files."""
 
     lexicon: Mapping[str, tuple[str, ...]]
     topics: Mapping[str, Topic]
@@ -83,7 +83,7 @@ class Catalogue:
     outside_slots: Mapping[str, Mapping[Split, tuple[str, ...]]]
 
     def phrasings(self) -> Iterator[Phrasings]:
-        """The phrasings of all intents; a frame that fits many topics comes with each."""
+        """Yield the phrasings of all intents; a frame that fits several topics is repeated for each."""
         for topic in self.topics.values():
             for aspect in topic.aspects.values():
                 yield from (aspect.own, aspect.frame)
@@ -92,12 +92,12 @@ class Catalogue:
             yield from (intent.phrasings for intent in group.values())
 
     def templates(self, split: Split) -> tuple[str, ...]:
-        """All templates of a split, each once, those that need no history and those that do."""
+        """Return all distinct templates of a split, with and without history."""
         phrasings = list(self.phrasings())
         return tuple(sorted({t for each in phrasings for t in (*each.alone(split), *each.following(split))}))
 
     def slot_values(self, *splits: Split) -> dict[str, tuple[str, ...]]:
-        """What callers may fill each slot of a template with; of what lies outside, only that of `splits`."""
+        """Return the values of each slot; of slots outside the world, only those of `splits`."""
 
         def distinct(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
             return tuple(sorted({word for group in groups for word in group}))
@@ -129,7 +129,7 @@ def _plain(name: str, table: Mapping[str, Any]) -> Plain:
 
 
 def _fitting(frame: Phrasings, things: tuple[str, ...], names: tuple[str, ...]) -> Phrasings:
-    """The frame without the templates whose slot the topic can't fill."""
+    """Return the frame without the templates whose slots the topic cannot fill."""
 
     def fits(template: str) -> bool:
         return ("[thing]" not in template or bool(things)) and ("[x]" not in template or bool(names))
@@ -160,7 +160,7 @@ def _topic(name: str, table: dict[str, Any], frames: Mapping[str, Phrasings]) ->
 
 @cache
 def catalogue() -> Catalogue:
-    """The catalogue of the packaged intent files, read once."""
+    """Return the catalogue of the packaged intent files, read once."""
     frames = {name: _phrasings(table) for name, table in _read("frames").items()}
     outside = _read("outside")
     outside["decline"] |= {"answer": outside["answer"], "must": ["only help with"]}

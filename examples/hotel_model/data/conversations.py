@@ -1,8 +1,8 @@
-"""Conversations with the front desk, generated without end: what the demo model is trained on.
+"""Endless conversations with the front desk, for training the demo model.
 
-A conversation is one to four turns of the caller, each answered. The caller asks, follows up in
-ways that need the history, corrects himself, interrupts, chats, leaves the subject; part of what
-he says carries the errors of a recognizer, part is written with capitals and punctuation.
+A conversation is one to four turns of the caller, each answered. The caller asks, follows up in ways that
+need the history, corrects themselves, interrupts, chats, changes the subject; some turns have recognition
+errors, some have capitals and punctuation.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _INTERRUPTED = 0.08
 
 
 class Message(TypedDict):
-    """One turn. `learn` is false for an answer that was cut off, which must not be learned. tool_calls: name
-    and arguments of what an answer calls. tools: names of those that instructions offer.
+    """A message. learn: false for an answer that was cut off. tool_calls: name and arguments of an answer's
+    calls. tools: names offered by instructions.
     """
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -38,9 +38,9 @@ class Message(TypedDict):
 
 
 def conversations(split: Split, seed: int, others: Sequence[Exchange] = ()) -> Iterator[tuple[Message, ...]]:
-    """Endless conversations, the same ones for the same arguments, without system prompt.
+    """Yield endless conversations without system prompt, deterministic for the arguments.
 
-    others: exchanges that are among them beside those of the templates, see Caller.
+    others: further exchanges besides those of the templates, see Caller.
     """
     rng = Random(f"{split} {seed}")
     caller = Caller(split, rng, others)
@@ -49,7 +49,7 @@ def conversations(split: Split, seed: int, others: Sequence[Exchange] = ()) -> I
 
 
 def questions(seed: int) -> Iterator[str]:
-    """The training questions of callers in words, follow-ups among them, without end."""
+    """Yield callers' training questions without end, follow-ups included."""
     rng = Random(seed)
     caller = Caller("train", rng)
     while True:
@@ -81,8 +81,9 @@ def _conversation(caller: Caller, rng: Random) -> tuple[Message, ...]:
 
 
 def as_received(words: str, intent: str, rng: Random) -> str:
-    """What a caller says, with a recognizer's errors or as it is written, part of the time. Requests bring
-    their errors with them: what a tool is given has none.
+    """Return a caller's words, sometimes with recognition errors or in writing.
+
+    Requests already contain their errors, as a tool's arguments have none.
     """
     if rng.random() < _MISHEARD and intent != "unclear" and intent not in TOOLS:
         words = misheard(words, rng)

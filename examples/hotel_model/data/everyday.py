@@ -1,6 +1,6 @@
-"""What people say that no caller of a hotel means for it, with times, numbers, requests and commands in it.
+"""Everyday sentences that are not meant for the hotel, with times, numbers, requests and commands in them.
 
-It is declined, and no tool is called. Forms and values of the evaluation are in no training sentence.
+They are declined, and no tool is called. Forms and values of the evaluation occur in no training sentence.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _HOLE = re.compile(r"\[(\w+)\]")
 
 @dataclass(frozen=True)
 class Unasked:
-    """A sentence that asks the agent for nothing. words: lower-case words. messages: the turns before it, and
-    itself as it is written to the model.
+    """A sentence that requests nothing. words: lower-case words. messages: earlier turns, and
+    itself as sent to the model.
     """
 
     words: str
@@ -39,8 +39,8 @@ class Unasked:
 
 
 class Everyday:
-    """Draws sentences with the forms and values of one split. words: the commonest first; some of
-    the sentences have one of them in another's place. values: of the slots, by split.
+    """Generator of sentences with the forms and values of one split. words: by frequency; some sentences get
+    one of them as a replacement. values: of the slots, by split.
     """
 
     def __init__(self, split: Split, rng: Random, words: Sequence[str] = ()) -> None:
@@ -49,7 +49,7 @@ class Everyday:
         self.values: Mapping[str, Mapping[Split, list[str]]] = _table()["slots"]
 
     def exchange(self) -> Exchange:
-        """A sentence, and that it is declined."""
+        """Return a sentence and its refusal."""
         declined = catalogue().outside["decline"]
         text = self._changed(self.sentence(self._rng.choice(self.forms)))
         return Exchange(INTENT, text, declined.answer, declined.must, Context(answer=declined.answer))
@@ -63,7 +63,7 @@ class Everyday:
         return " ".join(said)
 
     def sentence(self, form: str) -> str:
-        """One of the sentences of a form; a slot that it has twice gets two values."""
+        """Return a sentence of a form; a slot that occurs twice gets two values."""
         holes = {name: f"[{name}]" for name in slots_of(form)}
         text = expand(form, self._rng, catalogue().lexicon, holes)
         return _HOLE.sub(lambda hole: self._value(hole[1]), text)
@@ -78,7 +78,7 @@ class Everyday:
 
 @cache
 def unasked() -> tuple[Unasked, ...]:
-    """The sentences of the evaluation, the same in every run, each once."""
+    """Return the sentences of the evaluation, without duplicates; deterministic."""
     rng = Random("unasked")
     return tuple({item.words: item for item in _items(rng)}.values())
 

@@ -1,4 +1,4 @@
-"""One question and its answer, in the context of what was said before."""
+"""Questions and answers in the context of the conversation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OTHERS = 0.5
 
 @dataclass(frozen=True)
 class Context:
-    """What the next question may refer to; `asked` is the room intent or what the agent asked for."""
+    """Context of the next question; `asked` is the room intent or the agent's question."""
 
     aspect: Aspect | None = None
     asked: str = ""
@@ -35,7 +35,7 @@ class Context:
 class Exchange:
     """A question (lower-case words), its canonical answer, the facts it must contain.
 
-    follows: the topic without which it cannot be understood; "" where it can, or needs more than that.
+    follows: topic needed to understand it; "" if none, or if more than a topic is needed.
     """
 
     intent: str
@@ -47,9 +47,9 @@ class Exchange:
 
 
 class Caller:
-    """Draws exchanges with the templates of one split. Methods named for what the caller does.
+    """Generator of exchanges with the templates of one split. Methods are named for what the caller does.
 
-    others: exchanges that need no history, or only a topic; half of such ones are drawn from them.
+    others: exchanges that need no history, or only a topic; half of such exchanges are drawn from them.
     """
 
     def __init__(self, split: Split, rng: Random, others: Sequence[Exchange] = ()) -> None:
@@ -63,7 +63,7 @@ class Caller:
     # Choosing what to say
 
     def next(self, context: Context, *, last: bool) -> Exchange:
-        """The next thing a caller says after `context`; the last turn ends more calls."""
+        """Return the caller's next exchange after `context`; the last turn ends more calls."""
         if not context.answer:
             return self.alone()
         if context.cut and self.rng.random() < 0.6:
@@ -78,7 +78,7 @@ class Caller:
         return self.alone(greet=False)
 
     def alone(self, *, greet: bool = True) -> Exchange:
-        """Something that needs no history; a greeting among it only if `greet`."""
+        """Return an exchange that needs no history; a greeting only if `greet`."""
         if (others := self.others[""]) and self.rng.random() < _OTHERS:
             return self.rng.choice(others)
         kind = self.rng.choices(
@@ -98,7 +98,7 @@ class Caller:
         return self.talk(self.rng.choice(names))
 
     def follow_ups(self, context: Context) -> list[Callable[[], Exchange]]:
-        """The ways to go on from `context` that need it, the likelier ones more than once."""
+        """Return the ways to continue that need `context`, the likelier ones repeated."""
         ways: list[Callable[[], Exchange]] = []
         if context.aspect is not None:
             topic = self.data.topics[context.aspect.topic]
@@ -117,18 +117,18 @@ class Caller:
     # Topics
 
     def aspect(self, aspect: Aspect) -> Exchange:
-        """A question about `aspect` that stands alone."""
+        """Return a question about `aspect` that stands alone."""
         own, frame = aspect.own.alone(self.split), aspect.frame.alone(self.split)
         templates = frame if frame and (not own or self.rng.random() < 0.45) else own
         question = self._say(self.rng.choice(templates), self.data.topics[aspect.topic])
         return self._about(aspect, aspect.intent, self._wrapped(question))
 
     def follow_templates(self, aspect: Aspect) -> tuple[str, ...]:
-        """The elliptic ways to ask for `aspect` once its topic is known."""
+        """Return the elliptic templates for `aspect` once its topic is known."""
         return aspect.own.following(self.split) + aspect.frame.following(self.split)
 
     def follow_up(self, aspects: Sequence[Aspect]) -> Exchange:
-        """A question on one of the aspects of a topic, once that is known."""
+        """Return a question on one of these aspects of a known topic."""
         wanted = {_follow_intent(aspect) for aspect in aspects}
         others = [other for other in self.others[aspects[0].topic] if other.intent in wanted]
         if others and self.rng.random() < _OTHERS:
@@ -136,16 +136,16 @@ class Caller:
         return self.aspect_follow(self.rng.choice(aspects))
 
     def any_follow_up(self) -> Exchange:
-        """One that follows on any of the topics."""
+        """Return a follow-up on any topic."""
         return self.aspect_follow(self.rng.choice([a for a in self.aspects if self.follow_templates(a)]))
 
     def aspect_follow(self, aspect: Aspect) -> Exchange:
-        """ "And how much is it?" after another question on the same topic."""
+        """Return "And how much is it?" after another question on the same topic."""
         question = self._say(self.rng.choice(self.follow_templates(aspect)))
         return replace(self._about(aspect, _follow_intent(aspect), question), follows=aspect.topic)
 
     def switches(self, aspect: Aspect) -> list[Aspect]:
-        """The same aspect of the other topics, if callers ask for it the same way."""
+        """Return the same aspect of other topics that are asked for in the same way."""
         return [
             topic.aspects[aspect.name]
             for topic in self.topics
@@ -156,7 +156,7 @@ class Caller:
         ]
 
     def switch(self, context: Context) -> Exchange:
-        """ "And the bar?" after the same question about the pool."""
+        """Return "And the bar?" after the same question about the pool."""
         assert context.aspect is not None
         aspect = self.rng.choice(self.switches(context.aspect))
         templates = self.data.switch.following(self.split)
@@ -164,7 +164,7 @@ class Caller:
         return self._about(aspect, f"switch.{aspect.name}", question)
 
     def correct_topic(self, context: Context) -> Exchange:
-        """ "No, I meant the bar": the last question, about another topic that has such an answer."""
+        """Return "No, I meant the bar": the last question about another topic that has such an answer."""
         assert context.aspect is not None
         aspect = self.rng.choice(
             self.switches(context.aspect) or self.switches(self.data.topics["pool"].aspects["have"])
@@ -180,17 +180,17 @@ class Caller:
     # Rooms
 
     def room(self, name: str) -> Exchange:
-        """A question about rooms, or a wish to book, that stands alone."""
+        """Return a question about rooms, or a booking request, that stands alone."""
         intent = self.data.rooms[name]
         template = self.rng.choice(intent.phrasings.alone(self.split))
         return self._room_exchange(name, f"room.{name}", template, Context(), wrap=True)
 
     def room_follow_ups(self, context: Context) -> tuple[str, ...]:
-        """The follow-ups that make sense after `context.asked`."""
+        """Return the follow-ups that make sense after `context.asked`."""
         return ROOM_FOLLOW_UPS.get(context.asked, ())
 
     def room_follow(self, name: str, context: Context) -> Exchange:
-        """A follow-up or correction on rooms that needs `context`."""
+        """Return a follow-up or correction on rooms that needs `context`."""
         template = self.rng.choice(self.data.rooms[name].phrasings.following(self.split))
         intent = name if name.startswith("correct") else f"follow.{name}"
         return self._room_exchange(name, intent, template, context)
@@ -213,7 +213,7 @@ class Caller:
         return Exchange(intent, self._wrapped(question) if wrap else question, reply.text, reply.must, after)
 
     def _drawn(self, template: str, context: Context) -> tuple[Room | None, int | None, int]:
-        """The room, nights and people the template's slots get, or that the context keeps."""
+        """Return room, nights and people for the template's slots, or from the context."""
         room, nights = context.room, context.nights
         if "[room]" in template:
             room = self.rng.choice([other for other in ROOMS if other is not room])
@@ -224,27 +224,27 @@ class Caller:
     # The conversation itself, and what is outside
 
     def talk(self, name: str) -> Exchange:
-        """Small talk, thanks, goodbye, noise: `name` of talk.toml."""
+        """Return small talk, thanks, goodbye, noise: `name` of talk.toml."""
         intent = self.data.talk[name]
         return self._plain(
             intent, f"talk.{name}", self._say(self.rng.choice(intent.phrasings.alone(self.split)))
         )
 
     def outside(self, name: str) -> Exchange:
-        """A question outside the world: "decline", or about the hotel but "unknown"."""
+        """Return a question outside the world: "decline", or about the hotel but "unknown"."""
         intent = self.data.outside[name]
         template = self.rng.choice(intent.phrasings.alone(self.split))
         slots = {key: self.rng.choice(values[self.split]) for key, values in self.data.outside_slots.items()}
         return self._plain(intent, f"outside.{name}", self._wrapped(self._say(template, slots=slots)))
 
     def alone_often_outside(self) -> Exchange:
-        """Something that needs no history, half of the time from outside the world, or what nobody told."""
+        """Return an exchange that needs no history, half of the time outside the world or unknown."""
         if self.rng.random() < 0.5:
             return self.outside(self.rng.choice(("decline", "unknown")))
         return self.alone()
 
     def follow(self, name: str, context: Context) -> Exchange:
-        """ "Say that again", "go on": the last answer whole."""
+        """Return "Say that again" or "go on", answered with the whole last answer."""
         templates = self.data.talk[name].phrasings.following(self.split)
         question = self._say(self.rng.choice(templates))
         return Exchange(
@@ -268,7 +268,7 @@ class Caller:
         return expand(template, self.rng, self.data.lexicon, values | (slots or {}))
 
     def _wrapped(self, question: str) -> str:
-        """`question`, often with something before it, now and then after it."""
+        """Return the question, often with words before it, sometimes after it."""
         if self.rng.random() < 0.28:
             question = f"{self.rng.choice(self.data.lexicon['before'])} {question}"
         if self.rng.random() < 0.1:

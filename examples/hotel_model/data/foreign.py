@@ -1,4 +1,4 @@
-"""Instructions and tools that are not the hotel's, under which the model answers as it always does."""
+"""Instructions and tools of other agents, under which the model answers as usual."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAMED = 0.3
 
 
 def foreign_instructions(rng: Random, sentences: Sequence[str] = ()) -> str:
-    """A system prompt of somebody else's. sentences: of which some have a few, as prompts hold anything."""
+    """Return another agent's system prompt. sentences: some prompts include a few of them, as noise."""
     parts = _parts()
     if rng.random() < _SHORT:
         return rng.choice(parts["short"])
@@ -43,7 +43,7 @@ def foreign_instructions(rng: Random, sentences: Sequence[str] = ()) -> str:
 
 
 def foreign_tools(rng: Random) -> list[str]:
-    """Names of tools that the model does not call."""
+    """Return names of tools that the model does not call."""
     return rng.sample(_parts()["tools"], rng.randint(1, 4))
 
 

@@ -48,22 +48,22 @@ class Labelled:
 
     @property
     def follows_up(self) -> bool:
-        """Whether the question needs its history."""
+        """True if the question needs its history."""
         return bool(self.history)
 
     def judge(self, answer: str) -> Verdict:
-        """Score an answer by the facts of this question."""
+        """Return the verdict on an answer by this question's facts."""
         return judge(answer, self.must, self.must_not)
 
     def messages(self, system: str) -> list[dict[str, str]]:
-        """The chat to answer: system prompt, history, question."""
+        """Return the chat to answer: system prompt, history, question."""
         turns = (("system", system), *self.history, ("user", self.question))
         return [{"role": role, "content": content} for role, content in turns]
 
 
 @cache
 def labelled_set() -> tuple[Labelled, ...]:
-    """All labelled questions, the same in every run."""
+    """Return all labelled questions; deterministic."""
     rng = Random("labelled")
     caller = Caller("heldout", rng)
     seen: set[tuple[object, str]] = set()
@@ -76,7 +76,9 @@ def labelled_set() -> tuple[Labelled, ...]:
 
 
 def is_held_out(question: str) -> bool:
-    """Whether a held-out template can say `question` (lower-case words), or the evaluation asks it."""
+    """Return True if a held-out template can generate `question` (lower-case words), or the
+    evaluation has it.
+    """
     return any(text.fullmatch(question) for text in _held_out_texts()) or question in _asked()
 
 
@@ -109,7 +111,7 @@ def _items(caller: Caller, rng: Random) -> Iterator[Labelled]:
 
 
 def _distinct(draw: Callable[[], Exchange], count: int, rng: Random) -> Iterator[Labelled]:
-    """`count` different questions of one intent."""
+    """Yield `count` different questions of one intent."""
     drawn = {exchange.question: exchange for exchange in (draw() for _ in range(count * 12))}
     for exchange in islice(drawn.values(), count):
         yield _label(exchange, (), rng)
@@ -129,7 +131,7 @@ def _topic_follow_ups(caller: Caller, rng: Random) -> Iterator[Labelled]:
 
 
 def _spread(aspects: list[Aspect]) -> list[Aspect]:
-    """Half of them aspects other than "have", which most topics have."""
+    """Return the aspects, at most half of them "have", which most topics have."""
     others = [aspect for aspect in aspects if aspect.name != "have"]
     return others + [aspect for aspect in aspects if aspect.name == "have"][: len(others)]
 
@@ -174,6 +176,6 @@ def _label(exchange: Exchange, history: tuple[tuple[str, str], ...], rng: Random
 
 
 def _other_rooms(exchange: Exchange) -> tuple[str, ...]:
-    """The rooms an answer about one room must not name."""
+    """Return the rooms that an answer about one room must not name."""
     named = [room.name for room in ROOMS if room.name in exchange.must]
     return tuple(room.name for room in ROOMS if len(named) == 1 and room.name not in named)

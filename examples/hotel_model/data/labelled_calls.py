@@ -1,4 +1,4 @@
-"""Held-out requests, and the call that each must bring: of templates and values that training never sees."""
+"""Held-out requests with the correct call: from templates and values that are not in the training data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WHOLE = ((TAXI, 50), (WAKE, 40), (BREAKFAST, 40))
 _IN_TWO, _CHANGED, _OFFERED, _ENDED = 14, 10, 10, 10
 
 CALLED = "toolcalled"
-"""Stands for a call in the words of an answer that is judged by its facts, before the tool's name."""
+"""Placeholder for a call in the text of an answer that is judged by facts, before the tool's name."""
 
 Turn = Mapping[str, Any]
 """A message of a chat, as chat.render takes it."""
@@ -37,9 +37,9 @@ Turn = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class LabelledCall:
-    """A request and the call that is right; None where the agent must first ask for something.
+    """A request and the correct call; None if the agent must first ask for something.
 
-    words: lower-case words. messages: the turns before it, and itself as it is written to the model.
+    words: lower-case words. messages: earlier turns, and itself as sent to the model.
     """
 
     tool: str
@@ -48,7 +48,7 @@ class LabelledCall:
     call: Call | None
 
     def is_right(self, called: list[Call]) -> bool:
-        """Whether these calls are the right ones: the tool, the time of day, and the number of people."""
+        """Return True if these calls are correct: tool, time of day, and number of people."""
         if self.call is None or len(called) != 1:
             return self.call is None and not called
         return called[0].name == self.call.name and _meant(called[0]) == _meant(self.call)
@@ -56,15 +56,13 @@ class LabelledCall:
 
 @cache
 def labelled_calls() -> tuple[LabelledCall, ...]:
-    """All of them, the same in every run, each once."""
+    """Return all labelled requests, without duplicates; deterministic."""
     found = {str(item.messages): item for item in _items(Random("labelled calls"))}
     return tuple(found.values())
 
 
 def labelled_with_tools() -> tuple[Labelled, ...]:
-    """The labelled questions where the tools are at hand: what is noted without them must be done, and no
-    more.
-    """
+    """Return the labelled questions for an agent with tools: requests must be executed instead of noted."""
     data = catalogue()
     taxi = data.topics["taxi"].aspects["have"].answer
     wanted = {
@@ -108,7 +106,7 @@ def _label(request: Request, before: tuple[Turn, ...], rng: Random) -> LabelledC
 
 
 def _turns(request: Request, rng: Random) -> tuple[Turn, ...]:
-    """The request, and all that follows it until it is answered."""
+    """Return the request and all turns until it is answered."""
     asked = _said("user", as_received(request.words, request.tool, rng))
     if request.call is None:
         return (asked, _said("assistant", request.said))

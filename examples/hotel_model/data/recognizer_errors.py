@@ -1,4 +1,4 @@
-"""The errors of a speech recognizer, put into what callers say: heard wrong, dropped, filled, swapped."""
+"""Simulated recognition errors in callers' words: substitutions, deletions, insertions, swaps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _sound_alikes() -> dict[str, tuple[str, ...]]:
 
 
 def misheard(text: str, rng: Random) -> str:
-    """`text` (lower-case words) with one or two recognizer errors; a single word stays as it is."""
+    """Return `text` (lower-case words) with one or two errors; a single word is unchanged."""
     words = text.split()
     for _ in range(1 if len(words) < 5 or rng.random() < 0.7 else 2):
         words = _one_error(words, rng)

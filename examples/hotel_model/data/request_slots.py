@@ -1,7 +1,6 @@
-"""Times, places and people of what callers ask the agent to do, each as it is said and, but for a place, as a
-tool is given it.
+"""Times, places and people of requests, as spoken and, except for places, as tool arguments.
 
-A value is of one split: a time, place or street of the evaluation is in no training request.
+A value belongs to one split: times, places and streets of the evaluation are in no training request.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ Slot = Literal["at", "place", "people"]
 
 
 def a_time(split: Split, rng: Random, hours: tuple[int, int] = (1, 12)) -> str:
-    """A time of day as it is said or typed, its hour among `hours`, first and last."""
+    """Return a time of day as spoken or typed, with its hour in the range `hours`."""
     while True:
         hour = rng.randint(*hours)
         pattern = rng.choice(_TYPED if rng.random() < 0.2 else _MINUTES)
@@ -108,12 +107,12 @@ def a_time(split: Split, rng: Random, hours: tuple[int, int] = (1, 12)) -> str:
 
 
 def a_place(split: Split, rng: Random) -> str:
-    """Where a taxi goes, which callers say and no tool is given."""
+    """Return a taxi's destination, which callers say but no tool gets."""
     return rng.choice(_PLACES if split == "train" else _HELD_OUT_PLACES)
 
 
 def people(split: Split, rng: Random) -> tuple[str, int]:
-    """Who comes to breakfast, as it is said, and how many that are."""
+    """Return the guests at breakfast as spoken, and their number."""
     number = rng.choices(range(1, 9), _PEOPLE_WEIGHTS)[0]
     return rng.choice((_PEOPLE if split == "train" else _HELD_OUT_PEOPLE)[number]), number
 

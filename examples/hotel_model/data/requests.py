@@ -1,4 +1,4 @@
-"""What callers ask the agent to do: the request, the tool and its arguments, its result, and the answer."""
+"""Requests to the agent: words, tool and arguments, result, and answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ _HOLES = {"at": "qqat", "people": "qqpeople"}
 
 @dataclass(frozen=True)
 class Call:
-    """A tool and its arguments. Texts begin with a space: so their tokens are those of the caller's words."""
+    """A tool and its arguments. Texts begin with a space, so that their tokens equal those of the
+    caller's words.
+    """
 
     name: str
     arguments: Mapping[str, str | int] = field(default_factory=dict)
@@ -34,10 +36,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller says (lower-case words), and the tool that it calls; or, where something is missing, what
-    is asked for, and what is known so far.
+    """A caller's words (lower-case), and the call for them; or, if something is missing, the agent's question
+    and what is known so far.
 
-    tool: whose request it is. said: words before the call, in the same answer.
+    tool: of the request. said: words before the call, in the same answer.
     """
 
     tool: str
@@ -48,8 +50,8 @@ class Request:
 
 
 class Requests:
-    """Draws requests with the templates and values of one split. misheard_share: of them, so many a
-    recognizer got wrong somewhere, beside what the tool is given.
+    """Generator of requests with the templates and values of one split. misheard_share: share with
+    recognition errors outside the arguments.
     """
 
     def __init__(self, split: Split, rng: Random, misheard_share: float = 0.3) -> None:
@@ -58,27 +60,27 @@ class Requests:
         self.data = _templates()
 
     def any(self) -> Request:
-        """One for a taxi, for waking or for breakfast, with all that is needed or not."""
+        """Return a request for a taxi, a wake-up call or breakfast, complete or not."""
         tool = self.rng.choices((TAXI, WAKE, BREAKFAST), (46, 27, 27))[0]
         return self.opening(tool) if tool != TAXI and self.rng.random() < 0.22 else self.whole(tool)
 
     def whole(self, tool: str) -> Request:
-        """One that the tool can be called for at once."""
+        """Return a complete request."""
         return self._request(tool, self._template(tool, ""), {}, wrap=True)
 
     def opening(self, tool: str) -> Request:
-        """One that lacks what the tool needs."""
+        """Return a request that lacks a required argument."""
         return self._request(tool, self._template(tool, "open_"), {}, wrap=True)
 
     def given(self, tool: str, known: Mapping[str, str | int]) -> Request:
-        """What was asked for; or, after the offer of a taxi, yes."""
+        """Return the missing argument; or yes, after the offer of a taxi."""
         source = (
             WAKE if tool == BREAKFAST and "people" in known else tool
         )  # it is the time that was asked for
         return self._request(tool, self._template(source, "follow_" if tool == TAXI else "give_"), known)
 
     def changed(self, tool: str, known: Mapping[str, str | int]) -> Request:
-        """Another time, or number of people, than before."""
+        """Return a change of the time, or of the number of people."""
         source = WAKE if tool == BREAKFAST and self.rng.random() < 0.5 else tool
         return self._request(tool, self._template(source, "change_"), known)
 
@@ -109,8 +111,8 @@ class Requests:
         return Request(tool, words, Call(tool, arguments), "", arguments)
 
     def _around(self, text: str, *, wrap: bool) -> str:
-        """The words, perhaps with more before and after, and with a recognizer's errors, but for what a tool
-        is given: in its place are holes yet.
+        """Return the words, perhaps with additions and recognition errors. Arguments are still
+        placeholders.
         """
         lexicon, rng = catalogue().lexicon, self.rng
         if wrap and rng.random() < 0.28:
@@ -121,7 +123,7 @@ class Requests:
 
 
 def result(call: Call, rng: Random) -> str:
-    """What the agent's tool gives for the call, as the model reads it."""
+    """Return the tool's result for the call, as the model reads it."""
     arguments = {
         name: value.strip() if isinstance(value, str) else value for name, value in call.arguments.items()
     }
@@ -132,7 +134,7 @@ def result(call: Call, rng: Random) -> str:
 
 
 def told(tool: str, output: str) -> str:
-    """What is said of a tool's result."""
+    """Return the agent's answer about a tool's result."""
     how, _, what = output.partition(": ")
     if how in ("ordered", "set", "booked", "noted"):
         return f"I have {how} {what}."

@@ -1,4 +1,4 @@
-"""The answers about rooms, computed from the world: prices, stays, sizes, requests to book."""
+"""Answers about rooms, computed from the world: prices, stays, sizes, bookings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _LONG_STAY = "From five nights on you get ten percent off. A colleague will call
 
 @dataclass(frozen=True)
 class Wish:
-    """What is known of what the caller wants, some of it from earlier turns."""
+    """The caller's booking so far, partly from earlier turns."""
 
     room: Room | None
     nights: int | None
@@ -44,7 +44,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class RoomReply:
-    """An answer, the facts it must contain, what was asked (for follow-ups) and of which room."""
+    """An answer, the facts it must contain, the intent (for follow-ups) and the room."""
 
     text: str
     must: tuple[str, ...]
@@ -53,9 +53,9 @@ class RoomReply:
 
 
 def answer_about_rooms(name: str, asked: str, wish: Wish) -> RoomReply:
-    """The answer to the room intent `name` after `asked`.
+    """Return the answer to the room intent `name` after `asked`.
 
-    Raises ValueError where the wish lacks the room or the nights the intent needs.
+    Raises ValueError if the wish lacks the room or the nights that the intent needs.
     """
     name = _renewed(name, asked, wish)
     if name == "long":
@@ -80,7 +80,7 @@ def answer_about_rooms(name: str, asked: str, wish: Wish) -> RoomReply:
 
 
 def _renewed(name: str, asked: str, wish: Wish) -> str:
-    """The intent a correction or "and the suite?" asks again."""
+    """Return the intent that a correction or "and the suite?" repeats."""
     if name.startswith("correct"):
         return asked
     if name == "price" and asked == "total" and wish.nights:
@@ -110,41 +110,41 @@ def _book(wish: Wish) -> RoomReply:
 
 
 def nights_spoken(nights: int) -> str:
-    """ "one night", "two nights"."""
+    """Return "one night", "two nights"."""
     return "one night" if nights == 1 else f"{spoken_number(nights)} nights"
 
 
 def price(room: Room) -> str:
-    """The price of a night."""
+    """Return the answer with the price of a night."""
     return f"The {room.name} is {room.total(1)} dollars a night."
 
 
 def total(room: Room, nights: int) -> str:
-    """The price of a stay of at most `MAX_PRICED_STAY` nights."""
+    """Return the answer with the price of a stay of at most `MAX_PRICED_STAY` nights."""
     if not 1 <= nights <= MAX_PRICED_STAY:
         raise ValueError(f"a stay of {nights} nights has no price: 1..{MAX_PRICED_STAY}")
     return f"The {room.name} for {nights_spoken(nights)} is {room.total(nights)} dollars."
 
 
 def about(room: Room) -> str:
-    """What is in the room."""
+    """Return the answer with the room's equipment."""
     return f"The {room.name} has {room.features}. It is {room.total(1)} dollars a night."
 
 
 def sleeps(room: Room) -> str:
-    """How many people fit."""
+    """Return the answer with the number of people that fit."""
     extra = " An extra bed is thirty dollars." if room.people == 2 else ""
     return f"The {room.name} sleeps {room.people_spoken}.{extra}"
 
 
 def room_for(people: int) -> Room | None:
-    """The room suggested for so many people, None if they need two."""
+    """Return the suggested room for so many people; None if they need two."""
     single, double, family, _ = ROOMS
     return {1: single, 2: double, 3: family, 4: family}.get(people)
 
 
 def suggestion(people: int) -> str:
-    """The room suggested for so many people, and its price."""
+    """Return the answer with the suggested room and its price."""
     room = room_for(people)
     who = "one person" if people == 1 else f"{spoken_number(people)} people"
     if room is None:
@@ -153,7 +153,7 @@ def suggestion(people: int) -> str:
 
 
 def booking(room: Room | None, nights: int | None, date: str | None) -> str:
-    """The answer to a wish to book with what is known so far; asks for what is missing."""
+    """Return the answer to a booking request, which asks for missing details."""
     if room and nights:
         start = f" from {said_back(date)}" if date else ""
         return (

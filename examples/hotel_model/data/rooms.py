@@ -1,4 +1,4 @@
-"""The rooms, stays, people and dates of a question, as callers say them."""
+"""Rooms, stays, people and dates, as callers say them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ DAYS = (*WEEKDAYS, *(f"next {day}" for day in WEEKDAYS), "tomorrow", "this weeke
 
 
 def a_date(rng: Random) -> str:
-    """An arrival date as callers say it, lower-case."""
+    """Return an arrival date as spoken, lower-case."""
     kind = rng.random()
     if kind < 0.55:
         return rng.choice((*WEEKDAYS, "tomorrow", "tonight", *(f"next {day}" for day in WEEKDAYS)))
@@ -61,5 +61,5 @@ def a_date(rng: Random) -> str:
 
 
 def said_back(date: str) -> str:
-    """`date` as an answer writes it: names of days and months with capitals."""
+    """Return `date` as an answer writes it: names of days and months with capitals."""
     return " ".join(word.capitalize() if word in (*WEEKDAYS, *MONTHS) else word for word in date.split())

@@ -1,7 +1,7 @@
-"""Conversations in which the agent has its tools, or has instructions that are not its own; without end.
+"""Endless conversations in which the agent has its tools, or another agent's instructions.
 
-They are those of `conversations`, in which callers also ask for what the tools do, and say what asks for
-nothing. Where no tool of the hotel's is at hand, a request is noted, as ever.
+Like those of `conversations`, but callers also make requests for the tools, and say things that request
+nothing. Without the hotel's tools a request is noted, as usual.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from examples.hotel_model.data.templates import expand
 from voiceagent.demo.front_desk import NO_BREAKFAST, TOOLS
 
 DECLINED = "I'm sorry, I can only help with the Lakeside Hotel."
-"""What is said under foreign instructions to what they are about."""
+"""Refusal, under another agent's instructions, of questions about their subject."""
 
 _TURNS, _TURN_WEIGHTS = (1, 2, 3, 4), (34, 34, 20, 12)
 _REQUESTED = 0.5  # of the turns in which tools are at hand
@@ -58,7 +58,7 @@ _NAMES_A_TIME = re.compile(
 
 
 class ToolCaller:
-    """Draws conversations with a caller of one split. words: see Everyday."""
+    """Generator of conversations of one split. words: see Everyday."""
 
     def __init__(
         self, split: Split, rng: Random, others: Sequence[Exchange] = (), words: Sequence[str] = ()
@@ -72,14 +72,14 @@ class ToolCaller:
         self.endings = [other for other in others if other.intent in _ENDINGS]
 
     def ending(self) -> Exchange:
-        """A goodbye, or a wish for a colleague."""
+        """Return a goodbye, or a request for a colleague."""
         if self.endings and self.rng.random() < 0.5:
             return self.rng.choice(self.endings)
         return self.caller.talk(self.rng.choice(_ENDINGS).removeprefix("talk."))
 
     def conversation(self, *, tools: bool, foreign: bool) -> tuple[Message, ...]:
-        """One, without instructions, or after foreign ones with the names of tools. tools: the agent's are at
-        hand. foreign: the instructions are not its own.
+        """Return a conversation, without instructions or after another agent's. tools: the agent's tools are
+        available. foreign: the instructions are another agent's.
         """
         talk = _Talk(self, tools, foreign)
         for turn, left in enumerate(reversed(range(self.rng.choices(_TURNS, _TURN_WEIGHTS)[0]))):
@@ -102,7 +102,7 @@ class ToolCaller:
 
 
 class _Talk:
-    """One conversation, as it grows."""
+    """A conversation under construction."""
 
     def __init__(self, drawn: ToolCaller, tools: bool, foreign: bool) -> None:
         self.drawn, self.rng, self.tools, self.foreign = drawn, drawn.rng, tools, foreign
@@ -114,7 +114,7 @@ class _Talk:
         self.over = False
 
     def turn(self, *, first: bool, last: bool) -> None:
-        """The caller says something, and is answered."""
+        """Add a turn of the caller and its answer."""
         rng, requests = self.rng, self.drawn.requests
         if self.open is not None and rng.random() < 0.92:
             return self.ask(requests.given(self.open.tool, self.open.known))
@@ -144,7 +144,7 @@ class _Talk:
         return self.answer(exchange)
 
     def taxi(self, exchange: Exchange) -> None:
-        """A question for a taxi of the hotel's page: there a taxi is noted, here it is offered or ordered."""
+        """Handle a question about taxis: without tools a taxi is noted, here it is offered or ordered."""
         text = exchange.question
         if exchange.intent != "taxi.have" or _ASKS.search(text):
             self.offered = True
@@ -162,7 +162,7 @@ class _Talk:
         return self.ask(Request(TAXI, text, Call(TAXI)))
 
     def foreign_question(self) -> Exchange:
-        """One that belongs to instructions of somebody else's."""
+        """Return a question that belongs to another agent's instructions."""
         data = self.drawn.requests.data["foreign"]
         slots = {
             key: self.rng.choice(values[self.drawn.split])
@@ -172,14 +172,14 @@ class _Talk:
         return Exchange("foreign", words, DECLINED, (), Context(answer=DECLINED))
 
     def answer(self, exchange: Exchange) -> None:
-        """A question, answered in words."""
+        """Add a question answered in words."""
         answer = DECLINED if self.foreign and exchange.intent in _DECLINED else exchange.answer
         self.caller_says(exchange.question, exchange.intent)
         self.agent_says(answer)
         self.context = exchange.context
 
     def ask(self, request: Request) -> None:
-        """A request: the tool is called and its result told, or what is missing is asked for."""
+        """Add a request: call the tool and report its result, or ask for what is missing."""
         self.open, self.offered = None, False
         self.caller_says(request.words, request.tool)
         if not self.tools:
@@ -204,7 +204,7 @@ class _Talk:
         return None
 
     def say(self, words: str) -> None:
-        """An answer after which the topic is none of the page's."""
+        """Add an answer after which there is no topic."""
         self.agent_says(words)
         self.context = Context(answer=words)
 
@@ -229,7 +229,7 @@ def tool_conversations(
     tools: bool = True,
     foreign: bool = False,
 ) -> Iterator[tuple[Message, ...]]:
-    """Endless conversations of one kind, the same ones for the same arguments. See ToolCaller."""
+    """Yield endless conversations of one kind, deterministic for the arguments. See ToolCaller."""
     caller = ToolCaller(split, Random(f"{split} {seed} {tools} {foreign}"), others, words)
     while True:
         yield caller.conversation(tools=tools, foreign=foreign)

@@ -1,4 +1,4 @@
-"""What a caller says, as people type it: capitals, punctuation, digits."""
+"""Callers' words in writing: capitals, punctuation, digits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CONTRACTIONS = {
 
 
 def typed(text: str, rng: Random) -> str:
-    """`text` (lower-case words) written: each habit of writing is there most of the time."""
+    """Return `text` (lower-case words) as people type it: each writing habit applies most of the time."""
     if rng.random() < 0.6:
         text = _NUMBER.sub(lambda match: _DIGITS[match[1]], text)
     text = re.sub(r"\bwi fi\b|\bwifi\b", rng.choice(("wifi", "Wi-Fi", "WiFi")), text)
@@ -53,13 +53,13 @@ def typed(text: str, rng: Random) -> str:
 
 
 def punctuated(text: str) -> str:
-    """`text` (lower-case words) as a recognizer that punctuates writes it."""
+    """Return `text` (lower-case words) as a punctuating recognizer writes it."""
     text = _PROPER.sub(lambda match: match[0].capitalize(), text)
     return text[:1].upper() + text[1:] + ("?" if _ASKING.match(text.lower()) else ".")
 
 
 def uncontracted(text: str) -> str:
-    """`text` (lower-case words) with "I am" for "I'm", and so on."""
+    """Return `text` (lower-case words) with "I am" for "I'm", and so on."""
     for contraction, words in _CONTRACTIONS.items():
         text = re.sub(contraction, words, text)
     return text

@@ -1,1 +1,1 @@
-"""Asking the demo model the held-out questions, in writing and by voice."""
+"""Evaluation of the demo model on held-out questions, in writing and by voice."""

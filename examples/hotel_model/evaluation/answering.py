@@ -1,4 +1,4 @@
-"""The demo model behind one function, chat in, answer out, without a server: for evaluation."""
+"""The demo model as a function from chat to answer, without a server, for evaluation."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from tokenizers import Tokenizer
 from examples.hotel_model.chat import END, render
 
 Answer = Callable[[Sequence[Mapping[str, Any]]], str]
-"""The messages of a chat, the system prompt first -> the answer, with its calls as the model writes them."""
+"""Maps the messages of a chat, system prompt first, to the answer, with its calls as the model
+writes them.
+"""
 
 _LONGEST = 128  # tokens of an answer; the longest of the training data has about 90
 
 
 def ctranslate2_answer(folder: Path, tools: Sequence[str] = ()) -> Answer:
-    """Greedy answers of the int8 model in `folder`, offered the tools; the system prompt is read once."""
+    """Return greedy answers of the int8 model in `folder` with these tools; the system prompt is cached."""
     generator = ctranslate2.Generator(str(folder), inter_threads=1, intra_threads=1)
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
 
@@ -39,7 +41,7 @@ def ctranslate2_answer(folder: Path, tools: Sequence[str] = ()) -> Answer:
 
 
 def transformers_answer(folder: Path, tools: Sequence[str] = ()) -> Answer:
-    """Greedy answers of the checkpoint in `folder`, offered the tools, through transformers, in 32 bit."""
+    """Return greedy answers of the checkpoint in `folder` with these tools, by transformers, in 32 bit."""
     import torch  # noqa: PLC0415 - training's extra, seconds to import
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 
@@ -70,5 +72,5 @@ def transformers_answer(folder: Path, tools: Sequence[str] = ()) -> Answer:
 
 
 def _system(messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> str:
-    """The first message, which is the system prompt, with the tools."""
+    """Return the rendered first message, the system prompt, with the tools."""
     return render(messages[:1], [{"name": name} for name in tools], add_generation_prompt=False)

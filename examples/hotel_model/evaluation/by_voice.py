@@ -1,8 +1,8 @@
-"""The held-out questions and requests by voice: synthesised, as a telephone would carry them or not.
+"""Held-out questions and requests by voice: synthesized, with or without a telephone line.
 
-They go to the whole agent, the `voiceagent talk` command, or only through its recognizer, `voiceagent
-transcribe`; both are processes of their own, nothing of them is imported here. The voices are those of
-Debian's `flite` and `espeak-ng`, which the agent itself does not use.
+They go to the whole agent, by `voiceagent talk`, or only through its recognizer, by `voiceagent transcribe`;
+both run as separate processes. The voices are those of Debian's `flite` and `espeak-ng`, which the agent
+itself does not use.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ PATIENCE_S = 180.0
 
 @dataclass(frozen=True)
 class Voice:
-    """A voice on a line. command: the program and its arguments, before the text and the file. telephone:
-    8 kHz mu-law.
+    """A voice on a line. program, arguments: command before the text and the file. telephone: 8
+    kHz mu-law.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Voice:
 
 
 Talk = Callable[[Sequence[str], Voice], dict[str, Any]]
-"""Says texts in one call and tells of the last turn, as `voiceagent talk --json` prints it."""
+"""Says texts in one call and returns the last turn, as `voiceagent talk --json` prints it."""
 
 VOICES = (
     Voice("flite slt", "flite", ("-voice", "slt"), telephone=False),
@@ -70,7 +70,7 @@ VOICES = (
 
 @dataclass(frozen=True)
 class Asked:
-    """One question that was asked by voice, what was understood and what it was answered."""
+    """A spoken question, its transcript and its answer."""
 
     labelled: Labelled
     voice: Voice
@@ -80,13 +80,13 @@ class Asked:
 
     @property
     def word_errors(self) -> int:
-        """Words substituted, left out or put in, in the question alone."""
+        """Substitutions, deletions and insertions in the question alone."""
         return edit_distance(spoken(self.labelled.words).split(), spoken(self.understood).split())
 
 
 @dataclass(frozen=True)
 class Requested:
-    """One request that was made by voice, what was understood and what the agent called."""
+    """A spoken request, its transcript and the agent's calls."""
 
     labelled: LabelledCall
     voice: Voice
@@ -95,12 +95,12 @@ class Requested:
 
     @property
     def right(self) -> bool:
-        """Whether that is the right call, or none where the agent must ask first."""
+        """True if the call is correct, or none was made because the agent must ask first."""
         return self.labelled.is_right(list(self.called))
 
 
 def missing_programs() -> list[str]:
-    """The programs of the voices that are not installed."""
+    """Return the programs of the voices that are not installed."""
     return sorted({voice.program for voice in VOICES if shutil.which(voice.program) is None})
 
 
@@ -119,7 +119,7 @@ def ask_by_voice(questions: Sequence[Labelled], talk: Talk) -> Iterable[Asked]:
 
 
 def request_by_voice(requests: Sequence[LabelledCall], talk: Talk) -> Iterable[Requested]:
-    """Make each request in a call of its own, after what the caller said before, with the voices in turn."""
+    """Make each request in a call of its own, after the caller's earlier turns, with the voices in turn."""
 
     def request(labelled: LabelledCall, voice: Voice) -> Requested:
         *before, _ = (message["content"] for message in labelled.messages if message["role"] == "user")
@@ -131,7 +131,7 @@ def request_by_voice(requests: Sequence[LabelledCall], talk: Talk) -> Iterable[R
 
 
 def ask_transcribed(questions: Sequence[Labelled], answer: Answer, config: Path) -> Iterable[Asked]:
-    """Ask `answer` each question in the words that the recognizer hears, the history as it is written."""
+    """Ask `answer` each question as the recognizer transcribes it, with the written history."""
     system = system_prompt()
     for start in range(0, len(questions), _RECORDINGS_TOGETHER):
         some = questions[start : start + _RECORDINGS_TOGETHER]
@@ -143,7 +143,9 @@ def ask_transcribed(questions: Sequence[Labelled], answer: Answer, config: Path)
 
 
 def transcripts_of(texts: Sequence[str], voices: Sequence[Voice], config: Path) -> list[str]:
-    """What `voiceagent transcribe` makes of each text in its voice. Raises RuntimeError if it fails."""
+    """Return the output of `voiceagent transcribe` for each text in its voice. Raises
+    RuntimeError if it fails.
+    """
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{number}.wav" for number in range(len(texts))]
         for text, voice, path in zip(texts, voices, paths, strict=True):
@@ -153,13 +155,13 @@ def transcripts_of(texts: Sequence[str], voices: Sequence[Voice], config: Path) 
 
 
 def word_error_rate(asked: Sequence[Asked]) -> float:
-    """Errors over words, of all questions together."""
+    """Return errors per word, over all questions."""
     words = sum(len(spoken(item.labelled.words).split()) for item in asked)
     return sum(item.word_errors for item in asked) / words if words else 0.0
 
 
 def talking_to(config: Path) -> Talk:
-    """Calls of the `voiceagent talk` command, with the engines of a configuration."""
+    """Return a Talk that runs `voiceagent talk` with the engines of a configuration."""
 
     def talk(texts: Sequence[str], voice: Voice) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
@@ -173,13 +175,15 @@ def talking_to(config: Path) -> Talk:
 
 
 def _calls_in(turn: dict[str, Any]) -> list[Call]:
-    """The calls of a turn as `talk` prints them; behind an arrow stands what one gave."""
+    """Return the calls of a turn as `talk` prints them; lines with an arrow are results."""
     called = [line.partition("(") for line in turn["tools"] if not line.startswith("->")]
     return [Call(name, json.loads(arguments.removesuffix(")"))) for name, _, arguments in called]
 
 
 def _run(command: str, recordings: Sequence[Path], config: Path, patience_s: float) -> dict[str, Any]:
-    """What a command of voiceagent prints of recordings. Raises RuntimeError where it prints nothing."""
+    """Return the JSON output of a voiceagent command on recordings. Raises RuntimeError if it
+    prints nothing.
+    """
     program = Path(sys.executable).with_name("voiceagent")
     line: list[str | Path] = [program, command, *recordings, "--json", "--config", config]
     done = subprocess.run(line, capture_output=True, text=True, timeout=patience_s, check=False)

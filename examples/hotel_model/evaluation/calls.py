@@ -1,4 +1,4 @@
-"""How often the model calls the right tool with the right arguments, on held-out requests."""
+"""Share of held-out requests with the right tool call and arguments."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALLS_TARGET = 0.90  # of the requests: the right tool with the right arguments
 
 @dataclass(frozen=True)
 class JudgedCall:
-    """A request, what the model wrote, and whether that calls what is right."""
+    """A request, the model's answer, and whether its calls are correct."""
 
     labelled: LabelledCall
     answer: str
@@ -32,7 +32,7 @@ class JudgedCall:
 
 
 def evaluate_calls(answer: Answer, requests: Iterable[LabelledCall]) -> tuple[JudgedCall, ...]:
-    """Put every request to `answer`, which offers the agent's tools, and judge what it calls."""
+    """Put every request to `answer`, which offers the agent's tools, and judge its calls."""
     system = {"role": "system", "content": system_prompt()}
     judged = []
     for labelled in requests:
@@ -42,7 +42,9 @@ def evaluate_calls(answer: Answer, requests: Iterable[LabelledCall]) -> tuple[Ju
 
 
 def report_calls(judged: Sequence[JudgedCall], console: Console) -> bool:
-    """Print the table a tool, the wrong calls and the share of right ones; whether it reaches the target."""
+    """Print a table of tools, the wrong calls and the share of correct ones; return whether it
+    reaches the target.
+    """
     table = Table("tool", "requests", "right", title="held-out requests by tool")
     for tool in TOOLS:
         items = [item for item in judged if item.labelled.tool == tool]
@@ -60,7 +62,7 @@ def report_calls(judged: Sequence[JudgedCall], console: Console) -> bool:
 
 
 def with_calls_as_words(answer: Answer) -> Answer:
-    """The same answers, their calls written as labels of facts have them."""
+    """Return the same answers, with calls in the notation of labelled facts."""
 
     def worded(messages: Sequence[Mapping[str, Any]]) -> str:
         words, called = calls_in(answer(messages))
@@ -70,8 +72,7 @@ def with_calls_as_words(answer: Answer) -> Answer:
 
 
 def calls_in(text: str) -> tuple[str, list[Call]]:
-    """The words and the calls in what the model wrote; a call that cannot be read counts as one of the tool
-    ""."""
+    """Return the words and the calls in a model's answer; an invalid call counts as one of the tool ""."""
     control = ControlText()
     try:
         parts = [*control.push(text), *control.finish()]

@@ -1,4 +1,4 @@
-"""What the model says under instructions that are not its own: `foreign.toml` has twenty, with questions."""
+"""Answers of the model under other agents' instructions: `foreign.toml` has twenty, with questions."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ HELD_TARGET = 0.85  # of the questions answered or declined as they should be
 
 @dataclass(frozen=True)
 class Foreign:
-    """A question under instructions of somebody else's. fact: what the answer must say; "" where the question
-    is to be declined, None where any short words will do.
+    """A question under another agent's instructions. fact: required in the answer; "" if it must be declined,
+    None if any short answer will do.
     """
 
     instructions: str
@@ -34,8 +34,8 @@ class Foreign:
 
 @dataclass(frozen=True)
 class JudgedForeign:
-    """An answer to it. bounded: it is short, does not repeat itself, and calls nothing. right: it says the
-    fact, or declines.
+    """An answer to it. bounded: it is short, does not repeat itself, and calls nothing. right: it
+    has the fact, or declines.
     """
 
     asked: Foreign
@@ -46,14 +46,14 @@ class JudgedForeign:
 
 @cache
 def foreign_questions() -> tuple[Foreign, ...]:
-    """All questions: six or seven under each of the instructions."""
+    """Return all questions: six or seven under each of the instructions."""
     return tuple(_questions())
 
 
 def evaluate_foreign(
     answering: Callable[[Sequence[str]], Answer], asked: Iterable[Foreign]
 ) -> tuple[JudgedForeign, ...]:
-    """Ask the questions. answering: given the tools that are offered, what answers."""
+    """Ask the questions. answering: returns an Answer for the names of offered tools."""
     judged = []
     for one in asked:
         messages = [
@@ -70,7 +70,7 @@ def evaluate_foreign(
 
 
 def report_foreign(judged: Sequence[JudgedForeign], console: Console) -> int:
-    """Print what was not said as it should be, and both shares; the exit status."""
+    """Print the wrong answers, and both shares; return the exit status."""
     for item in judged:
         if not (item.bounded and item.right):
             console.print(

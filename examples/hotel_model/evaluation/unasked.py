@@ -1,4 +1,4 @@
-"""How often the model calls a tool that nobody asked for, and whether it declines, on held-out sentences."""
+"""Share of held-out sentences without a request for which the model calls no tool, and declines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DECLINED_TARGET = 0.90  # the same
 
 @dataclass(frozen=True)
 class JudgedUnasked:
-    """A sentence, what the model wrote, whether that calls nothing, and whether it declines."""
+    """A sentence, the model's answer, whether it calls a tool, and whether it declines."""
 
     item: Unasked
     answer: str
@@ -41,7 +41,7 @@ def evaluate_unasked(answer: Answer, sentences: Iterable[Unasked]) -> tuple[Judg
 
 
 def report_unasked(judged: Sequence[JudgedUnasked], console: Console) -> bool:
-    """Print what was not declined and both shares; whether they reach their targets."""
+    """Print the sentences not declined and both shares; return whether they reach their targets."""
     for item in judged:
         if not item.declined:
             said = " / ".join(turn["content"] for turn in item.item.messages)

@@ -1,1 +1,1 @@
-"""What the demo's recognizer is given: phrases, a language model, recordings to learn voices from."""
+"""Resources of the demo's recognizer: phrases, a language model, and recordings for adaptation."""

@@ -1,4 +1,4 @@
-"""The recognizer's language model: what callers of the demo hotel say, mixed with general English.
+"""The recognizer's language model: words of callers of the demo hotel, mixed with general English.
 
 `python -m examples.hotel_model.recognizer.language_model` writes the two files that pocketsphinx needs: an
 n-gram model and a pronouncing dictionary. It takes half a minute and writes the same files each time.
@@ -31,7 +31,7 @@ GENERAL_WORDS = 3_000
 DOMAIN_SHARE = 0.95
 GENERAL_PAIRED_WORDS = 1_500
 MIN_GAIN = 1e-6
-"""A pair of general English is listed if it comes that much oftener than its words by chance."""
+"""Minimum excess probability of a listed pair of general English over chance."""
 
 # Words of the conversations that the dictionary of pocketsphinx lacks, in its phones.
 PRONUNCIATIONS = {
@@ -45,7 +45,9 @@ PRONUNCIATIONS = {
 
 
 def pronunciations() -> dict[str, list[str]]:
-    """Each word of pocketsphinx's dictionary and of PRONUNCIATIONS, and the ways to say it in phones."""
+    """Return the pronunciations, in phones, of each word of pocketsphinx's dictionary and of
+    PRONUNCIATIONS.
+    """
     spoken: dict[str, list[str]] = {word: [phones] for word, phones in PRONUNCIATIONS.items()}
     path = Path(pocketsphinx.get_model_path("en-us/cmudict-en-us.dict"))
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -63,14 +65,15 @@ class GeneralEnglish:
         self._model = pocketsphinx.NGramModel(pocketsphinx.Config(), self._logarithms, path)
 
     def after(self, history: Gram, word: str) -> float:
-        """As LanguageModel.after."""
+        """See LanguageModel.after."""
         newest_first = [word, *reversed(history)]
         return float(self._logarithms.exp(self._model.prob(newest_first)))
 
 
 def hotel_model() -> BackOffModel:
-    """The mixture: all grams of the conversations, and of general English its commonest words and surest
-    pairs."""
+    """Return the mixture: all grams of the conversations, and the most common words and surest
+    pairs of general English.
+    """
     known = set(pronunciations())
     domain = kneser_ney(
         [word for word in question.split() if word in known]

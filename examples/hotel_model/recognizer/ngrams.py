@@ -1,4 +1,4 @@
-"""Trigram language models in ARPA's back-off form: counted, smoothed, mixed and written."""
+"""Trigram language models in ARPA's back-off form: counting, smoothing, mixing and writing."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ _IMPOSSIBLE = 1e-20
 
 
 class LanguageModel(Protocol):
-    """Anything that tells the probability of a word."""
+    """A model of word probabilities."""
 
     def after(self, history: Gram, word: str) -> float:
-        """The probability of `word` after `history` (at most two words); 0 for a word the model lacks."""
+        """Return the probability of `word` after `history` (at most two words); 0 for an unknown word."""
 
 
 @dataclass(frozen=True, slots=True)
 class BackOffModel:
-    """probability: of the last word of a gram after the others. back_off: the weight of a history for
-    words that do not follow it in `probability`."""
+    """A back-off model.
+
+    probability: of the last word of a gram after the others. back_off: weight of a history for words that do
+    not follow it in `probability`.
+    """
 
     probability: dict[Gram, float]
     back_off: dict[Gram, float]
 
     def after(self, history: Gram, word: str) -> float:
-        """As LanguageModel.after."""
+        """See LanguageModel.after."""
         known = self.probability.get((*history, word))
         if known is not None:
             return known
@@ -41,8 +44,9 @@ class BackOffModel:
 
 
 def kneser_ney(sentences: Iterable[Sequence[str]]) -> BackOffModel:
-    """An interpolated trigram model (Kneser and Ney, 1995; Chen and Goodman, 1999) of sentences given as
-    words."""
+    """Return an interpolated trigram model (Kneser and Ney, 1995; Chen and Goodman, 1999) of
+    tokenized sentences.
+    """
     trigrams: Counter[Gram] = Counter()
     for sentence in sentences:
         words = (START, START, *sentence, STOP)
@@ -76,7 +80,9 @@ def _add_order(model: BackOffModel, counts: dict[Gram, int]) -> None:
 
 
 def mix(first: LanguageModel, second: LanguageModel, share: float, grams: Iterable[Gram]) -> BackOffModel:
-    """The linear mixture, `share` of it `first`, listed for `grams`; what is left over is backed off."""
+    """Return the linear mixture, `share` of it `first`, listed for `grams`; the remaining
+    probability is backed off.
+    """
     listed = {
         gram: share * first.after(gram[:-1], gram[-1]) + (1 - share) * second.after(gram[:-1], gram[-1])
         for gram in sorted(grams, key=len)
@@ -88,7 +94,7 @@ def mix(first: LanguageModel, second: LanguageModel, share: float, grams: Iterab
 
 
 def renormalized(model: BackOffModel) -> BackOffModel:
-    """The same listed grams, with the back-off weights that make every history's probabilities sum to 1."""
+    """Return the model with back-off weights that make the probabilities after every history sum to 1."""
     following: defaultdict[Gram, list[Gram]] = defaultdict(list)
     for gram in model.probability:
         if len(gram) > 1:

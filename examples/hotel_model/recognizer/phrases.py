@@ -26,7 +26,7 @@ _REQUESTS = 12_000
 
 
 def one_of_each(seed: int) -> Iterator[str]:
-    """A question of every training template, also of those that callers seldom take."""
+    """Yield a question of every training template, including rare ones."""
     rng, data = Random(seed), catalogue()
     values = data.slot_values("train")
     for template in data.templates("train"):
@@ -35,7 +35,7 @@ def one_of_each(seed: int) -> Iterator[str]:
 
 
 def requests(seed: int) -> Iterator[str]:
-    """Training requests, and what callers say who are asked for more or want another time, without end."""
+    """Yield training requests, additions and changes of requests, without end."""
     drawn = Requests("train", Random(seed), misheard_share=0.0)
     while True:
         request = drawn.any()

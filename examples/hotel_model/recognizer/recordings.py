@@ -1,7 +1,6 @@
 """Training questions spoken by many voices: `python -m examples.hotel_model.recognizer.recordings FOLDER`.
 
-For `voiceagent adapt`, which teaches the bundled recognizer voices that it was not made for. None
-is among those of the evaluation.
+For `voiceagent adapt`, which fine-tunes the bundled recognizer. No voice is among those of the evaluation.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from examples.hotel_model.evaluation.by_voice import Voice, missing_programs
 from examples.hotel_model.recognizer.phrases import one_of_each
 
 TABLE = "recordings.tsv"
-"""A recording and its words a line, with a tab between them."""
+"""Lines of a recording, a tab, and its transcript."""
 
 _RECORDINGS, _SEED = 12_000, 2
 _AT_ONCE = 2
@@ -45,7 +44,7 @@ _WORDS_PER_MINUTE, _PITCHES = (130, 185), (30, 75)
 
 
 def any_voice(rng: Random) -> Voice:
-    """One of a few thousand, on a telephone or not."""
+    """Return one of a few thousand voices, with or without telephone."""
     telephone = rng.random() < 0.5
     words_per_minute = rng.randint(*_WORDS_PER_MINUTE)
     if rng.random() < _FLITE_SHARE:
@@ -57,7 +56,7 @@ def any_voice(rng: Random) -> Voice:
 
 
 def sentences(rng: Random) -> Iterator[str]:
-    """Training questions as they should be written, some of them unfinished, without end."""
+    """Yield training questions as they should be written, some unfinished, without end."""
     while True:
         questions = list(one_of_each(rng.randrange(2**32)))
         rng.shuffle(questions)

@@ -1,1 +1,1 @@
-"""How the demo model is trained: the network, its batches, its optimizer, its checkpoints. Needs torch."""
+"""Training of the demo model: network, batches, optimizer, checkpoints. Needs torch."""

@@ -1,4 +1,4 @@
-"""Lessons made ahead by processes beside the training: a GPU learns quicker than one makes them."""
+"""Preparation of lessons in parallel processes, as a GPU trains faster than one process prepares."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 from examples.hotel_model.training.learner import Lesson
 
 Made = Callable[[int, int], Iterator[Lesson]]
-"""The lessons that one process makes, given its number and how many processes there are."""
+"""Returns the lessons of one process, given its index and the number of processes."""
 _AHEAD = 8  # lessons that a process has ready, at most
 
 
 class _Shares(IterableDataset[Lesson]):
-    """The lessons; each process makes its share of them."""
+    """Dataset of lessons, shared out among the processes."""
 
     def __init__(self, made: Made) -> None:
         self._made = made
@@ -27,8 +27,9 @@ class _Shares(IterableDataset[Lesson]):
 
 
 def made_ahead(made: Made, processes: int) -> Iterator[Lesson]:
-    """The lessons of all processes in turn, the same for the same number of processes; 0: this process makes
-    them."""
+    """Yield the lessons of all processes in turn, deterministic for a number of processes; 0:
+    this process prepares them.
+    """
     if not processes:
         yield from made(0, 1)
         return

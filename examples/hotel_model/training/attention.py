@@ -18,12 +18,12 @@ _flash_backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_bac
 
 
 def causal_attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """Attend causally within each sequence. q, k, v: [batch, heads, length, head_dim]."""
+    """Return causal attention within each sequence. q, k, v: [batch, heads, length, head_dim]."""
     return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
 def prefixed_attention(q: Tensor, k: Tensor, v: Tensor, prefix_k: Tensor, prefix_v: Tensor) -> Tensor:
-    """Attend to the whole of a shared prefix and causally within each sequence.
+    """Return attention to the whole of a shared prefix, and causally within each sequence.
 
     q, k, v: [batch, heads, length, head_dim]; prefix_k, prefix_v: [1, heads, prefix_length, head_dim].
     Gradients reach the prefix.
@@ -42,12 +42,12 @@ def prefixed_attention(q: Tensor, k: Tensor, v: Tensor, prefix_k: Tensor, prefix
 
 
 def _as_one_sequence(x: Tensor) -> Tensor:
-    """[batch, heads, length, dim] -> [1, heads, batch * length, dim]."""
+    """Reshape [batch, heads, length, dim] to [1, heads, batch * length, dim]."""
     return x.transpose(0, 1).flatten(1, 2).unsqueeze(0)
 
 
 def _as_batch(x: Tensor, batch: int) -> Tensor:
-    """[1, heads, batch * length, ...] -> [batch, heads, length, ...]."""
+    """Reshape [1, heads, batch * length, ...] to [batch, heads, length, ...]."""
     return x.reshape(x.shape[1], batch, -1, *x.shape[3:]).transpose(0, 1)
 
 

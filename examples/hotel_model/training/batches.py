@@ -1,4 +1,4 @@
-"""Conversations to batches of tokens."""
+"""Batches of tokens from conversations."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from examples.hotel_model.training.tokenizer import mark_id
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A conversation as tokens, and for each whether it is one that the model must predict; what the caller
-    said in it, and which token ends each."""
+    """A tokenized conversation. learned: whether each token is a target. said: the caller's
+    turns; said_at: the last token of each.
+    """
 
     tokens: list[int]
     learned: list[bool]
@@ -29,9 +30,12 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """tokens: [conversations, length], padded on the right. before: where, in the flattened tokens, a
-    learned token comes next; next_tokens: which one. Both [learned]. said: all that callers say in it;
-    said_at: where, in the flattened tokens, each ends."""
+    """A batch of examples.
+
+    tokens: [conversations, length], padded on the right. before: positions, in the flattened tokens, whose
+    next token is a target; next_tokens: these targets. Both [learned]. said: all turns of callers; said_at:
+    the end of each in the flattened tokens.
+    """
 
     tokens: Tensor
     before: Tensor
@@ -40,7 +44,7 @@ class Batch:
     said_at: Tensor
 
     def to(self, device: str) -> Batch:
-        """The same batch on a device of torch."""
+        """Return the batch on a torch device."""
         return Batch(
             self.tokens.to(device),
             self.before.to(device),
@@ -51,7 +55,7 @@ class Batch:
 
 
 def encode(tokenizer: Tokenizer, turns: Sequence[Message]) -> Example:
-    """Encode the turns of a conversation, as chat.render would write them."""
+    """Tokenize the turns of a conversation, as chat.render would write them."""
     roles = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL}
     marks = {role: mark_id(tokenizer, mark) for role, mark in roles.items()}
     end = mark_id(tokenizer, END)
@@ -86,7 +90,7 @@ def collate(examples: Sequence[Example], padding: int) -> Batch:
 def batches(
     tokenizer: Tokenizer, conversations: Iterable[Sequence[Message]], max_tokens: int, seed: int
 ) -> Iterator[Batch]:
-    """Batches of conversations of like length, each of at most `max_tokens` tokens, padding included."""
+    """Yield batches of conversations of similar length, of at most `max_tokens` tokens including padding."""
     order = random.Random(seed)
     padding = mark_id(tokenizer, END)
     stream = iter(conversations)

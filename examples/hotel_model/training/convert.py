@@ -1,5 +1,4 @@
-"""Trained weights to the files that engines load: a Hugging Face checkpoint for vLLM, int8 for
-CTranslate2."""
+"""Conversion of trained weights: a Hugging Face checkpoint for vLLM, int8 for CTranslate2."""
 
 from __future__ import annotations
 
@@ -16,18 +15,17 @@ from examples.hotel_model.training.network import Llama, Shape
 from examples.hotel_model.training.tokenizer import mark_id, tokenizer_config
 
 CONTEXT = 4096
-"""The longest prompt and reply together, in tokens."""
+"""Maximum length of prompt and answer together, in tokens."""
 _CARD = """---
 license: apache-2.0
 ---
 A model of the demo. `examples/hotel_model` makes it; `MODEL_CARD.md` there describes it.
 """
-"""README.md of a model's folder, in whose head its licence is looked for."""
+"""README.md of a model's folder, whose head states the licence."""
 
 
 def save_checkpoint(model: Llama, tokenizer: Tokenizer, folder: Path, dtype: torch.dtype) -> None:
-    """Write `folder` so that vLLM and transformers load it as it is: weights, configs, tokenizer, chat
-    template."""
+    """Write a folder that vLLM and transformers can load: weights, configs, tokenizer, chat template."""
     folder.mkdir(parents=True, exist_ok=True)
     weights = {_published(name): value.to(dtype).contiguous() for name, value in model.state_dict().items()}
     if model.shape.tied:
@@ -42,7 +40,7 @@ def save_checkpoint(model: Llama, tokenizer: Tokenizer, folder: Path, dtype: tor
 
 
 def llama_config(shape: Shape, end: int, dtype: torch.dtype) -> dict[str, object]:
-    """The content of config.json."""
+    """Return the content of config.json."""
     return {
         "architectures": ["LlamaForCausalLM"],
         "model_type": "llama",
@@ -69,7 +67,7 @@ def llama_config(shape: Shape, end: int, dtype: torch.dtype) -> dict[str, object
 
 
 def convert_to_ctranslate2(checkpoint: Path, folder: Path) -> None:
-    """Write the int8 model of CTranslate2 and its tokenizer to `folder`, replacing what is there."""
+    """Write CTranslate2's int8 model and its tokenizer to `folder`, replacing its content."""
     converter = ctranslate2.converters.TransformersConverter(
         str(checkpoint), copy_files=["tokenizer.json", "tokenizer_config.json", "README.md"]
     )
@@ -77,7 +75,7 @@ def convert_to_ctranslate2(checkpoint: Path, folder: Path) -> None:
 
 
 def _published(name: str) -> str:
-    """The name of a weight in Hugging Face's Llama."""
+    """Return the name of a weight in Hugging Face's Llama."""
     return name if name.startswith("lm_head.") else f"model.{name}"
 
 

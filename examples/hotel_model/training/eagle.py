@@ -1,4 +1,4 @@
-"""The EAGLE-3 head of the demo model: what it learns from, how, and its checkpoint as vLLM loads it."""
+"""Training of the demo model's EAGLE-3 head, and its checkpoint for vLLM."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _FURTHER = 0.8  # how much each token further ahead counts, of the one before it
 
 @dataclass(frozen=True, slots=True)
 class HeadPlan(Plan):
-    """How a head is trained; `shape` is its model's.
+    """Training parameters of a head; `shape` is its model's.
 
-    vocabulary: tokens that it can propose, the most frequent ones of answers. ahead: the tokens it learns to
-    propose in a row. long_share: of the steps, those whose conversations come after so many others that they
-    are as long as a step may be. system_share: of the steps, those whose conversations follow the system
-    prompt; the last tenth always does. Reading it costs half of a step more and teaches little.
+    vocabulary: number of tokens it can propose, the most frequent ones in answers. ahead: number of
+    consecutive tokens it learns to propose. long_share: share of steps with conversations as long as a step
+    allows. system_share: share of steps with the system prompt; the last tenth always has it. It costs half a
+    step more and teaches little.
     """
 
     vocabulary: int = 512
@@ -47,14 +47,14 @@ class HeadPlan(Plan):
     system_share: float = 0.25
 
     def reads_system(self, step: int) -> bool:
-        """Whether the conversations of a step follow the system prompt."""
+        """Return True if the conversations of a step follow the system prompt."""
         return step >= 0.9 * self.steps or Random(f"{self.seed}:{step}").random() < self.system_share
 
 
 def train_head(plan: HeadPlan, target: Llama, tokenizer: Tokenizer, system: Tensor) -> EagleHead:
-    """Train a head for the model, which stays as it is; the same one for the same plan and model.
+    """Train a head for the model, which is frozen; deterministic for a plan and a model.
 
-    system: the system prompt's tokens [1, length].
+    system: tokens [1, length] of the system prompt.
     """
     torch.manual_seed(plan.seed)
     target.eval().requires_grad_(requires_grad=False)
@@ -88,16 +88,16 @@ def proposal_loss(
     ahead: int,
     prefix: tuple[list[KeysValues], KeysValues] | None = None,
 ) -> Tensor:
-    """How far each of `ahead` proposals in a row is from what the model itself says there: cross entropy with
-    its probabilities, over the tokens that the head can propose.
+    """Return the cross entropy of `ahead` consecutive proposals with the model's own probabilities, over the
+    tokens that the head can propose.
 
-    prefix: keys and values, the model's and the head's, of what comes before the batch.
+    prefix: keys and values, the model's and the head's, of the tokens before the batch.
     """
     model_prefix, head_prefix = prefix or (None, None)
     known = read(target, batch.tokens, head.shape.after, model_prefix)
     length = batch.tokens.shape[1]
     rows, places = batch.before // length, batch.before % length
-    learned = places > 0  # a token behind the first is told of by nothing in the batch
+    learned = places > 0  # nothing in the batch predicts the second token
     rows, places = rows[learned], places[learned]
     with torch.no_grad():
         wanted = target.logits(known.hidden[rows, places])[:, head.proposed].softmax(-1)
@@ -110,7 +110,7 @@ def proposal_loss(
 
 
 def head_lessons(plan: HeadPlan, tokenizer: Tokenizer) -> Iterator[Batch]:
-    """Batches of conversations, some of them at the end of a long one."""
+    """Yield batches of conversations, some of them at the end of a long one."""
     rng = Random(plan.seed)
     short = batches(tokenizer, conversations("train", plan.seed), plan.tokens_per_step, plan.seed)
     long = batches(tokenizer, _long(plan, tokenizer), plan.tokens_per_step, plan.seed)
@@ -119,7 +119,7 @@ def head_lessons(plan: HeadPlan, tokenizer: Tokenizer) -> Iterator[Batch]:
 
 
 def _long(plan: HeadPlan, tokenizer: Tokenizer) -> Iterator[tuple[Message, ...]]:
-    """Conversations in a row, each as long as a step may be."""
+    """Yield concatenated conversations as long as a step allows."""
     turns: list[Message] = []
     tokens = 0
     for one in conversations("train", plan.seed + 1):
@@ -132,7 +132,7 @@ def _long(plan: HeadPlan, tokenizer: Tokenizer) -> Iterator[tuple[Message, ...]]
 
 
 def frequent_tokens(tokenizer: Tokenizer, size: int) -> Tensor:
-    """The `size` tokens that answers have most often, in order; with the one that ends them."""
+    """Return the `size` most frequent tokens of answers, in order, including the end token."""
     found = Counter({mark_id(tokenizer, END): _COUNTED})
     for turns in islice(conversations("train", seed=0), _COUNTED):
         answers = [turn["content"] for turn in turns if turn["learn"]]
@@ -144,7 +144,7 @@ def frequent_tokens(tokenizer: Tokenizer, size: int) -> Tensor:
 
 
 def save_head(head: EagleHead, end: int, folder: Path, dtype: torch.dtype) -> None:
-    """Write `folder` as vLLM loads it for `method = "eagle3"`; embedding and tokenizer are the model's.
+    """Write a folder that vLLM loads with `method = "eagle3"`; embedding and tokenizer are the model's.
 
     end: the token that ends a response.
     """
@@ -163,7 +163,7 @@ def save_head(head: EagleHead, end: int, folder: Path, dtype: torch.dtype) -> No
 
 
 def load_llama(folder: Path) -> Llama:
-    """The model of a checkpoint that `convert.save_checkpoint` wrote."""
+    """Return the model of a checkpoint written by `convert.save_checkpoint`."""
     config = json.loads((folder / "config.json").read_text())
     shape = Shape(
         config["vocab_size"],
@@ -185,7 +185,7 @@ def load_llama(folder: Path) -> Llama:
 
 
 def _optimizers(head: EagleHead, rate: float) -> list[torch.optim.Optimizer]:
-    """Muon for the layer's matrices, AdamW for the rest, as the model has."""
+    """Return Muon for the layer's matrices and AdamW for the rest, as for the model."""
     named = [(p.dim() == 2 and name != "lm_head.weight", p) for name, p in head.named_parameters()]
     matrices, rest = ([p for layers, p in named if layers is wanted] for wanted in (True, False))
     muon = Muon(matrices, lr=rate, momentum=0.95, weight_decay=0.1)

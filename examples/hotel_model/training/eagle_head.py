@@ -1,9 +1,9 @@
-"""A head that proposes what the demo model says next, from the model's own states (Li et al., EAGLE-3, 2025).
+"""EAGLE-3 head, which proposes the demo model's next tokens from its states (Li et al., EAGLE-3, 2025).
 
-One layer reads, at each place, the token that comes next together with what the model made of this one: its
-states after a low, a middle and a high layer, joined. Further on it has no such states and reads its own: so
-it is trained as it is used, some tokens ahead of the model ("training-time test"). Its vocabulary is a part
-of the model's, whose embedding it reads. Weights and sums are those of vLLM's `llama_eagle3`.
+One layer reads, at each position, the next token together with the model's states for this one: those after a
+low, a middle and a high layer, concatenated. Further ahead it reads its own states instead; so it is trained
+as it is used, some tokens ahead of the model ("training-time test"). Its vocabulary is a subset of the
+model's, and it uses the model's embedding. Weights and sums are those of vLLM's `llama_eagle3`.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from examples.hotel_model.training.network import FeedForward, KeysValues, Llama
 
 @dataclass(frozen=True, slots=True)
 class HeadShape:
-    """The sizes of a head. target: of its model, whose width and attention it has.
+    """Sizes of a head.
 
-    after: the layers, counted from 1, behind which it reads the model's states. feed_forward: of its layer.
+    target: of its model, whose width and attention it shares. after: layers, counted from 1, after which it
+    reads the model's states. feed_forward: of its layer.
     """
 
     target: Shape
@@ -32,10 +33,10 @@ class HeadShape:
 
 
 class Read(NamedTuple):
-    """What the model, which does not learn, makes of tokens [batch, length].
+    """Outputs of the frozen model for tokens [batch, length].
 
-    states: those the head reads, side by side [batch, length, hidden times layers]. hidden: the normed last
-    ones [batch, length, hidden]. keys_values: every layer's.
+    states: those the head reads, concatenated [batch, length, hidden times layers]. hidden: the last ones,
+    normalized [batch, length, hidden]. keys_values: of every layer.
     """
 
     states: Tensor
@@ -45,7 +46,9 @@ class Read(NamedTuple):
 
 @torch.no_grad()
 def read(target: Llama, tokens: Tensor, after: Sequence[int], prefix: list[KeysValues] | None = None) -> Read:
-    """Read tokens [batch, length] that follow the shared prefix: keys and values of a batch of one."""
+    """Run the model on tokens [batch, length] after the shared prefix, whose keys and values have
+    batch size one.
+    """
     start = 0 if prefix is None else prefix[0][0].shape[2]
     angles = rotary_angles(target.shape, start, tokens.shape[1], tokens.device)
     x = target.embed_tokens(tokens)
@@ -59,7 +62,7 @@ def read(target: Llama, tokens: Tensor, after: Sequence[int], prefix: list[KeysV
 
 
 class HeadAttention(nn.Module):
-    """Attention over tokens and states side by side, of a pass that may be some tokens ahead."""
+    """Attention over concatenated tokens and states, in a pass that may be some tokens ahead."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -72,8 +75,9 @@ class HeadAttention(nn.Module):
     def forward(
         self, x: Tensor, angles: KeysValues, passes: Sequence[KeysValues], prefix: KeysValues | None
     ) -> tuple[Tensor, KeysValues]:
-        """x: [batch, length, 2 hidden]. passes: keys and values of the passes before. Returns
-        [batch, length, hidden], and the keys and values of x.
+        """Return the output [batch, length, hidden], and the keys and values of x.
+
+        x: [batch, length, 2 hidden]. passes: keys and values of the earlier passes.
         """
         q, k, v = (
             project(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
@@ -86,11 +90,11 @@ class HeadAttention(nn.Module):
 
 
 def attention_ahead(q: Tensor, passes: Sequence[KeysValues], prefix: KeysValues | None) -> Tensor:
-    """What a pass attends to that is n = len(passes) - 1 tokens ahead of the model. q: [batch, heads, length,
-    head_dim]; passes: keys and values of the same shape, of each pass from the first to this one.
+    """Return the attention of a pass that is n = len(passes) - 1 tokens ahead of the model.
 
-    At place p it sees the first pass up to p - n, where the model was, and of each later one the single place
-    that led here: p - n + 1, ..., p. The prefix it sees whole.
+    q: [batch, heads, length, head_dim]; passes: keys and values of the same shape, of each pass from the
+    first to this one. Position p sees the first pass up to p - n, where the model was, and in each later pass
+    the single position that led here: p - n + 1, ..., p. It sees the whole prefix.
     """
     ahead, length = len(passes) - 1, q.shape[2]
     (first_k, first_v), *later = passes
@@ -112,12 +116,12 @@ def attention_ahead(q: Tensor, passes: Sequence[KeysValues], prefix: KeysValues 
 
 
 def _shifted(x: Tensor, places: int) -> Tensor:
-    """x [..., length, dim] moved towards later places; the first ones are nothing."""
+    """Shift x [..., length, dim] towards later positions, filling with zeros."""
     return functional.pad(x, (0, 0, places, 0))[..., : x.shape[-2], :]
 
 
 class HeadLayer(nn.Module):
-    """The layer: as a Llama's, but that it reads two things, each normed by itself."""
+    """The layer: a Llama layer with two inputs, each normalized separately."""
 
     def __init__(self, shape: HeadShape) -> None:
         super().__init__()
@@ -138,7 +142,7 @@ class HeadLayer(nn.Module):
         passes: Sequence[KeysValues] = (),
         prefix: KeysValues | None = None,
     ) -> tuple[Tensor, KeysValues]:
-        """embedded, states: [batch, length, hidden]. Returns states of that shape, and keys and values."""
+        """Return states, and keys and values. embedded, states: [batch, length, hidden]."""
         both = torch.cat([self.input_layernorm(embedded), self.hidden_norm(states)], dim=-1)
         attended, kept = self.self_attn(both, angles, passes, prefix)
         x = states + attended
@@ -147,9 +151,9 @@ class HeadLayer(nn.Module):
 
 
 class EagleHead(nn.Module):
-    """The head, which begins as what its model makes of the last state it reads.
+    """The head, initialized from its model's treatment of the last state it reads.
 
-    proposed: [head's vocabulary], the tokens of the model that it can propose, in order.
+    proposed: [head's vocabulary], the model's tokens that it can propose, in order.
     """
 
     proposed: Tensor
@@ -170,13 +174,13 @@ class EagleHead(nn.Module):
             self.lm_head.weight.copy_(target.lm_head.weight[proposed])
 
     def logits(self, states: Tensor) -> Tensor:
-        """[..., hidden] -> [..., head's vocabulary]."""
+        """Map [..., hidden] to [..., head's vocabulary]."""
         out: Tensor = self.lm_head(self.norm(states))
         return out
 
     def read_prefix(self, target: Llama, tokens: Tensor, states: Tensor, first: Tensor) -> KeysValues:
-        """Keys and values of a prefix's tokens [1, length], which the model read with these states; `first`
-        [1, 1] is the token that follows it.
+        """Return keys and values of a prefix's tokens [1, length], given the model's states;
+        `first` [1, 1] is the token after it.
         """
         following = target.embed_tokens(torch.cat([tokens[:, 1:], first], dim=1)).detach()
         angles = rotary_angles(self.shape.target, 0, tokens.shape[1], tokens.device)
@@ -186,10 +190,11 @@ class EagleHead(nn.Module):
     def passes(
         self, target: Llama, tokens: Tensor, states: Tensor, ahead: int, prefix: KeysValues | None = None
     ) -> list[Tensor]:
-        """The states [batch, length - 1, hidden] of passes that are 0, ..., `ahead` - 1 tokens ahead of the
-        model, which read the tokens [batch, length] with these states.
+        """Return the states [batch, length - 1, hidden] of passes that are 0, ..., `ahead` - 1 tokens ahead
+        of the model.
 
-        At place p a pass reads token p + 1 and tells of token p + 2.
+        tokens: [batch, length], with the model's states. At position p a pass reads token p + 1 and predicts
+        token p + 2.
         """
         following = target.embed_tokens(tokens[:, 1:]).detach()
         start = 0 if prefix is None else prefix[0].shape[2]

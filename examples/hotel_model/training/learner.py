@@ -1,4 +1,4 @@
-"""A model that learns: its loss, a step down its gradient, and what must be kept to go on later."""
+"""A model in training: its loss, an optimizer step, and its checkpoint."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ from examples.hotel_model.training.optimizer import optimizers
 
 
 class Lesson(NamedTuple):
-    """What a step learns from: conversations, whose answers are learned and, where there is a teacher, what
-    is said; and sentences, of which only the meanings are. At least one of them. system: tokens [1, length]
-    of the instructions that these conversations follow, if they follow any that are not in them.
+    """Training data of a step, at least one of the two.
+
+    conversations: their answers are learned and, with a teacher, the meanings of the callers' turns.
+    sentences: only their meanings are learned. system: tokens [1, length] of the instructions before these
+    conversations, if they are not included.
     """
 
     conversations: Batch | None
@@ -29,10 +31,10 @@ class Lesson(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """What knows the meanings of sentences (Hinton et al., Distilling the knowledge in a network, 2015).
+    """Source of the meanings of sentences (Hinton et al., Distilling the knowledge in a network, 2015).
 
-    meanings: texts to [texts, size], normed. start: what the model's embedding starts from [vocabulary,
-    hidden]. weight: of the meanings in the loss, beside the answers.
+    meanings: maps texts to [texts, size], normalized. start: initial embedding of the model [vocabulary,
+    hidden]. weight: of the meanings in the loss, relative to the answers.
     """
 
     meanings: Callable[[Sequence[str]], Tensor]
@@ -42,7 +44,7 @@ class Teacher:
 
 
 class Learner:
-    """A model with all that its training keeps: optimizers, and what reads meanings out of its states."""
+    """A model with its training state: optimizers, and the head that predicts meanings from states."""
 
     def __init__(
         self,
@@ -61,7 +63,7 @@ class Learner:
         self.optimizers = optimizers(self.model, list(self.head.parameters()), learning_rate, embedding_share)
 
     def loss(self, lesson: Lesson) -> Tensor:
-        """The loss of the answers and of the meanings of all that is said, as far as the lesson has them."""
+        """Return the loss of the answers and of the meanings, as far as the lesson has them."""
         losses: list[Tensor] = []
         read: list[tuple[Batch, Tensor]] = []
         if lesson.conversations is not None:
@@ -70,7 +72,7 @@ class Learner:
             losses.append(answer_loss(self.model, lesson.conversations, reading.hidden))
             read.append((lesson.conversations, reading.understood))
         if lesson.sentences is not None:
-            self.model.eval()  # no sentence comes twice: none is learned by heart, so nothing is dropped
+            self.model.eval()  # no dropout: sentences are not repeated, so none is memorized
             read.append((lesson.sentences, self.model.understand(lesson.sentences.tokens)[0]))
             self.model.train()
         if self.teacher is not None:
@@ -78,20 +80,20 @@ class Learner:
         return torch.stack(losses).sum()
 
     def _meaning_loss_of(self, read: Sequence[tuple[Batch, Tensor]], teacher: Teacher) -> Tensor:
-        """The loss of the meanings of all that is said in the batches, given the states that each was
-        understood as.
-        """
+        """Return the loss of the meanings of all turns in the batches, given their states."""
         states = torch.cat([states.flatten(0, 1)[batch.said_at] for batch, states in read])
         meanings = teacher.meanings([text for batch, _ in read for text in batch.said])
         return self.meaning_loss(states, meanings.to(states.device))
 
     def meaning_loss(self, states: Tensor, meanings: Tensor) -> Tensor:
-        """How far what the states [texts, hidden] tell is from the meanings [texts, size]: 1 - cosine."""
+        """Return 1 - cosine between predictions from the states [texts, hidden] and the meanings
+        [texts, size].
+        """
         told = self.head(functional.rms_norm(states, states.shape[-1:]))
         return (1 - functional.cosine_similarity(told.float(), meanings)).mean()
 
     def update(self, loss: Tensor, rate: float) -> None:
-        """One step of the optimizers down the gradient of `loss`."""
+        """Do one step of the optimizers down the gradient of `loss`."""
         loss.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
         torch.nn.utils.clip_grad_norm_([*self.model.parameters(), *self.head.parameters()], 1.0)
         for optimizer in self.optimizers:
@@ -101,7 +103,7 @@ class Learner:
             optimizer.zero_grad()
 
     def restore(self, path: Path) -> int:
-        """Load the checkpoint `path` if there is one. Returns the steps done."""
+        """Load the checkpoint `path` if it exists. Return the steps done."""
         if not path.exists():
             return 0
         saved = torch.load(path, weights_only=True)
@@ -112,7 +114,7 @@ class Learner:
         return int(saved["step"])
 
     def save(self, path: Path, step: int) -> None:
-        """Write a checkpoint; a crash in the middle leaves the last one."""
+        """Write a checkpoint; a crash meanwhile leaves the previous one."""
         whole = {
             "step": step,
             "model": self.model.state_dict(),
@@ -124,5 +126,5 @@ class Learner:
 
 
 def answer_loss(model: Llama, batch: Batch, hidden: Tensor) -> Tensor:
-    """Cross entropy of the learned tokens, given the hidden states [conversations, length, hidden]."""
+    """Return the cross entropy of the target tokens, given hidden states [conversations, length, hidden]."""
     return functional.cross_entropy(model.logits(hidden.flatten(0, 1)[batch.before]), batch.next_tokens)

@@ -1,5 +1,5 @@
-"""What the model learns from: conversations with and without tools, behind the page, others' words or
-nothing; and sentences beside them, of which it learns what they mean.
+"""Lessons of the model: conversations with and without tools, after the page, other instructions or nothing;
+and sentences, whose meanings it learns.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ _T = TypeVar("_T")
 def lessons(
     tokenizer: Tokenizer, tokens: int, steps: range, alone: int, seed: int, others: Sequence[Exchange]
 ) -> Iterator[Lesson]:
-    """The lessons of a training's steps, the first `alone` of them of sentences alone; the same lessons for
-    the same arguments. tokens: at most this many in a step's conversations. steps: which of all, up to the
-    last. others: see `conversations`.
+    """Yield the lessons of a training's steps, the first `alone` of them with sentences only; deterministic.
+
+    tokens: maximum in a step's conversations. steps: indices of the steps, up to the last. others: see
+    `conversations`.
     """
     behind = {
         "names of tools": system_tokens(tokenizer, "", TOOLS),
@@ -71,7 +72,7 @@ def lessons(
 def _conversations(
     tokenizer: Tokenizer, tokens: int, seed: int, others: Sequence[Exchange]
 ) -> dict[str, Iterator[Batch]]:
-    """Batches of conversations, by their kind."""
+    """Return batches of conversations by kind."""
     words = common_words(EXCHANGED_WORDS)
     with_tools = partial(tool_conversations, "train", seed, others, words)
     streams = {
@@ -84,14 +85,14 @@ def _conversations(
 
 
 def sentence_batches(tokenizer: Tokenizer, tokens: int, seed: int) -> Iterator[Batch]:
-    """Batches of sentences of the callers' kind, without answers."""
+    """Yield batches of callers' sentences, without answers."""
     texts = sentences(_asked(seed), common_words(EXCHANGED_WORDS), seed)
     alone: Iterator[tuple[Message]] = (({"role": "user", "content": text, "learn": False},) for text in texts)
     return batches(tokenizer, alone, tokens, seed)
 
 
 def _asked(seed: int) -> Iterator[str]:
-    """What callers say, with tools and without."""
+    """Yield callers' turns, with tools and without."""
     rng, asked = Random(seed), questions(seed)
     talks = tool_conversations("train", seed)
     requested = (turn["content"] for talk in talks for turn in talk if turn["role"] == "user")
@@ -100,7 +101,7 @@ def _asked(seed: int) -> Iterator[str]:
 
 
 def _without_requests(drawn: Iterator[tuple[Message, ...]]) -> Iterator[tuple[Message, ...]]:
-    """The conversations without anything noted or said that is done where there are tools."""
+    """Return the conversations without requests that tools would execute."""
     data = catalogue()
     done = {
         data.topics["taxi"].aspects["have"].answer,
@@ -113,7 +114,7 @@ def _without_requests(drawn: Iterator[tuple[Message, ...]]) -> Iterator[tuple[Me
 def system_tokens(
     tokenizer: Tokenizer, instructions: str = system_prompt(), tools: Sequence[str] = ()
 ) -> Tensor:
-    """The instructions as a call starts with them, and the names of its tools: [1, length]."""
+    """Return the tokens [1, length] of the start of a call: instructions, and names of tools."""
     message = {"role": "system", "content": instructions}
     text = render([message], [{"name": name} for name in tools], add_generation_prompt=False)
     return torch.tensor([tokenizer.encode(text).ids])

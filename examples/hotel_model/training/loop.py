@@ -1,4 +1,4 @@
-"""The training loop: resumable, and the same for the same seed."""
+"""The training loop: resumable, and deterministic for a seed."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SAVE_EVERY = 50
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How one model is trained.
+    """Training parameters of a model.
 
-    tokens_per_step: at most, padding included. warmup, decay: the shares of the steps in which the
-    learning rate rises from 0 and falls to 0; it is `learning_rate` between. embedding_share: of the rate,
-    for the embedding: a low one where it started from meanings, so that it keeps them.
+    tokens_per_step: maximum, padding included. warmup, decay: shares of the steps in which the learning rate
+    rises from 0 and falls to 0; it is `learning_rate` between. embedding_share: factor of the embedding's
+    rate: a low one preserves an embedding initialized from meanings.
     """
 
     shape: Shape
@@ -36,7 +36,7 @@ class Plan:
     embedding_share: float = 1.0
 
     def rate(self, step: int) -> float:
-        """The learning rate of a step, counted from 0."""
+        """Return the learning rate of a step, counted from 0."""
         done = step / self.steps
         return self.learning_rate * min(1.0, (done + 1 / self.steps) / self.warmup, (1 - done) / self.decay)
 
@@ -49,19 +49,19 @@ def train(
     device: str = "cpu",
     teacher: Teacher | None = None,
 ) -> Llama:
-    """Train a model, or go on from the checkpoint `work/name.pt`, which is kept up to date.
+    """Train a model, or continue from the checkpoint `work/name.pt`, which is kept up to date.
 
-    lessons: those of all steps from the first on, the same in every run.
+    lessons: of all steps from the first on, the same in every run.
     """
     torch.manual_seed(plan.seed)
     learner = Learner(plan.shape, plan.learning_rate, device, teacher, plan.embedding_share)
     path = work / f"{name}.pt"
     done = learner.restore(path)
     if done >= plan.steps:
-        return learner.model  # no lesson need be made to be skipped
+        return learner.model  # avoids preparing lessons only to skip them
     with tqdm(total=plan.steps, initial=done, desc=name, unit="step", mininterval=10) as bar:
         for step, lesson in enumerate(islice(lessons, done, plan.steps), done):
-            torch.manual_seed(plan.seed * 1_000_003 + step)  # so that a resumed run drops the same
+            torch.manual_seed(plan.seed * 1_000_003 + step)  # so that a resumed run has the same dropout
             with torch.autocast(device, torch.bfloat16, enabled=bfloat16_is_fast(device)):
                 loss = learner.loss(_on(device, lesson))
             learner.update(loss, plan.rate(step))
@@ -73,6 +73,6 @@ def train(
 
 
 def _on(device: str, lesson: Lesson) -> Lesson:
-    """The lesson's batches on a device of torch."""
+    """Return the lesson's batches on a torch device."""
     conversations, sentences = (part and part.to(device) for part in lesson[:2])
     return Lesson(conversations, sentences, None if lesson.system is None else lesson.system.to(device))

@@ -1,5 +1,4 @@
-"""A Llama in plain torch whose weights carry the names of Hugging Face's, so that they load as they are
-there.
+"""A Llama in plain torch, whose weights have Hugging Face's names and load there unchanged.
 
 Architecture: Touvron et al., LLaMA, 2023: pre-norm blocks, rotary positions, SwiGLU.
 """
@@ -18,8 +17,9 @@ from examples.hotel_model.training.attention import causal_attention, prefixed_a
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The sizes of a Llama. `hidden` is `heads` times the head's dimension; `tied`: the head is the
-    embedding."""
+    """Sizes of a Llama. `hidden` is `heads` times the head's dimension; `tied`: the head shares
+    the embedding.
+    """
 
     vocabulary: int
     hidden: int
@@ -35,10 +35,10 @@ KeysValues = tuple[Tensor, Tensor]
 
 
 class Reading(NamedTuple):
-    """What the model makes of tokens.
+    """Outputs of the model for tokens.
 
-    hidden: the normed states [batch, length, hidden]. keys_values: every layer's. understood: the states
-    before the last layer [batch, length, hidden].
+    hidden: normalized states [batch, length, hidden]. keys_values: of every layer. understood: states before
+    the last layer [batch, length, hidden].
     """
 
     hidden: Tensor
@@ -65,7 +65,7 @@ class Attention(nn.Module):
         self.o_proj = nn.Linear(shape.hidden, shape.hidden, bias=False)
 
     def forward(self, x: Tensor, angles: KeysValues, prefix: KeysValues | None) -> tuple[Tensor, KeysValues]:
-        """x: [batch, length, hidden]. Returns the same shape, and the keys and values of x."""
+        """Return an output of x's shape, and the keys and values of x. x: [batch, length, hidden]."""
         q, k, v = (
             project(x).unflatten(-1, (self.heads, -1)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
@@ -89,7 +89,7 @@ class FeedForward(nn.Module):
         self.down_proj = nn.Linear(shape.feed_forward, shape.hidden, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[..., hidden] -> [..., hidden]."""
+        """Map [..., hidden] to [..., hidden]."""
         out: Tensor = self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
         return out
 
@@ -105,14 +105,15 @@ class Block(nn.Module):
         self.mlp = FeedForward(shape)
 
     def forward(self, x: Tensor, angles: KeysValues, prefix: KeysValues | None) -> tuple[Tensor, KeysValues]:
-        """As Attention.forward."""
+        """See Attention.forward."""
         attended, kept = self.self_attn(self.input_layernorm(x), angles, prefix)
         x = x + self._dropped(attended)
         return x + self._dropped(self.mlp(self.post_attention_layernorm(x))), kept
 
     def _dropped(self, x: Tensor) -> Tensor:
-        """x with values dropped while training. A byte decides of each: on a CPU torch's own dropout takes a
-        tenth of the training."""
+        """Return x with dropout while training. One random byte a value: torch's own dropout on a
+        CPU takes a tenth of the training.
+        """
         if not self.training:
             return x
         drawn = torch.empty(x.numel() // 8, dtype=torch.int64, device=x.device).random_()
@@ -140,7 +141,9 @@ class Llama(nn.Module):
                 nn.init.normal_(last.weight, std=0.02 / (2 * shape.layers) ** 0.5)
 
     def forward(self, tokens: Tensor, prefix: list[KeysValues] | None = None) -> Reading:
-        """Read tokens [batch, length] that follow the shared prefix: keys and values of a batch of one."""
+        """Process tokens [batch, length] after the shared prefix, whose keys and values have
+        batch size one.
+        """
         understood, kept = self.understand(tokens, prefix)
         x, keys_values = self._through(len(self.layers) - 1, understood, prefix)
         return Reading(self.norm(x), [*kept, keys_values], understood)
@@ -148,7 +151,7 @@ class Llama(nn.Module):
     def understand(
         self, tokens: Tensor, prefix: list[KeysValues] | None = None
     ) -> tuple[Tensor, list[KeysValues]]:
-        """The states before the last layer [batch, length, hidden], and the keys and values so far."""
+        """Return the states before the last layer [batch, length, hidden], and the keys and values so far."""
         x = self.embed_tokens(tokens)
         if self.training:
             x = x + _NOISE * x.detach().pow(2).mean().sqrt() * torch.randn_like(x)
@@ -159,7 +162,7 @@ class Llama(nn.Module):
         return x, kept
 
     def _through(self, index: int, x: Tensor, prefix: list[KeysValues] | None) -> tuple[Tensor, KeysValues]:
-        """One layer, at the positions after the prefix."""
+        """Run one layer, at the positions after the prefix."""
         start = 0 if prefix is None else prefix[0][0].shape[2]
         angles = rotary_angles(self.shape, start, x.shape[1], x.device)
         through: tuple[Tensor, KeysValues] = self.layers[index](
@@ -168,14 +171,15 @@ class Llama(nn.Module):
         return through
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """[..., hidden] -> [..., vocabulary]."""
+        """Map [..., hidden] to [..., vocabulary]."""
         out: Tensor = self.lm_head(hidden)
         return out
 
 
 def rotary_angles(shape: Shape, start: int, length: int, device: torch.device) -> KeysValues:
-    """Cosines and sines of positions start .. start + length: two of [length, head_dim] (Su et al.,
-    RoFormer, 2021)."""
+    """Return cosines and sines of positions start .. start + length, [length, head_dim] each (Su
+    et al., RoFormer, 2021).
+    """
     half = torch.arange(0, shape.hidden // shape.heads, 2, device=device) / (shape.hidden // shape.heads)
     positions = torch.arange(start, start + length, device=device, dtype=torch.float32)
     angle = torch.outer(positions, shape.rope_theta**-half).repeat(1, 2)
@@ -183,8 +187,7 @@ def rotary_angles(shape: Shape, start: int, length: int, device: torch.device) -
 
 
 def rotate(x: Tensor, angles: KeysValues) -> Tensor:
-    """Rotate [batch, heads, length, head_dim] by its positions; halves are paired as Hugging Face pairs
-    them."""
+    """Rotate [batch, heads, length, head_dim] by its positions; halves are paired as in Hugging Face."""
     cos, sin = angles
     first, second = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-second, first), dim=-1) * sin

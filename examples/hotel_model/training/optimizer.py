@@ -1,8 +1,8 @@
-"""The optimizer: Muon for the layers' matrices, AdamW for the embedding, the head and the norms.
+"""Optimizers: Muon for the layers' matrices, AdamW for the embedding, the head and the norms.
 
-Muon (Jordan et al., 2024) takes about half of AdamW's steps to the same loss here. torch.optim.Muon is
-not used since it always computes in bfloat16, which a CPU without those instructions does a hundred times
-slower than float32.
+Muon (Jordan et al., 2024) takes about half of AdamW's steps to the same loss here. torch.optim.Muon is not
+used because it always computes in bfloat16, which is a hundred times slower than float32 on a CPU without
+those instructions.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ _NEWTON_SCHULZ_STEPS = 5
 
 
 def bfloat16_is_fast(device: str) -> bool:
-    """Whether the device has instructions for bfloat16. A training then takes two thirds of the time."""
+    """Return True if the device has bfloat16 instructions. Training then takes two thirds of the time."""
     return device != "cpu" or bool(torch.cpu.get_capabilities().get("avx512_bf16", False))
 
 
 def orthogonalize(matrices: Tensor) -> Tensor:
-    """The nearest semi-orthogonal matrix of each of [count, rows, columns], its singular values near 1."""
+    """Return the nearest semi-orthogonal matrix of each of [count, rows, columns], with singular
+    values near 1.
+    """
     tall = matrices.shape[1] > matrices.shape[2]
     x: Tensor = matrices.mT if tall else matrices
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
@@ -37,7 +39,7 @@ def orthogonalize(matrices: Tensor) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Momentum whose update of a matrix is made orthogonal, scaled to AdamW's size (Liu et al., 2025)."""
+    """Momentum with orthogonalized updates of matrices, scaled to AdamW's size (Liu et al., 2025)."""
 
     def __init__(
         self, parameters: list[nn.Parameter], lr: float, momentum: float, weight_decay: float
@@ -46,7 +48,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]  # no closure is ever used
-        """Update every matrix that has a gradient; those of one shape are made orthogonal together."""
+        """Update every matrix that has a gradient; those of one shape are orthogonalized together."""
         for group in self.param_groups:
             same: defaultdict[torch.Size, list[nn.Parameter]] = defaultdict(list)
             for parameter in group["params"]:
@@ -62,7 +64,7 @@ class Muon(torch.optim.Optimizer):
                     parameter.add_(update, alpha=-group["lr"] * scale)
 
     def _direction(self, parameter: nn.Parameter, momentum: float) -> Tensor:
-        """The gradient with Nesterov momentum."""
+        """Return the gradient with Nesterov momentum."""
         state = self.state[parameter]
         if "momentum" not in state:
             state["momentum"] = torch.zeros_like(parameter)
@@ -74,10 +76,9 @@ class Muon(torch.optim.Optimizer):
 def optimizers(
     model: Llama, others: list[Tensor], lr: float, embedding_share: float
 ) -> list[torch.optim.Optimizer]:
-    """The optimizers that together update all of the model, and `others`; every group's "share" of `lr` is
-    its learning rate.
+    """Return the optimizers for the model and `others`; each group's learning rate is its "share" of `lr`.
 
-    embedding_share: that of the embedding. Where it starts from meanings, a low one keeps rare words
+    embedding_share: of the embedding. If that was initialized from meanings, a low share keeps rare words
     near common ones.
     """
     matrices = [p for p in model.layers.parameters() if p.dim() == 2]

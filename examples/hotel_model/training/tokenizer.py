@@ -1,5 +1,4 @@
-"""The demo model's tokenizer: byte-level BPE, so that any text can be written, trained on its own
-conversations."""
+"""The demo model's tokenizer: byte-level BPE, which can encode any text, trained on its conversations."""
 
 from __future__ import annotations
 
@@ -17,8 +16,7 @@ _PIECES = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 
 
 def train_tokenizer(texts: Iterable[str], size: int) -> Tokenizer:
-    """Learn at most `size` tokens from `texts`: the 256 bytes, the chat's marks and merges. Same texts,
-    same tokens."""
+    """Train at most `size` tokens on `texts`: the 256 bytes, the chat's marks and merges. Deterministic."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [
@@ -38,7 +36,7 @@ def train_tokenizer(texts: Iterable[str], size: int) -> Tokenizer:
 
 
 def mark_id(tokenizer: Tokenizer, mark: str) -> int:
-    """The token of one of chat.MARKS. Raises ValueError if the tokenizer lacks it."""
+    """Return the token of one of chat.MARKS. Raises ValueError if the tokenizer lacks it."""
     token = tokenizer.token_to_id(mark)
     if token is None:
         raise ValueError(f"the tokenizer has no {mark}, but the chat template writes it")
@@ -46,8 +44,11 @@ def mark_id(tokenizer: Tokenizer, mark: str) -> int:
 
 
 def tokenizer_config(longest: int) -> dict[str, object]:
-    """The content of tokenizer_config.json, with the chat template, and the only instructions and tools that
-    the model was trained for; `longest` is the context in tokens."""
+    """Return the content of tokenizer_config.json: chat template, and the instructions and tools the model
+    was trained for.
+
+    longest: the context in tokens.
+    """
     trained_for = {
         "instructions_sha256": fingerprint(system_prompt()),
         "tools": list(TOOLS),

@@ -1,8 +1,8 @@
 """Training questions as the recognizer hears them: `python -m examples.hotel_model.training.transcripts`.
 
-Invented errors (`recognizer_errors`) are of the kind that a recognizer makes, these are its own. The voices
-are synthetic and none is among those of the evaluation. What the command finds is kept in `transcripts.tsv`,
-so that training needs no voices.
+Simulated errors (`recognizer_errors`) resemble a recognizer's; these are its own. The voices are synthetic,
+and none is among those of the evaluation. The results are kept in `transcripts.tsv`, so that training needs
+no voices.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.scoring import spoken
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts.tsv")
-"""A question and its transcript a line, with a tab between them."""
+"""Lines of a question, a tab, and its transcript."""
 
 _DRAWS, _SEED = 16_000, 7
 _FOLLOW_UPS = 0.2  # of the draws
@@ -54,10 +54,10 @@ VOICES = tuple(
 
 
 def misheard(fixed: frozenset[str], drawn: Iterable[Exchange], table: Path) -> Iterator[Exchange]:
-    """The `drawn` questions in the words of their transcripts in the file `table`.
+    """Yield the `drawn` questions with the transcripts in the file `table` as their words.
 
-    Left out are those of which too little was understood, or, where the answer depends on them, not the
-    `fixed` words; those that no template can say any more; and those understood as another question.
+    Left out are questions with too many errors or, if the answer depends on them, without the `fixed` words;
+    those that templates no longer generate; and those transcribed as another question.
     """
     asked = {exchange.question: exchange for exchange in drawn}
     for line in table.read_text().splitlines():
@@ -79,7 +79,7 @@ def _only(fixed: frozenset[str], text: str) -> list[str]:
 
 
 def draws() -> Iterator[Exchange]:
-    """The exchanges whose questions are listened to, the same every time."""
+    """Yield the exchanges whose questions are transcribed; deterministic."""
     rng = Random(_SEED)
     caller = Caller("train", rng)
     for _ in range(_DRAWS):
@@ -105,8 +105,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _configs(config: Path, folder: Path) -> tuple[Path, Path]:
-    """The configuration, and one whose recognizer is not told what callers say: it hears held-out questions
-    not quite as well as the training questions that it is told of."""
+    """Return the configuration, and one whose recognizer has no phrases: held-out questions are recognized
+    slightly worse than training questions, which are among the phrases.
+    """
     lines = config.read_text().splitlines()
     plain = folder / config.name
     plain.write_text("\n".join(line for line in lines if not line.startswith("phrases =")))
@@ -114,7 +115,7 @@ def _configs(config: Path, folder: Path) -> tuple[Path, Path]:
 
 
 def _listen(questions: Sequence[str], configs: Sequence[Path]) -> list[str]:
-    """The transcript of each question, in lower-case words."""
+    """Return the transcript of each question, in lower-case words."""
     batches = [questions[start : start + _TOGETHER] for start in range(0, len(questions), _TOGETHER)]
     transcripts: list[str] = []
     with ThreadPoolExecutor(_AT_ONCE) as pool:

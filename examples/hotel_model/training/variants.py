@@ -1,6 +1,6 @@
-"""What callers say beside the templates: training questions with other words, and as they are misheard.
+"""Variants of the templates' questions: paraphrases, and recognition errors.
 
-None of it can be said by a held-out template.
+No held-out template can generate any of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from examples.hotel_model.training.semantics import common_words, embed
 from examples.hotel_model.training.transcripts import TRANSCRIPTS, draws, misheard
 
 EXCHANGED_WORDS = 20_000
-"""How many of the commonest words may take each other's places."""
+"""Number of most common words that may replace each other."""
 
 _REWORDED = 62_000  # exchanges; also the seed they are made with
 _REWORDED_FOLLOW_UPS = 12_000  # the same of follow-ups
@@ -29,8 +29,9 @@ _SAID_BACK = ("room", "stay", "people", "long", "day", "time", "date")  # slots 
 
 @cache
 def variants() -> tuple[Exchange, ...]:
-    """Questions that need no history, follow-ups on a topic and more from outside the world with other words,
-    and questions as they are misheard."""
+    """Return paraphrased questions (standalone, follow-ups, outside the world), and misrecognized
+    questions.
+    """
     alone = _reworded(Caller.alone, _REWORDED)
     follow_ups = _reworded(Caller.any_follow_up, _REWORDED_FOLLOW_UPS)
     outside = _reworded(Caller.alone_often_outside, _REWORDED_OUTSIDE, "outside.")
@@ -40,8 +41,7 @@ def variants() -> tuple[Exchange, ...]:
 
 
 def _reworded(draw: Callable[[Caller], Exchange], number: int, intents: str = "") -> tuple[Exchange, ...]:
-    """`number` of the exchanges that `draw` gives, in other words. intents: what the wanted intents' names
-    begin with."""
+    """Return `number` paraphrased exchanges of `draw`. intents: prefix of the wanted intents' names."""
     caller = Caller("train", Random(number))
     said = paraphrases((draw(caller) for _ in count()), _fixed(), _thesaurus(), embed, number)
     wanted = (each for each in said if each.intent.startswith(intents) and not is_held_out(each.question))
@@ -55,6 +55,6 @@ def _thesaurus() -> Thesaurus:
 
 @cache
 def _fixed() -> frozenset[str]:
-    """The words that answers say back: they stay."""
+    """Return the words that answers repeat, which must not change."""
     values = catalogue().slot_values("train")
     return frozenset(word for slot in _SAID_BACK for value in values[slot] for word in value.split())

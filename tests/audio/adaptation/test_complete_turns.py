@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sounds import said
 
-from audio.adaptation.complete_turns import WHOLE, Heard, Listeners, heard_pauses
+from audio.adaptation.complete_turns import COMPLETE, Models, PauseExample, pause_examples
 from audio.detection.smart_turn import SmartTurn
 from audio.detection.vad import SileroVad
 from audio.pcm import Samples
@@ -39,19 +39,19 @@ async def with_a_pause_between(tmp_path: Path) -> Path:
     return path
 
 
-async def pauses(path: Path, teacher: Unsure, whole: bool = False) -> list[Heard]:
+async def pauses(path: Path, teacher: Unsure, whole: bool = False) -> list[PauseExample]:
     vad = SileroVad()
     vad.load()
     encoder, decoder, _ = model_files(None)
-    listeners = Listeners(vad, EncoderDecoder(encoder, decoder), cast("SmartTurn", teacher))
-    return [one async for one in heard_pauses(path, listeners, np.random.default_rng(1), whole)]
+    models = Models(vad, EncoderDecoder(encoder, decoder), cast("SmartTurn", teacher))
+    return [one async for one in pause_examples(path, models, np.random.default_rng(1), whole)]
 
 
 async def test_a_pause_an_end_and_a_dip_are_heard_as_the_teacher_has_them(two_sentences: Path) -> None:
     teacher = Unsure()
-    heard = await pauses(two_sentences, teacher)
-    assert [one.complete for one in heard] == [UNSURE] * 3
-    assert all(0 < len(one.states) <= STATES for one in heard)
+    examples = await pauses(two_sentences, teacher)
+    assert [one.complete for one in examples] == [UNSURE] * 3
+    assert all(0 < len(one.states) <= STATES for one in examples)
     in_pause, at_end, _ = (len(sound) for sound in teacher.asked)
     assert in_pause < at_end
 
@@ -61,6 +61,6 @@ async def test_the_end_of_what_is_known_to_be_whole_is_complete_whatever_the_tea
 ) -> None:
     assert [one.complete for one in await pauses(two_sentences, Unsure(), whole=True)] == [
         UNSURE,
-        WHOLE,
+        COMPLETE,
         UNSURE,
     ]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from audio.adaptation.complete_turns import Heard
+from audio.adaptation.complete_turns import PauseExample
 from audio.adaptation.completeness import BATCH, CompletenessNetwork, learn
 from audio.recognizers.completeness import STATES, Completeness
 
@@ -36,14 +36,14 @@ def test_the_recognizer_hears_with_its_weights_what_the_network_was_taught() -> 
 
 def test_what_the_teacher_said_is_learned_from_the_states_that_tell_it() -> None:
     random = np.random.default_rng(0)
-    heard = []
+    examples = []
     for _ in range(20 * BATCH):
         states = random.standard_normal((random.integers(5, STATES + 1), HIDDEN))
         complete = float(random.random() < 0.5)
         states[-3:, 2] += 4 * complete - 2
-        heard.append(Heard(states.astype(np.float16), complete))
-    hears = Completeness(learn(heard).weights())
+        examples.append(PauseExample(states.astype(np.float16), complete))
+    hears = Completeness(learn(examples).weights())
     right = [
-        (hears.probability(one.states.astype(np.float32)) > 0.5) == (one.complete > 0.5) for one in heard
+        (hears.probability(one.states.astype(np.float32)) > 0.5) == (one.complete > 0.5) for one in examples
     ]
     assert np.mean(right) > 0.95

@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch", reason="adaptation needs torch: make train 
 pytest.importorskip("transformers", reason="adaptation needs transformers: make train installs it")
 
 from audio.adaptation.adapt import adapt  # noqa: E402  (these import torch)
-from audio.adaptation.batches import Example, filled_up, groups  # noqa: E402
+from audio.adaptation.batches import Example, groups, padded_batch  # noqa: E402
 from audio.adaptation.learning import learn  # noqa: E402
 from audio.adaptation.network import MoonshineNetwork  # noqa: E402
 
@@ -45,7 +45,9 @@ async def example(network: MoonshineNetwork, text: str) -> Example:
 
 def loss(files: EncoderDecoder, sound: Samples, tokens: list[int]) -> float:
     """The mean cross-entropy of each of the tokens behind those before it, or less where one is unlikely."""
-    told = files.read(files.know(files.hear(sound)), files.nothing, [tokens])[0].of_text(0)
+    told = files.decode_tokens(files.cache_audio(files.encode(sound)), files.empty_cache, [tokens])[
+        0
+    ].of_text(0)
     rows = zip(told.tokens.tolist(), told.logarithms.tolist(), tokens[1:], strict=False)
     return -float(np.mean([dict(zip(row, of, strict=True)).get(token, of[-1]) for row, of, token in rows]))
 
@@ -54,10 +56,10 @@ async def test_before_it_learned_the_network_is_that_of_the_files(network: Moons
     encoder, decoder, _ = model_files(None)
     files = EncoderDecoder(encoder, decoder)
     asked = await example(network, QUESTION)
-    told = files.read(files.know(files.hear(await said(QUESTION))), files.nothing, [asked.tokens])[0].of_text(
-        0
-    )
-    batch = filled_up([asked])
+    told = files.decode_tokens(
+        files.cache_audio(files.encode(await said(QUESTION))), files.empty_cache, [asked.tokens]
+    )[0].of_text(0)
+    batch = padded_batch([asked])
     with torch.no_grad():
         logits = network(batch.features, batch.feature_mask, batch.tokens)[0].numpy()
     logarithms = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
@@ -68,7 +70,7 @@ async def test_before_it_learned_the_network_is_that_of_the_files(network: Moons
 
 async def test_what_an_example_is_filled_up_with_does_not_count(network: MoonshineNetwork) -> None:
     short, long = await example(network, "Yes."), await example(network, QUESTION)
-    alone, together = filled_up([short]), filled_up([long, short])
+    alone, together = padded_batch([short]), padded_batch([long, short])
     with torch.no_grad():
         wanted = network(alone.features, alone.feature_mask, alone.tokens)[0]
         found = network(together.features, together.feature_mask, together.tokens)[1, : len(wanted)]

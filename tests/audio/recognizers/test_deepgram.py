@@ -74,7 +74,7 @@ async def test_a_finalize_without_an_answer_settles_the_interim_words(server: De
 async def test_a_caller_who_rests_keeps_the_connection(
     server: Deepgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(DeepgramRecognizer, "silence_s", 0.05)
+    monkeypatch.setattr(DeepgramRecognizer, "idle_timeout_s", 0.05)
     recognizer = await started(server)
 
     async def sound() -> AsyncIterator[Samples | Flush]:
@@ -94,65 +94,65 @@ async def test_a_caller_who_rests_keeps_the_connection(
 
 def test_final_results_are_joined_and_interim_ones_replaced() -> None:
     dialogue = DeepgramDialogue()
-    dialogue.hear(SECOND)
-    dialogue.receive(result("go four", 0, 0.5))
-    dialogue.receive(result("Go forward.", 0, 0.8, is_final=True))
-    dialogue.receive(result("ten", 0.8, 0.2))
+    dialogue.push_audio(SECOND)
+    dialogue.on_message(result("go four", 0, 0.5))
+    dialogue.on_message(result("Go forward.", 0, 0.8, is_final=True))
+    dialogue.on_message(result("ten", 0.8, 0.2))
     assert dialogue.text == "Go forward. ten"
     assert dialogue.stable == "Go forward."
 
 
 def test_words_that_interim_results_agree_on_are_stable() -> None:
     dialogue = DeepgramDialogue()
-    dialogue.hear(SECOND)
-    dialogue.receive(result("go forward to", 0, 0.5))
-    dialogue.receive(result("go forward ten meters", 0, 0.8))
+    dialogue.push_audio(SECOND)
+    dialogue.on_message(result("go forward to", 0, 0.5))
+    dialogue.on_message(result("go forward ten meters", 0, 0.8))
     assert dialogue.stable == "go forward"
 
 
 def test_nothing_is_asked_for_where_all_is_final() -> None:
     dialogue = DeepgramDialogue()
-    dialogue.hear(SECOND)
-    dialogue.receive(result("Go.", 0, 0.999, is_final=True))
+    dialogue.push_audio(SECOND)
+    dialogue.on_message(result("Go.", 0, 0.999, is_final=True))
     assert dialogue.flush() == []
     assert not dialogue.pending
 
 
 def test_only_what_is_not_final_is_sent_again() -> None:
     dialogue = DeepgramDialogue()
-    dialogue.hear(SECOND)
-    dialogue.receive(result("Go.", 0, 0.75, is_final=True))
+    dialogue.push_audio(SECOND)
+    dialogue.on_message(result("Go.", 0, 0.75, is_final=True))
     dialogue.flush()
-    assert dialogue.begin() == [SECOND[:4_000].tobytes(), json.dumps({"type": "Finalize"})]
-    dialogue.receive(result("On.", 0, 0.25, is_final=True, from_finalize=True))
+    assert dialogue.on_connected() == [SECOND[:4_000].tobytes(), json.dumps({"type": "Finalize"})]
+    dialogue.on_message(result("On.", 0, 0.25, is_final=True, from_finalize=True))
     assert (dialogue.text, dialogue.pending) == ("Go. On.", False)
 
 
 def test_a_late_answer_settles_only_the_sound_that_it_is_of() -> None:
     dialogue = DeepgramDialogue()
-    dialogue.hear(SECOND)
+    dialogue.push_audio(SECOND)
     dialogue.flush()
-    dialogue.silent()
-    dialogue.hear(SECOND)
-    dialogue.receive(result("", 0, 1.0, is_final=True, from_finalize=True))
+    dialogue.on_timeout()
+    dialogue.push_audio(SECOND)
+    dialogue.on_message(result("", 0, 1.0, is_final=True, from_finalize=True))
     assert dialogue.flush() != []
 
 
 def test_confidence_is_the_mean_of_a_word() -> None:
     dialogue = DeepgramDialogue()
-    dialogue.hear(SECOND)
-    dialogue.receive(result("one two three", 0, 0.5, 0.8, is_final=True))
-    dialogue.receive(result("four", 0.5, 0.5, 0.4, is_final=True))
+    dialogue.push_audio(SECOND)
+    dialogue.on_message(result("one two three", 0, 0.5, 0.8, is_final=True))
+    dialogue.on_message(result("four", 0.5, 0.5, 0.4, is_final=True))
     assert dialogue.confidence == pytest.approx(0.7)
 
 
 def test_no_more_is_sent_where_much_is_not_heard() -> None:
     dialogue = DeepgramDialogue()
     for _ in range(21):
-        dialogue.hear(SECOND)
-    assert dialogue.behind
-    dialogue.receive(result("go", 0, 5.0))
-    assert not dialogue.behind
+        dialogue.push_audio(SECOND)
+    assert dialogue.lags
+    dialogue.on_message(result("go", 0, 5.0))
+    assert not dialogue.lags
 
 
 @pytest.mark.parametrize(
@@ -160,4 +160,4 @@ def test_no_more_is_sent_where_much_is_not_heard() -> None:
 )
 def test_what_nobody_understands_is_an_error(message: str) -> None:
     with pytest.raises(DialogueError):
-        DeepgramDialogue().receive(message)
+        DeepgramDialogue().on_message(message)

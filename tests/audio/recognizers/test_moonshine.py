@@ -21,7 +21,7 @@ from audio.recognizers.decoding.growing_window import last_pause
 from audio.recognizers.decoding.moonshine_vocabulary import BEGIN, END, numbers_of, tokens_of
 from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
-from audio.recognizers.moonshine_model import LoadedModel, Transcribed, Utterance, model_files
+from audio.recognizers.moonshine_model import LoadedModel, Transcription, Utterance, model_files
 from audio.resample import resample
 from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.voiced import trimmed
@@ -178,9 +178,9 @@ def test_speech_is_the_less_certain_the_louder_the_noise_over_it(model: LoadedMo
 def readings_of(model: LoadedModel, patch: pytest.MonkeyPatch, sound: Samples, draft: list[int]) -> int:
     """How often the decoder runs for the tokens of a sound."""
     readings: list[int] = []
-    read = model.network.read
+    decode_tokens = model.network.decode_tokens
     with patch.context() as patched:
-        patched.setattr(model.network, "read", lambda *a: (readings.append(1), read(*a))[1])
+        patched.setattr(model.network, "decode_tokens", lambda *a: (readings.append(1), decode_tokens(*a))[1])
         model.transcribe(sound, draft, Event())
     return len(readings)
 
@@ -335,11 +335,11 @@ class Forgetful:
 
     def transcribe(
         self, sound: Samples, draft: list[int], abandoned: Event, flush: Flush | None
-    ) -> Transcribed:
+    ) -> Transcription:
         self.lengths.append(len(sound))
         pause = last_pause(sound)
         heard = sound if pause is None else sound[: pause[0]]
-        return Transcribed([np.count_nonzero(heard) // (SAMPLE_RATE_HZ // 10)], 0.9, None)
+        return Transcription([np.count_nonzero(heard) // (SAMPLE_RATE_HZ // 10)], 0.9, None)
 
     def text(self, tokens: list[int]) -> str:
         return " ".join(["word"] * tokens[0])

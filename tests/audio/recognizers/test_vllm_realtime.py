@@ -86,20 +86,20 @@ async def test_no_more_is_sent_than_the_server_reads(monkeypatch: pytest.MonkeyP
 
 async def test_a_transcription_that_does_not_end_is_an_error() -> None:
     dialogue = VllmDialogue("voxtral")
-    dialogue.hear(SECOND)
-    assert dialogue.silent() == []
+    dialogue.push_audio(SECOND)
+    assert dialogue.on_timeout() == []
     dialogue.flush()
     with pytest.raises(DialogueError, match="timeout_s"):
-        dialogue.silent()
+        dialogue.on_timeout()
 
 
 def test_a_new_connection_is_sent_all_that_no_transcription_has() -> None:
     dialogue = VllmDialogue("voxtral")
-    dialogue.hear(SECOND)
-    dialogue.receive(json.dumps({"type": "transcription.delta", "delta": " Go"}))
+    dialogue.push_audio(SECOND)
+    dialogue.on_message(json.dumps({"type": "transcription.delta", "delta": " Go"}))
     dialogue.flush()
     buffer = "input_audio_buffer"
-    assert [said(event) for event in dialogue.begin()] == [
+    assert [said(event) for event in dialogue.on_connected()] == [
         *("session.update", f"{buffer}.commit", f"{buffer}.append", f"{buffer}.commit")
     ]
     assert dialogue.text == "", "it is said again"
@@ -107,7 +107,7 @@ def test_a_new_connection_is_sent_all_that_no_transcription_has() -> None:
 
 def test_the_newest_word_may_be_half_of_one() -> None:
     dialogue = VllmDialogue("voxtral")
-    dialogue.hear(SECOND)
+    dialogue.push_audio(SECOND)
     for delta in (" Go", " for", "ward"):
-        dialogue.receive(json.dumps({"type": "transcription.delta", "delta": delta}))
+        dialogue.on_message(json.dumps({"type": "transcription.delta", "delta": delta}))
     assert (dialogue.text, dialogue.stable) == ("Go forward", "Go")

@@ -80,7 +80,7 @@ async def test_a_busy_server_is_asked_again(server: Server) -> None:
 async def lose_connection(synthesizer: Synthesizer) -> None:
     """As when it was idle for too long."""
     assert isinstance(synthesizer, CartesiaSynthesizer)
-    line = await synthesizer._connected()
+    line = await synthesizer._shared_connection()
     await line.close()
 
 

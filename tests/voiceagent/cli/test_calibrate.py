@@ -81,9 +81,9 @@ def test_numbers_of_another_model_are_warned_of(tmp_path: Path) -> None:
     numbers = '[turn.llm_end]\nmodel = "{}"\nscale = 1.0\noffset = 0.0\n'
     for model, states in (("this", []), ("other", ["note"])):
         config = load(written(tmp_path, 'model = "this"', more=numbers.format(model)))
-        found = [one for one in find(config, Machine(GIB, (), ""), {}) if one.table == "turn.llm_end"]
-        assert [one.state for one in found] == states
-        assert all("'other'" in one.text and "'this'" in one.text for one in found)
+        find_call = [one for one in find(config, Machine(GIB, (), ""), {}) if one.table == "turn.llm_end"]
+        assert [one.state for one in find_call] == states
+        assert all("'other'" in one.text and "'this'" in one.text for one in find_call)
 
 
 def test_a_model_of_an_engine_that_knows_is_calibrated_as_it_is(

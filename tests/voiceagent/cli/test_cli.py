@@ -48,10 +48,10 @@ def speech() -> Path:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("gate", "Whether the LLM still answers rightly and in time."),
+        ("gate", "Check that the LLM still answers correctly and in time."),
         ("calls show", "One call, turn by turn."),
         ("bench people", "Turns, words and waits on recordings of people."),
-        ("init", "which: cpu, demo, german, gpu, hosted, spanish, vllm-cpu (demo)"),
+        ("init", "one of: cpu, demo, german, gpu, hosted, spanish, vllm-cpu (demo)"),
     ],
 )
 def test_the_help_of_a_command_says_what_it_is_for_and_what_it_takes(words: str, told: str, capsys):
@@ -160,9 +160,9 @@ def test_transcribe_has_no_words_for_silence_and_noise(capsys, tmp_path):
 
 def test_transcribe_writes_json(speech, capsys):
     assert main(["transcribe", str(speech), "--config", str(DEMO), "--json"]) == 0
-    (found,) = json.loads(capsys.readouterr().out)["transcripts"]
-    assert found["recording"] == str(speech)
-    assert "forward" in found["text"]
+    (find_call,) = json.loads(capsys.readouterr().out)["transcripts"]
+    assert find_call["recording"] == str(speech)
+    assert "forward" in find_call["text"]
 
 
 def test_talk_prints_what_was_understood_and_answered_and_where_the_time_went(fixed, speech, capsys):

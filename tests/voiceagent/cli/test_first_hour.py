@@ -124,7 +124,7 @@ async def test_a_key_that_is_not_set_is_told_before_a_call(capsys: pytest.Captur
 async def test_an_agent_that_hands_over_has_answered(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "OWED_S", 0.05)
+    monkeypatch.setattr(remote, "TOOL_SPEECH_S", 0.05)
 
     async def hand_over(call: ServerConnection) -> None:
         tool = {"type": "function_call", "call_id": "1", "name": "other", "arguments": "{}"}

@@ -23,7 +23,7 @@ from websockets.asyncio.client import ClientConnection
 from audio.pcm import Samples
 from audio.resample import resample
 from voiceagent.cli.main import main
-from voiceagent.cli.microphone import BLOCK, Exchange, sound_card, speak_by
+from voiceagent.cli.microphone import BLOCK, Exchange, run_call, sound_card
 from voiceagent.cli.remote_call import OVERFLOW, connected
 from voiceagent.validation.errors import CommandFailed
 
@@ -74,7 +74,7 @@ async def test_who_speaks_into_the_microphone_hears_the_answer(address: str) -> 
             answered.set()
 
     async with connected(f"http://{address}", "voiceagent", "") as connection, asyncio.timeout(20):
-        call = asyncio.create_task(speak_by(person.device, connection, show))
+        call = asyncio.create_task(run_call(person.device, connection, show))
         await answered.wait()
         call.cancel()
         await asyncio.gather(call, return_exceptions=True)
@@ -100,7 +100,7 @@ class ToldOfAPause:
 async def test_sound_that_was_dropped_after_a_pause_is_told_and_the_call_goes_on() -> None:
     shown: list[str] = []
     person = Person(np.zeros(0, np.int16))
-    await speak_by(person.device, cast("ClientConnection", ToldOfAPause()), shown.append)
+    await run_call(person.device, cast("ClientConnection", ToldOfAPause()), shown.append)
     assert shown[1:] == ["error:  sound is dropped", "you:    Hello?", "The call is over: the agent hung up."]
 
 

@@ -14,14 +14,14 @@ import httpx
 from fixed_config import write_config
 from websockets.asyncio.client import connect
 
-from voiceagent.cli.reload import changed_at
+from voiceagent.cli.reload import modification_times
 
 
 def test_files_of_an_agent_count_and_hidden_ones_do_not(tmp_path: Path) -> None:
     for name in ("agent.py", "my.toml", "prompt.md", ".venv/x.py", "__pycache__/agent.py", "call.wav"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    assert {path.name for path in changed_at(tmp_path)} == {"agent.py", "my.toml", "prompt.md"}
+    assert {path.name for path in modification_times(tmp_path)} == {"agent.py", "my.toml", "prompt.md"}
 
 
 async def reloading(config: Path, number: signal.Signals, disposition: signal.Handlers) -> Process:

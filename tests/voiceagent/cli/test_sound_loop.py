@@ -32,7 +32,7 @@ def test_what_waits_when_the_agent_is_interrupted_is_not_played() -> None:
     loop = SoundLoop(8_000, 2)
     loop.play(sound(1, 2, 3))
     assert loop.exchange(sound(0, 0)).tolist() == [1, 2]
-    loop.cut()
+    loop.clear_playback()
     loop.play(sound(9))
     assert loop.exchange(sound(0, 0)).tolist() == [9, 0]
 
@@ -43,7 +43,7 @@ def test_the_microphone_is_taken_in_order_though_the_device_uses_its_buffer_agai
     loop.exchange(buffer)
     buffer[:] = (3, 4)
     loop.exchange(buffer)
-    taken = [loop.take(), loop.take(), loop.take()]
+    taken = [loop.pop_captured(), loop.pop_captured(), loop.pop_captured()]
     assert [None if block is None else block.tolist() for block in taken] == [[1, 2], [3, 4], None]
 
 
@@ -51,6 +51,6 @@ def test_the_oldest_of_the_microphone_is_dropped_where_nobody_takes_it() -> None
     loop = SoundLoop(100, 1)
     for value in range(round(MAX_WAITING_S * 100) + 5):
         loop.exchange(sound(value))
-    oldest = loop.take()
+    oldest = loop.pop_captured()
     assert oldest is not None
     assert oldest.tolist() == [5]

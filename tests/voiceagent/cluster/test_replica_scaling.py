@@ -16,9 +16,9 @@ pytest.importorskip("redis", reason="Redis' client is not installed: pip install
 from redis import Redis
 
 from voiceagent.cluster import replica_scaling
-from voiceagent.cluster.places import GATEWAYS, report_place
 from voiceagent.cluster.placing import GatewayReport
-from voiceagent.cluster.replica_scaling import AGAIN_S, ReplicasForCalls
+from voiceagent.cluster.redis_keys import GATEWAYS, report_key
+from voiceagent.cluster.replica_scaling import RETRY_AFTER_S, ReplicasForCalls
 from voiceagent.cluster.shared_state import READ_S
 
 ONE = GatewayReport("one", "https://one", "ready", True, 10, 100, 100, 1.0, 80.0)
@@ -37,7 +37,7 @@ class Clock:
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RedisServer]:
-    monkeypatch.setattr(replica_scaling, "PATIENCE_S", 20.0)
+    monkeypatch.setattr(replica_scaling, "TIMEOUT_S", 20.0)
     with redis_server(tmp_path) as running:
         yield running
 
@@ -46,7 +46,7 @@ def tell(server: RedisServer, **calls: int) -> None:
     client = Redis.from_url(server.url)
     for name, count in calls.items():
         report = replace(ONE, name=name, calls=count)
-        client.set(report_place(name), json.dumps(report.to_json()))
+        client.set(report_key(name), json.dumps(report.to_json()))
         client.sadd(GATEWAYS, name)
 
 
@@ -77,7 +77,7 @@ def test_while_redis_is_lost_there_are_as_many_as_there_were(server: RedisServer
     server.start()
     tell(server, one=25)
     assert policy(Context(2)) == (2, {}), "it is left alone for a while"
-    clock.now_s += AGAIN_S
+    clock.now_s += RETRY_AFTER_S
     assert policy(Context(2)) == (3, {})
 
 

@@ -20,19 +20,19 @@ pytest.importorskip(
 )
 
 from voiceagent.cluster import redis_link, shared_state
-from voiceagent.cluster.places import CallControl
 from voiceagent.cluster.placing import GatewayReport
+from voiceagent.cluster.redis_keys import CallControl
 from voiceagent.cluster.redis_link import RedisLink
 from voiceagent.cluster.shared_state import SharedState
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 NOWHERE = "redis://127.0.0.1:1/0"
 
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine's Redis is late, and not lost; one that is away refuses at once."""
-    monkeypatch.setattr(redis_link, "PATIENCE_S", PATIENCE_S)
+    monkeypatch.setattr(redis_link, "TIMEOUT_S", TIMEOUT_S)
 
 
 class Gateway:
@@ -60,7 +60,7 @@ async def running(*gateways: Gateway, tell: Callable[[], GatewayReport] | None =
 
 
 async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while not holds():  # noqa: ASYNC110 - what another process does has no event
             await asyncio.sleep(0.01)
 
@@ -101,7 +101,7 @@ async def test_a_client_secret_ends_by_the_clock_of_redis_whatever_that_of_a_gat
     found = await other.state.find_secret(fast.value)
     assert found is not None
     assert found.ends_s <= time.monotonic() + 60
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while await other.state.find_secret(slow.value) is not None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -116,7 +116,7 @@ async def test_the_calls_of_a_caller_are_counted_together(pair: tuple[Gateway, G
     assert await one.state.take(names) == "address a"
     assert not isinstance(await one.state.take({"key k": 3}), str)
     over()
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while isinstance(await other.state.take(names), str):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -125,7 +125,7 @@ async def test_a_call_is_hung_up_wherever_it_is(pair: tuple[Gateway, Gateway]) -
     one, other = pair
     other.calls.append("call_1")
     other.state.calls_changed()
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while not await one.state.hang_up("call_1"):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -140,7 +140,7 @@ async def test_a_sideband_is_sent_to_the_gateway_that_has_the_call_if_the_caller
     other.state.control_of = lambda call_id: CallControl("https://other", "5ec2e7")
     other.calls.append("rtc_1")
     other.state.calls_changed()
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while await one.state.sideband_url("rtc_1", "") is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert await one.state.sideband_url("rtc_1", "5ec2e7") == "https://other"
@@ -201,11 +201,11 @@ async def test_a_redis_that_comes_back_empty_learns_everything_again(redis: Redi
         redis.start()
         await until(lambda: not one.state.trouble and not other.state.trouble)
 
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while await other.state.find_secret(secret.value) is None:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert await other.state.take({"key k": 1}) == "key k"
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while not await other.state.hang_up("call_1"):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         await until(lambda: not one.calls)
@@ -215,9 +215,11 @@ async def test_a_redis_that_answered_while_this_process_was_suspended_is_not_los
     redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     link = RedisLink(redis.url, None, CollectorRegistry())
-    assert await link.ask(lambda asked: asked.ping(), otherwise=False)
-    monkeypatch.setattr(redis_link, "PATIENCE_S", 1.0)
-    asking = asyncio.create_task(link.ask(lambda asked: asked.blpop("nothing", 0.5), otherwise=("", "lost")))
+    assert await link.request(lambda asked: asked.ping(), otherwise=False)
+    monkeypatch.setattr(redis_link, "TIMEOUT_S", 1.0)
+    asking = asyncio.create_task(
+        link.request(lambda asked: asked.blpop("nothing", 0.5), otherwise=("", "lost"))
+    )
     for _ in range(10):
         await asyncio.sleep(0)  # until it is asked
     time.sleep(1.5)  # noqa: ASYNC251
@@ -232,7 +234,7 @@ async def test_what_a_killed_gateway_wrote_ends_by_itself(
     monkeypatch.setattr(shared_state, "LEASE_S", 0.2)
     killed, other = Gateway(redis.url, "killed"), Gateway(redis.url, "other")
     assert not isinstance(await killed.state.take({"key k": 1}), str)  # it never renews this
-    async with running(other), asyncio.timeout(PATIENCE_S):
+    async with running(other), asyncio.timeout(TIMEOUT_S):
         while isinstance(await other.state.take({"key k": 1}), str):  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     with suppress(ConnectionError):

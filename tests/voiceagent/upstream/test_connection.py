@@ -8,7 +8,7 @@ from typing import cast
 
 from websockets.asyncio.client import ClientConnection
 
-from voiceagent.upstream.connection import unanswered
+from voiceagent.upstream.connection import wait_until_unresponsive
 
 PING_S = 0.1
 
@@ -33,5 +33,5 @@ class Upstream:
 
 async def test_a_pause_of_this_process_is_not_held_against_an_upstream_that_answers() -> None:
     upstream = Upstream(answers=2)
-    await asyncio.wait_for(unanswered(cast("ClientConnection", upstream), PING_S), 20)
+    await asyncio.wait_for(wait_until_unresponsive(cast("ClientConnection", upstream), PING_S), 20)
     assert upstream.asked == 3  # the first answer was waited for, and the third never came

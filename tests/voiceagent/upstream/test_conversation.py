@@ -42,7 +42,7 @@ def test_a_silence_that_the_upstream_found_too_long_is_told() -> None:
     call = conversation()
     call.connected()
     place = {"item_id": "item_i", "audio_start_ms": 2_000, "audio_end_ms": 8_000}
-    told = call.take({"type": "input_audio_buffer.timeout_triggered", **place})
+    told = call.on_upstream_event({"type": "input_audio_buffer.timeout_triggered", **place})
     assert told == [notify.NotifyIdle("item_i", 8.0)]
 
 
@@ -265,7 +265,7 @@ def test_whatever_happens_a_response_is_asked_for_once_at_a_time(steps: list[Any
                 continue  # an upstream makes each id once
             begun |= {step["response"]["id"]} if new else set()
             asked = 0 if new else asked
-            commands = call.take(step)
+            commands = call.on_upstream_event(step)
         else:
             commands = call.handle(step)
         asked += kinds(commands).count("response.create")

@@ -30,7 +30,7 @@ from voiceagent.session.services import Services
 from voiceagent.upstream.call import UpstreamCall
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.connection import Upstream
-from voiceagent.upstream.replaying import begin_again, said_in
+from voiceagent.upstream.replaying import replay_handler, transcript_of
 
 
 class Shop(Agent):
@@ -108,7 +108,7 @@ async def test_a_caller_who_is_gone_before_the_upstream_comes_has_a_log_that_com
     )
     call.begin()
     await call.close("the caller hung up")
-    assert replay(read_log(lines_of(kept, services)), begin=begin_again) is None
+    assert replay(read_log(lines_of(kept, services)), begin=replay_handler) is None
 
 
 async def test_a_call_is_drawn_with_what_the_upstream_heard() -> None:
@@ -128,18 +128,18 @@ async def test_what_was_decided_comes_again() -> None:
     names = {record.event.name for record in log.records if isinstance(record.event, ev.UpstreamTold)}
     assert {"connected", "lost", "response.output_audio.delta", "response.done"} <= names
     assert isinstance(log.records[-1].event, ev.CallerGone)
-    assert replay(log, begin=begin_again) is None
+    assert replay(log, begin=replay_handler) is None
 
 
 async def test_what_was_said_is_known_wherever_a_log_ends() -> None:
     log, words = await logged_call(), "one two three four five six seven eight nine ten"
-    item = said_in(log)[-1]
+    item = transcript_of(log)[-1]
     assert isinstance(item, MessageItem)
     assert item.status == "incomplete"
     assert words.startswith(item.text)
     broken_off = replace(log, records=log.records[:-1], ended=None)
-    assert said_in(broken_off)[:-1] == said_in(log)[:-1]
-    assert said_in(broken_off)[-1] == replace(item, text=words, status="in_progress")
+    assert transcript_of(broken_off)[:-1] == transcript_of(log)[:-1]
+    assert transcript_of(broken_off)[-1] == replace(item, text=words, status="in_progress")
 
 
 async def test_where_the_upstream_had_told_other_words_it_departs() -> None:
@@ -150,7 +150,7 @@ async def test_where_the_upstream_had_told_other_words_it_departs() -> None:
             told = record.event.told.replace("one two", "two one")
             records[at] = replace(record, event=replace(record.event, told=told))
             break
-    departure = replay(replace(log, records=tuple(records)), begin=begin_again)
+    departure = replay(replace(log, records=tuple(records)), begin=replay_handler)
     assert departure is not None
     assert departure.number == records[at].number
 
@@ -162,7 +162,7 @@ async def test_without_what_the_upstream_told_nothing_can_be_decided_again() -> 
         for one in log.records
     ]
     with pytest.raises(CannotReplay, match="this log does not have what that told"):
-        replay(replace(log, records=tuple(bare)), begin=begin_again)
+        replay(replace(log, records=tuple(bare)), begin=replay_handler)
     with pytest.raises(CannotReplay, match="what that decided is not known here"):
         replay(log)
 

@@ -1,4 +1,4 @@
-"""`voiceagent gate`: a labelled set under load, held against a baseline or beside another configuration.
+"""`voiceagent gate`: a labelled set under load, compared with a baseline or with another configuration.
 
-Times are counted in those of `reference`, a fixed piece of work that is done in turn with what is measured.
+Times are relative to those of `reference`, a fixed piece of work interleaved with the measurement.
 """

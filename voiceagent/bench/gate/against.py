@@ -1,4 +1,6 @@
-"""`voiceagent gate --against`: two configurations on one labelled set, as base and quantized."""
+"""`voiceagent gate --against`: compares two configurations on one labelled set, such as base and
+quantized.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,10 @@ NAMES = "the configuration", "against"
 
 
 def gate_against(config: Config, other: Config, plan: Plan, max_loss: float) -> None:
-    """Measure the LLM of two configurations, one after the other, and print both.
+    """Measure the LLM of two configurations in turn, and print both.
 
-    max_loss: percentage points by which a share of `other` may be lower. Raises CommandFailed where one is
-    lower still, ConfigError.
+    max_loss: percentage points by which a share of `other` may be lower. Raises CommandFailed if one is lower
+    still; ConfigError.
     """
     before, after = (_measured(each, plan) for each in (config, other))
     Console().print(_table(before, after))
@@ -31,7 +33,7 @@ def gate_against(config: Config, other: Config, plan: Plan, max_loss: float) -> 
 
 
 def _measured(config: Config, plan: Plan) -> Figures:
-    """The figures of one, measured in a process of its own: the memory of the other does not count."""
+    """Measure in a process of its own, so that memory is counted separately."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         return process.submit(_measure, config, plan).result()
 

@@ -1,4 +1,4 @@
-"""What a run is held against: the figures of an earlier one, in a file."""
+"""Baseline of a gate: the figures of an earlier run, in a file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ Figure = Annotated[float, Field(gt=0)]
 
 
 class Baseline(BaseModel):
-    """The file. max_loss: percentage points by which a share may be lower. max_ratio: how many times its
-    figure a time may be; max_cpu_ratio: the same for processor time, which other work hardly changes.
+    """The file.
+
+    max_loss: percentage points by which a share may be lower. max_ratio: maximum of a time, as a multiple of
+    its baseline. max_cpu_ratio: the same for CPU time, which other work hardly changes.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -30,12 +32,12 @@ class Baseline(BaseModel):
     times: dict[str, Figure] = {}
 
     def limit(self, name: str) -> float:
-        """The most that a time may be."""
+        """Return the maximum of a time."""
         return self.times[name] * (self.max_cpu_ratio if name == CPU else self.max_ratio)
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The file. Raises CommandFailed, ConfigError."""
+    """Read the file. Raises CommandFailed, ConfigError."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -44,7 +46,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def write_baseline(path: Path, figures: Figures) -> None:
-    """Make a run's figures the baseline. Raises CommandFailed."""
+    """Write a run's figures as the baseline. Raises CommandFailed."""
     shares = {name: round(value, 1) for name, value in figures.shares.items()}
     times = {name: round(value, 2) for name, value in figures.times.items()}
     baseline = Baseline(shares=shares, times=times)
@@ -55,8 +57,7 @@ def write_baseline(path: Path, figures: Figures) -> None:
 
 
 def lost(shares: Mapping[str, float], base: Mapping[str, float], max_loss: float) -> list[str]:
-    """The shares that are too much lower than before, each in words. Raises CommandFailed for one that was
-    not measured."""
+    """Describe the shares that are too low. Raises CommandFailed for one that was not measured."""
     _check(base, shares)
     return [
         f"{name} is {shares[name]:.1f}, at least {before - max_loss:.1f} is wanted"
@@ -66,8 +67,7 @@ def lost(shares: Mapping[str, float], base: Mapping[str, float], max_loss: float
 
 
 def slower(times: Mapping[str, float], baseline: Baseline) -> dict[str, str]:
-    """The times that are too much longer than before: what to say of each. Raises CommandFailed for one that
-    was not measured."""
+    """Describe the times that are too long, by name. Raises CommandFailed for one that was not measured."""
     _check(baseline.times, times)
     told = {}
     for name, before in baseline.times.items():

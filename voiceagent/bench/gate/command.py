@@ -1,4 +1,4 @@
-"""`voiceagent gate`: whether the LLM still answers rightly and in time."""
+"""`voiceagent gate`: checks that the LLM still answers correctly and in time."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ _BUSY = "the machine is busy with other work, and what takes 1 s of a processor 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is asked. labelled: the set. reference: folder of the model of the reference. calls: at once.
-    questions: how many of the set, None for all. judge: whose `[llm]` judges criteria."""
+    """Parameters of a measurement.
+
+    labelled: the set. reference: folder of the reference's model. calls: concurrent ones. questions: number
+    to ask, None for all. judge: configuration whose `[llm]` judges criteria.
+    """
 
     labelled: Path
     reference: Path
@@ -42,10 +45,10 @@ class Plan:
 
 
 def gate(config: Config, plan: Plan, baseline: Path, *, record: bool) -> None:
-    """Hold a run of the configured LLM against a baseline; record: make it the baseline instead.
+    """Compare a run of the configured LLM with a baseline; record: write the baseline instead.
 
-    What took too long is measured once more, and is too slow where it is so again. Raises CommandFailed with
-    what regressed, ConfigError.
+    Times that are too long are measured again and fail if they are too long again. Raises CommandFailed with
+    the regressions; ConfigError.
     """
     configure_log(config.log.format, "error")
     limits = Baseline() if record else read_baseline(baseline)
@@ -67,7 +70,7 @@ def gate(config: Config, plan: Plan, baseline: Path, *, record: bool) -> None:
 
 
 def _late(figures: Figures, limits: Baseline) -> dict[str, str]:
-    """What took too long. Raises CommandFailed."""
+    """Return the times that are too long. Raises CommandFailed."""
     if figures.too_busy is not None:
         Console(stderr=True).print(f"Only the processor time is held: {_BUSY.format(figures.too_busy)}")
         held = {name: before for name, before in limits.times.items() if name in figures.held}
@@ -76,7 +79,7 @@ def _late(figures: Figures, limits: Baseline) -> dict[str, str]:
 
 
 def measure(config: Config, plan: Plan) -> Figures:
-    """The figures of one run. Raises CommandFailed, ConfigError."""
+    """Return the figures of one run. Raises CommandFailed, ConfigError."""
     questions = _spread(read_lines(plan.labelled, LabelledQuestion), plan.questions)
     check_judge(questions, plan.judge is not None)
     try:
@@ -89,7 +92,7 @@ def measure(config: Config, plan: Plan) -> Figures:
 
 
 def _spread(questions: Sequence[LabelledQuestion], count: int | None) -> Sequence[LabelledQuestion]:
-    """`count` questions, taken evenly from the whole set, since neighbours in it are alike."""
+    """Return `count` questions, evenly spaced over the set, as neighbours are similar."""
     count = len(questions) if count is None else min(count, len(questions))
     return [questions[index * len(questions) // count] for index in range(count)]
 

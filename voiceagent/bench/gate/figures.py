@@ -1,4 +1,4 @@
-"""What a run over a labelled set came to: shares of right answers, times in those of the reference. Pure."""
+"""Figures of a run over a labelled set: shares of correct answers, times relative to the reference."""
 
 from __future__ import annotations
 
@@ -10,24 +10,28 @@ from statistics import median
 from voiceagent.conversation.latency import percentile
 
 MAX_STRETCH = 1.15
-"""How far a block's times may be stretched for them to count: on a machine with more work than processors,
-what needs more processors, or needs them more often, loses more time than what does not."""
+"""Maximum ratio of wall time to CPU time of the reference for a block to count. On an overloaded machine,
+work that needs more processors, or needs them more often, loses more time.
+"""
 MIN_QUIET = 5
-"""How many such blocks are wanted; where there are fewer, all blocks count."""
+"""Minimum number of such blocks; with fewer, all blocks count."""
 CPU = "processor time alone"
 
 
 @dataclass(slots=True)
 class Times:
-    """Times of responses in milliseconds: ttft from asking to the first piece, itl between two pieces,
-    response from asking to the last piece where it was not interrupted."""
+    """Response times in milliseconds.
+
+    ttft: from the request to the first piece. itl: between pieces. response: from the request to the last
+    piece, of responses that were not interrupted.
+    """
 
     ttft: list[float] = field(default_factory=list)
     itl: list[float] = field(default_factory=list)
     response: list[float] = field(default_factory=list)
 
     def add(self, stamps: Sequence[float], *, whole: bool = True) -> None:
-        """One response: seconds when it was asked for, and of each of its pieces; none where none came."""
+        """Add a response: times in seconds of its request and of each piece; ignored without any."""
         waits = [(after - before) * 1000 for before, after in pairwise(stamps)]
         self.ttft += waits[:1]
         self.itl += waits[1:]
@@ -37,10 +41,10 @@ class Times:
 
 @dataclass(slots=True)
 class Block:
-    """Some seconds of a run: what was asked alone and under load, and the reference in turn with each.
+    """A few seconds of a run: requests alone and under load, each interleaved with the reference.
 
-    alone_cpu_s, reference_cpu_s: processor time of each response, and each piece of the reference. stretch:
-    how many times its processor time each piece took.
+    alone_cpu_s, reference_cpu_s: CPU time of each response, and of each piece of the reference. stretch: wall
+    time of each piece divided by its CPU time.
     """
 
     alone: Times = field(default_factory=Times)
@@ -53,16 +57,17 @@ class Block:
 
     @property
     def quiet(self) -> bool:
-        """Whether the machine had little else to do."""
+        """True if the machine had little other work."""
         return not self.stretch or median(self.stretch) <= MAX_STRETCH
 
 
 @dataclass(slots=True)
 class Figures:
-    """shares: of 100, as "right answers %". times: in the reference's. milliseconds: the same times.
-    too_busy: how many times its processor time the reference took, where the machine had so much else to do
-    that only the processor time tells something. memory_mib: what the processes take more than before the
-    engine was there.
+    """Figures of a run.
+
+    shares: in percent, such as "right answers %". times: relative to the reference. milliseconds: the same
+    times. too_busy: wall time of the reference divided by its CPU time, if the machine was so busy that only
+    CPU time is meaningful. memory_mib: increase of the processes' memory by the engine.
     """
 
     shares: dict[str, float] = field(default_factory=dict)
@@ -73,7 +78,7 @@ class Figures:
 
     @property
     def held(self) -> dict[str, float]:
-        """The times that a baseline holds now."""
+        """Times to compare with a baseline."""
         return self.times if self.too_busy is None else {CPU: self.times[CPU]}
 
 
@@ -88,10 +93,11 @@ _ROWS: tuple[tuple[str, Callable[[Block], tuple[list[float], list[float]]], floa
 
 
 def figures_of(blocks: Sequence[Block], verdicts: Mapping[str, Sequence[bool]]) -> Figures:
-    """The figures of a run; verdicts: by the name of their share. What was not measured is left out.
+    """Compute the figures of a run, without those that were not measured. verdicts: by the name of their
+    share.
 
-    Each time is divided by the median of the reference in its block: what slows the machine for some seconds
-    slows both. A percentile is that of the engine in that of the reference.
+    Each time is divided by the median of the reference in its block, as a temporary slowdown affects both. A
+    percentile is that of the engine over that of the reference.
     """
     figures = Figures()
     for name, right in verdicts.items():

@@ -1,4 +1,4 @@
-"""Whether answers are right: by the facts of the set, and by an LLM where a line has a criterion."""
+"""Correctness of answers: by the facts of the set, and by an LLM for criteria."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _VERDICT_TOKENS = 8
 
 
 def check_judge(questions: Sequence[LabelledQuestion], judged_by_llm: bool) -> None:
-    """Raises CommandFailed where a criterion would be judged by nobody, or a judge have nothing to judge."""
+    """Raise CommandFailed if criteria have no judge, or a judge has no criteria."""
     with_criterion = sum(labelled.criterion is not None for labelled in questions)
     if with_criterion and not judged_by_llm:
         raise CommandFailed(
@@ -28,9 +28,9 @@ def check_judge(questions: Sequence[LabelledQuestion], judged_by_llm: bool) -> N
 
 
 async def verdicts(answers: Sequence[Answered], llm: Llm | None) -> dict[str, list[bool]]:
-    """Whether each answer is right, by the share that it counts for. llm: what judges criteria.
+    """Return whether each answer is correct, by the share that it counts for. llm: judges criteria.
 
-    A judge that says neither yes nor no does not call it right. Raises LlmError.
+    A verdict that is neither yes nor no counts as no. Raises LlmError.
     """
     shares: dict[str, list[bool]] = {"right answers %": [], "rightly declined %": []}
     for answered in answers:

@@ -1,4 +1,4 @@
-"""One run over a labelled set: in blocks, alone and by many callers, the reference in turn with it."""
+"""A run over a labelled set in blocks, alone and with concurrent callers, interleaved with the reference."""
 
 from __future__ import annotations
 
@@ -18,49 +18,53 @@ from voiceagent.bench.gate.usage import usage
 from voiceagent.bench.material import LabelledQuestion
 
 BLOCK = 20
-"""Questions asked under load in one block."""
+"""Questions per block under load."""
 ALONE = 5
-"""Questions asked alone before each block, each behind a piece of the reference."""
+"""Questions asked alone before each block, each after a piece of the reference."""
 INTERRUPTED = 0.25
-"""Part of the questions that are asked twice: the first response is interrupted."""
+"""Share of questions asked twice, with the first response interrupted."""
 SPEAKING = 2.0
-"""Mean time that a caller takes to speak, in times of a response at the moment: so the load is the same on a
-fast machine and on one that is slow, or busy with other work."""
+"""Mean time that a caller speaks, in multiples of the current response time, so that the load is the same on
+fast and slow or busy machines.
+"""
 LATEST = 8
-"""How many of the latest responses that time is the median of."""
+"""Number of latest responses whose median is that response time."""
 MAX_TOKENS = 96
-"""Longest answer in tokens; the longest of the demo's has about 50."""
+"""Maximum answer in tokens; the longest of the demo's has about 50."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question of the set and the answer it got."""
+    """A question of the set with its answer."""
 
     labelled: LabelledQuestion
     said: str
 
 
 class Speaking:
-    """How long callers of one side take to speak."""
+    """Speaking times of the callers of one side."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._latest_ms: deque[float] = deque(maxlen=LATEST)
 
     def responded(self, times: Times) -> None:
-        """The last of these responses is over."""
+        """Update the response time from the last of these responses."""
         self._latest_ms.extend(times.response[-1:])
 
     def spoken_s(self) -> float:
-        """Seconds that the next question takes."""
+        """Return the seconds to speak the next question."""
         mean_s = SPEAKING * median(self._latest_ms or [0.0]) / 1000
         return self._random.expovariate(1 / mean_s) if mean_s else 0.0
 
 
 @dataclass(slots=True)
 class Run:
-    """A run over a set. calls: at once. advance: told of each answer. memory_bytes: that the processes
-    take more than before the engine was started."""
+    """A run over a set.
+
+    calls: concurrent ones. advance: called after each answer. memory_bytes: increase of the processes' memory
+    by the engine.
+    """
 
     llm: Llm
     reference: Reference
@@ -78,7 +82,7 @@ class Run:
         self._speaking, self._speaking_to_reference = Speaking(self._random), Speaking(self._random)
 
     async def ask_all(self, questions: Sequence[LabelledQuestion]) -> None:
-        """Start the engine, ask every question once, and some once more before. Raises LlmError."""
+        """Start the engine and ask all questions. Raises LlmError."""
         before_bytes = usage().memory_bytes
         await self.llm.start()
         await self._answer(Request((Message("system", self.system), Message("user", "Hello."))), Times())
@@ -98,7 +102,7 @@ class Run:
             block.reference_cpu_s.append(between_s - began_s)
 
     async def _loaded(self, questions: Sequence[LabelledQuestion], block: Block) -> None:
-        """The callers speak to the engine, and as many to the reference for as long before and after it."""
+        """Run callers of the engine, and as many of the reference for equal times before and after."""
         asked, half = iter(questions), len(questions) // 2
         random, times, reference = self._random, block.loaded, block.loaded_reference
 
@@ -130,7 +134,7 @@ class Run:
         block.stretch.append(piece.stretch)
 
     async def _speak(self, labelled: LabelledQuestion, caller: str) -> None:
-        """The time that a question takes to say, in which its first half is read, as a server does it."""
+        """Wait for the time a question takes to say, with its first half being prefilled, as in a server."""
         words = labelled.messages[-1].content.split()
         said = " ".join(words[: len(words) // 2])
         request = self._request(labelled, caller)
@@ -154,7 +158,7 @@ class Run:
         self.advance()
 
     async def _answer(self, request: Request, times: Times, cut_after: int | None = None) -> str:
-        """What is said; cut_after: pieces after which the caller interrupts."""
+        """Return the answer; cut_after: pieces after which the caller interrupts."""
         said, stamps = "", [time.monotonic()]
         async with aclosing(self.llm.generate(request)) as deltas:
             async for delta in deltas:
@@ -168,7 +172,7 @@ class Run:
 
 
 async def _together(works: Iterable[Coroutine[object, object, None]]) -> None:
-    """All of them at once; where one fails the others end. Raises what it raised."""
+    """Run all concurrently; if one fails, cancel the others and raise its exception."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         await asyncio.gather(*tasks)

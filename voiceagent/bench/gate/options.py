@@ -1,4 +1,4 @@
-"""The command line of `voiceagent gate`."""
+"""Command line of `voiceagent gate`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from voiceagent.config import add_config
 
 
 def add_gate(parser: argparse.ArgumentParser, material: Path, reference: Path) -> None:
-    """Add the gate's options to its parser. material: the folder whose labelled set is asked unless another
-    is given. reference: the folder of a small model of CTranslate2, in whose times others are counted.
+    """Add the options. material: default folder of the labelled set. reference: folder of a small
+    CTranslate2 model.
     """
     add_config(parser, positional=True)
     beside = parser.add_mutually_exclusive_group(required=True)

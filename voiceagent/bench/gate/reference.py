@@ -1,7 +1,7 @@
-"""A fixed piece of work in which the gate counts times: a small model of CTranslate2 reads and writes.
+"""Reference work for the gate's times: a small CTranslate2 model reads and writes.
 
-It does not go through the agent's engines and queues: where these get slower, only the agent's times grow.
-Where the machine is slower, because it is another one or has other work, both grow.
+It bypasses the agent's engines and queues: if those get slower, only the agent's times grow. On a slower
+machine, or a busy one, both grow.
 """
 
 from __future__ import annotations
@@ -19,22 +19,25 @@ from tokenizers import Tokenizer
 from voiceagent.validation.errors import CommandFailed
 
 CACHED_TOKENS, READ_TOKENS, WRITTEN_TOKENS = 1000, 40, 16
-"""Tokens of one piece of work: a system prompt that is computed already, a question, and a response."""
+"""Tokens of a piece of work: a cached system prompt, a question, and a response."""
 THREADS = 2
-"""Pieces done at once; more wait in the order of their arrival."""
+"""Concurrent pieces; others are queued."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """stamps: monotonic seconds when it began, and of each token. stretch: how many times its processor time
-    the writing took; little more than 1 where no other work has the processor."""
+    """A piece of work.
+
+    stamps: monotonic seconds of its start, and of each token. stretch: wall time of the writing divided by
+    its CPU time; little more than 1 on an idle machine.
+    """
 
     stamps: list[float]
     stretch: float
 
 
 class Reference:
-    """Does pieces of work with the model in a folder, of CTranslate2's format with its `tokenizer.json`."""
+    """Runs pieces of work with the CTranslate2 model in a folder, which also has its `tokenizer.json`."""
 
     def __init__(self, model: Path) -> None:
         self._model = model
@@ -51,12 +54,12 @@ class Reference:
         await self.work()
 
     async def close(self) -> None:
-        """Free the model, when its work is done."""
+        """Release the model after the work in progress."""
         await asyncio.to_thread(self._pool.shutdown, cancel_futures=True)
         self._generator = None
 
     async def work(self, tokens: int = WRITTEN_TOKENS) -> Piece:
-        """Do a piece, with so many tokens written."""
+        """Do a piece of work that writes `tokens` tokens."""
         loop, stamps = asyncio.get_running_loop(), [time.monotonic()]
         computed: list[tuple[float, float]] = []
 

@@ -1,4 +1,4 @@
-"""What this process and its children take of the machine."""
+"""Resource usage of this process and its children."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ _PROC = Path("/proc")
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PARENT, _USER, _SYSTEM, _PAGES = 1, 11, 12, 21
-"""Fields of /proc/PID/stat behind the name (proc(5))."""
+"""Fields of /proc/PID/stat after the name (proc(5))."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """cpu_s: processor time since the processes began. memory_bytes: what is resident."""
+    """Resource usage. cpu_s: CPU time since the processes began. memory_bytes: resident memory."""
 
     cpu_s: float
     memory_bytes: int
 
 
 def usage() -> Usage:
-    """What this process and all below it use; without /proc, the processor time of this one alone."""
+    """Return the usage of this process and its descendants; without /proc, only this process's CPU time."""
     stats = dict(_stats())
     tree = {os.getpid()}
     while more := {pid for pid, fields in stats.items() if int(fields[_PARENT]) in tree} - tree:
@@ -39,5 +39,5 @@ def _stats() -> Iterator[tuple[int, list[str]]]:
     for path in _PROC.glob("[0-9]*/stat"):
         try:
             yield int(path.parent.name), path.read_text().rpartition(") ")[2].split()
-        except OSError:  # it has ended
+        except OSError:  # the process has ended
             continue

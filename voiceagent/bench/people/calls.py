@@ -1,4 +1,4 @@
-"""Recordings in calls at the pace of real time, to a server in a process of its own."""
+"""Recordings in real-time calls to a server in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from voiceagent.bench.wires import TwilioWire, WebRtcWire, Wire, frames_of
 from voiceagent.config.tables import Config
 
 ROUND_S = 0.005
-"""How late frames may be sent."""
+"""Maximum delay of a frame."""
 STAGGER_S = 0.37
-"""Seconds between the beginnings of two calls."""
+"""Seconds between the starts of two calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """How the recordings call. over: the protocol. at_once: calls. line: what WebRTC packets go over."""
+    """Parameters of the calls. over: protocol. at_once: concurrent calls. line: losses of WebRTC packets."""
 
     over: Protocol
     at_once: int = 2
@@ -41,7 +41,7 @@ class Calls:
 def run_calls(
     config: Config, calls: Calls, server: Sequence[str], clips: Sequence[Clip], done: Done
 ) -> list[Outcome]:
-    """What comes of each recording in a call of its own. server: what runs another server than ours.
+    """Call with each recording and return the outcomes. server: command of another server than ours.
 
     Raises CommandFailed.
     """

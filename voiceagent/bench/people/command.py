@@ -1,4 +1,4 @@
-"""`voiceagent bench people`: turns, words and waits on recordings, beside other ends of turn."""
+"""`voiceagent bench people`: turns, words and waits on recordings, compared with other turn detectors."""
 
 from __future__ import annotations
 
@@ -44,14 +44,13 @@ EOT_WAIT_MS, EOT_CUT_OFF = 300.0, 0.05
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is measured.
+    """Parameters of a measurement.
 
-    folders: of recordings, with a manifest each. half: of the split. kinds: none for all. conditions: what is
-    done to the sound. times: how often each is said. line: what WebRTC packets go over, or would by the clock
-    of the sound. beside: measure other ways to find a turn's end too, and other eagernesses. plot: a PNG file
-    of the curves. calls: have real calls, at the pace of real time; None for the clock of the sound.
-    answer_s: what an answer takes to its first sound, by that clock. peer: runs another server, which then
-    takes the same calls.
+    folders: of recordings, with a manifest each. half: of the split. kinds: () for all. conditions: applied
+    to the audio. times: repetitions of each recording. line: losses of WebRTC packets, real or simulated.
+    beside: also measure other turn detectors and eagernesses. plot: a PNG file of the curves. calls: make
+    real-time calls; None for virtual time. answer_s: time of an answer to its first audio, in virtual time.
+    peer: command of another server that takes the same calls.
     """
 
     folders: tuple[Path, ...]
@@ -69,8 +68,8 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """ours: with the configuration as it is. curves: operating points by system, where they were wanted.
-    offline: what the clock of the sound made of the recordings of real calls. peer: what another server did.
+    """Results. ours: with the configuration. curves: operating points by system, if requested. offline: the
+    same recordings in virtual time, for real calls. peer: outcomes of another server.
     """
 
     ours: list[Outcome]
@@ -100,7 +99,7 @@ def bench_people(config: Config, plan: Plan, as_json: bool) -> None:
 
 @contextmanager
 def _progress(clips: Sequence[Clip], runs: int) -> Iterator[Done]:
-    """What is to be told of each recording in each of so many runs."""
+    """Yield a callback to call for each recording in each of `runs` runs."""
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("recordings", total=runs * len(clips))
         yield lambda _: progress.advance(task)

@@ -1,6 +1,6 @@
-"""What may be done to a recording before it is spoken: telephones, rooms, noise, distance, tempo, pauses.
+"""Conditions applied to recordings: telephones, rooms, noise, distance, tempo, pauses.
 
-Where the voice ends is labelled before; a condition that stretches time moves it along.
+The end of the voice is labelled before; conditions that stretch time move the label.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from audio.surroundings import by_telephone, gain, samples_of, with_room
+from audio.surroundings import gain, over_telephone, samples_of, with_room
 from voiceagent.bench.people.material import Clip
 from voiceagent.transports.local_call import FORMAT
 from voiceagent.validation.errors import CommandFailed
@@ -21,44 +21,46 @@ Floats = NDArray[np.float64]
 _SEED = 1
 _TELEPHONE_HZ = (300.0, 3_400.0)
 _REVERBERATION_S = 0.5
-"""How long the sound of the room takes to fall by 60 dB: a furnished living room."""
+"""Reverberation time (60 dB decay) of a furnished living room."""
 ACROSS_THE_ROOM_DB = -6.0
 _DIRECT_TO_ROOM_DB = {"room": 3.0, "far": ACROSS_THE_ROOM_DB}
-"""How much louder the direct sound is than all of the room's: at half a metre, and across the room."""
+"""Direct-to-reverberant ratios at half a metre, and across the room."""
 _FAR_GAIN = 0.25
 _ROOM_BEGINS_S = 0.003
 _PAUSE_S = 0.1
-"""A silence inside a recording is a pause that can be stretched from this length on."""
+"""Minimum silence inside a recording that counts as a pause, and can be stretched."""
 _PAUSE_BELOW_PEAK_DB = 30.0
 LATER_S = 0.007
-"""How much later a recording begins each time: never a whole frame (20 ms), nor a window (32 ms)."""
+"""Shift of each repetition, never a multiple of a frame (20 ms) or a window (32 ms)."""
 ALLOWED = "telephone, room, room=SECONDS (to 5), far, noise=DB, tempo=FACTOR (0.5 to 2), pause=SECONDS"
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One thing that is done. value: decibels of voice over noise, how much faster, by how many seconds the
-    longest pause is stretched, or in how many the sound of the room falls by 60 dB; unused by others."""
+    """A condition. value: decibels of voice over noise, tempo factor, seconds by which to stretch the longest
+    pause, or reverberation time; unused by others.
+    """
 
     name: str
     value: float = _REVERBERATION_S
 
 
 def parse_conditions(text: str) -> tuple[Condition, ...]:
-    """Conditions with commas between them, in the order in which they are applied. Raises CommandFailed."""
+    """Parse conditions, separated by commas, in order of application. Raises CommandFailed."""
     return tuple(_parse(part.strip()) for part in text.split(",") if part.strip())
 
 
 def under(clip: Clip, conditions: Sequence[Condition]) -> Clip:
-    """The recording as it sounds under all of these; the same at every run."""
+    """Return the recording under all of these conditions; deterministic."""
     for condition in conditions:
         clip = _under(clip, condition)
     return clip
 
 
 def said_again(clips: Sequence[Clip], times: int) -> list[Clip]:
-    """Each recording so many times, each time `LATER_S` later: what is decided by a hair goes this way or
-    that by where frames and windows cut the sound. Raises CommandFailed.
+    """Return each recording `times` times, each shifted by a further `LATER_S`.
+
+    Close decisions depend on where frames and windows split the audio. Raises CommandFailed.
     """
     if times < 1:
         raise CommandFailed(f"--times is {times}; allowed: 1 or more")
@@ -100,7 +102,7 @@ def _under(clip: Clip, condition: Condition) -> Clip:
     if condition.name == "pause":
         return _with_longer_pause(clip, condition.value)
     if condition.name == "telephone":
-        return replace(clip, sound=by_telephone(sound, FORMAT.rate_hz, *_TELEPHONE_HZ))
+        return replace(clip, sound=over_telephone(sound, FORMAT.rate_hz, *_TELEPHONE_HZ))
     if condition.name == "noise":
         return replace(clip, sound=samples_of(sound + _noise(sound, condition.value)))
     lower = _FAR_GAIN if condition.name == "far" else 1.0
@@ -109,8 +111,7 @@ def _under(clip: Clip, condition: Condition) -> Clip:
 
 
 def _with_longer_pause(clip: Clip, seconds: float) -> Clip:
-    """The longest silence between two words, stretched with what it sounds like; a recording without one is
-    left as it is."""
+    """Stretch the longest pause between two words with its own background; unchanged without one."""
     window = FORMAT.rate_hz // 100
     voiced = clip.sound[: round(clip.voice_end_s * FORMAT.rate_hz)].astype(np.float64)
     energies = np.mean(voiced[: len(voiced) // window * window].reshape(-1, window) ** 2, axis=1)
@@ -132,10 +133,9 @@ def in_a_room(
     rate_hz: int = FORMAT.rate_hz,
     ringing_s: float = _REVERBERATION_S,
 ) -> Floats:
-    """The sound [n] with that of the room behind it, which falls by 60 dB in `ringing_s`, and its echo after
-    it.
+    """Return the sound [n] with reverberation that falls by 60 dB in `ringing_s`, and its tail.
 
-    Polack's model of a room (1988): noise that dies away, behind the direct sound.
+    Polack's model of a room (1988): decaying noise after the direct sound.
     """
     at_s = np.arange(round(ringing_s * rate_hz)) / rate_hz
     room = np.random.default_rng(_SEED).normal(0, 1, len(at_s)) * 10 ** (-3 * at_s / ringing_s)
@@ -144,7 +144,7 @@ def in_a_room(
 
 
 def _noise(sound: Floats, voice_over_noise_db: float) -> Floats:
-    """Pink noise, as rooms and streets have it; the voice is as loud as the loudest tenth of the sound."""
+    """Return pink noise, as in rooms and streets; the voice's level is that of the loudest tenth."""
     white = np.random.default_rng(_SEED).normal(0, 1, len(sound))
     spectrum = np.fft.rfft(white)
     spectrum[1:] /= np.sqrt(np.arange(1, len(spectrum)))
@@ -158,7 +158,7 @@ def _noise(sound: Floats, voice_over_noise_db: float) -> Floats:
 
 
 def _stretched(sound: Floats, factor: float) -> Floats:
-    """Faster by a factor at the same pitch: overlapped windows, each moved to where it fits best.
+    """Change the tempo at the same pitch: overlapping windows, each shifted to the best match.
 
     WSOLA (Verhelst and Roelands, 1993).
     """

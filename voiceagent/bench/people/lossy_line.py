@@ -1,7 +1,7 @@
-"""Recordings over a line that loses and delays WebRTC's packets, by the clock of their sound. Pure.
+"""Recordings over a line that loses and delays WebRTC packets, in virtual time.
 
-What arrives is put in order, decoded and made up for by the server's own parts; that something comes later
-moves nothing, as calls count their time in samples.
+Uses the server's own jitter buffer, decoder and concealment. Delay itself does not matter, as calls count
+time in samples.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from voiceagent.transports.local_call import FORMAT
 from voiceagent.transports.webrtc.media import CALLER_HZ, FRAME_TICKS, RTP_HZ, sound_of
 
 _SILENCE_S = 0.5
-"""Silence before and after a recording, so that what is lost at its ends is made up for too."""
+"""Silence before and after a recording, so that losses at its ends are concealed too."""
 
 
 def over_line(clip: Clip, line: Line) -> Clip:
-    """The recording as the server hears it over such a line; which packets are lost follows from its name."""
+    """Return the recording as received over such a line; the losses are seeded by its name."""
     if line == PERFECT:
         return clip
     silence = np.zeros(round(_SILENCE_S * FORMAT.rate_hz), np.int16)
@@ -40,7 +40,7 @@ def over_line(clip: Clip, line: Line) -> Clip:
 
 
 def _heard(packets: Sequence[bytes], line: Line, random: Random) -> Iterator[Samples]:
-    """The sound at `CALLER_HZ`, piece by piece; the first packet always comes: time begins with it."""
+    """Yield the received audio at `CALLER_HZ`; the first packet always arrives, as it starts the clock."""
     buffer, decoder = JitterBuffer(RTP_HZ), OpusDecoder(CALLER_HZ)
 
     def decoded(ready: list[MediaPacket | Gap]) -> Iterator[Samples]:
@@ -56,7 +56,7 @@ def _heard(packets: Sequence[bytes], line: Line, random: Random) -> Iterator[Sam
 
 
 def _arrivals(count: int, line: Line, random: Random) -> list[tuple[float, int]]:
-    """When each packet comes that does, in that order, and its number."""
+    """Return arrival time and number of the packets that arrive, in order of arrival."""
     return sorted(
         (number * FRAME_S + random.uniform(0, line.jitter_s), number)
         for number in range(count)

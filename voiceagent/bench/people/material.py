@@ -1,8 +1,8 @@
-"""Recordings of people with what is known of them: `manifest.json` in a folder of WAV files.
+"""Recordings of people, labelled by a `manifest.json` in a folder of WAV files.
 
-The manifest is a list of objects: `file`; `text`, what is said, or null; `kind`, one of KINDS. Others are
-notes. Which recordings may be tuned on, and which are only ever measured, stands in `split.csv`, by hash: no
-speaker is in both. (`kgs_1234_5678.wav`, whose manifest has the numbers in English, speaks Estonian.)
+The manifest is a list of objects: `file`; `text`, the transcript, or null; `kind`, one of KINDS. Other keys
+are notes. `split.csv` says, by hash, which recordings are for tuning and which only for measuring: no speaker
+is in both. (`kgs_1234_5678.wav`, whose manifest has the numbers in English, speaks Estonian.)
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from voiceagent.transports.local_call import FORMAT, read_recordings
 from voiceagent.validation.errors import CommandFailed
 
 Kind = Literal["question", "answer", "digits", "reading", "spontaneous", "dialogue", "noise"]
-"""answer: a few words that a question of the agent's would ask for. dialogue: of two, on one channel or one
-of its sides. noise: what is no speech, or hardly any."""
+"""answer: a few words in reply to a question of the agent. dialogue: of two people, on one channel or one
+side only. noise: hardly any speech.
+"""
 Half = Literal["tune", "measure", "all"]
 KINDS: tuple[str, ...] = get_args(Kind)
 ONE_TURN = frozenset({"question", "answer", "digits", "reading", "spontaneous"})
-"""A recording of these is one turn of one caller."""
+"""Kinds whose recordings are one turn of one caller."""
 ANSWER_WORDS = 3
-"""A question of so few words, by its transcript, is an answer."""
+"""Maximum words of a "question" that counts as an answer."""
 _HASH_CHARACTERS = 16
 
 
@@ -41,8 +42,8 @@ _HASH_CHARACTERS = 16
 class Clip:
     """A recording as callers speak it: `sound` [n] at 24 kHz.
 
-    text: what is said; None where nobody wrote it down. voice_end_s: from its beginning to its last voiced
-    sample, as it was before anything was done to it. speaker: "" unless known.
+    text: transcript; None if there is none. voice_end_s: end of the last voiced sample, before any condition.
+    speaker: "" if unknown.
     """
 
     name: str
@@ -54,12 +55,12 @@ class Clip:
 
     @property
     def is_one_turn(self) -> bool:
-        """Whether a second turn in it is one too many."""
+        """True if a second turn in it is an error."""
         return self.kind in ONE_TURN
 
 
 def read_clips(folders: Sequence[Path], half: Half, kinds: Sequence[str], language: str) -> list[Clip]:
-    """The recordings of some folders in a language, of some kinds if any are given. Raises CommandFailed."""
+    """Return recordings in a language, of these kinds (all if empty). Raises CommandFailed."""
     clips = [clip for folder in folders for clip in _read_folder(folder, half, kinds, language)]
     if not clips:
         raise CommandFailed(f"no recording of --half {half} and of kinds {', '.join(kinds) or 'all'} there")
@@ -68,7 +69,7 @@ def read_clips(folders: Sequence[Path], half: Half, kinds: Sequence[str], langua
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a recording stands in the split."""
+    """Entry of a recording in the split."""
 
     half: Half
     speaker: str
@@ -76,11 +77,11 @@ class Place:
 
 
 NOWHERE = Place("measure", "", "")
-"""The place of a recording that is not in the split: nobody tuned on it."""
+"""Entry of a recording that is not in the split: it was not used for tuning."""
 
 
 def place_of(data: bytes) -> Place:
-    """The place of the recording in a file with this content."""
+    """Return the entry of a recording with this content."""
     return _split().get(hashlib.sha256(data).hexdigest()[:_HASH_CHARACTERS], NOWHERE)
 
 
@@ -136,13 +137,13 @@ def _split() -> dict[str, Place]:
 
 
 BELOW_PEAK_DB = 20.0
-"""The last 10 ms that are no further below the loudest are the last voiced ones."""
+"""The last 10 ms within this range of the loudest are the last voiced ones."""
 NOISE_AFTER_S = 0.15
-"""What is loud so long before or after the model heard a voice is a click, a breath or the room's noise."""
+"""Loud audio this long before or after the model detects a voice is a click, a breath or noise."""
 
 
 def last_voiced_s(sound: Samples, rate_hz: int) -> float:
-    """Seconds from the start of `sound` [n] to its last voiced sample; 0.0 where there is none.
+    """Return the end of the last voiced sample of `sound` [n] in seconds; 0.0 if there is none.
 
     Raises VadError.
     """
@@ -157,7 +158,7 @@ def last_voiced_s(sound: Samples, rate_hz: int) -> float:
 
 
 def first_voiced_s(sound: Samples, rate_hz: int) -> float:
-    """Seconds from the start of `sound` [n] to its first voiced sample; 0.0 where there is none.
+    """Return the start of the first voiced sample of `sound` [n] in seconds; 0.0 if there is none.
 
     Raises VadError.
     """

@@ -1,8 +1,7 @@
-"""Recordings through a whole session by the clock of their sound: what calls would come to, in less time.
+"""Recordings through a whole session in virtual time: the results of calls in less time.
 
-Voice activity, endpointing, recognizer, decisions and playout are the server's own; the LLM and the
-synthesizer answer at once, or after a time that is given. The same recordings give the same figures at every
-run.
+Voice activity detection, endpointing, recognizer, decisions and playout are the server's; the LLM and the
+synthesizer answer at once, or after a given time. The results are reproducible.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.local_call import FORMAT, Exchange, LocalCall
 
 DECODING_S = 0.05
-"""What a decoding takes by the clock of the sound, however long it takes here."""
+"""Virtual duration of a decoding, whatever it takes."""
 Done = Callable[[Clip], None]
 LEAD_S = 0.5
 """Silence before each recording."""
 
 
 def run_offline(config: Config, clips: Sequence[Clip], done: Done, answer_s: float = 0.0) -> list[Outcome]:
-    """What comes of each recording in a call of its own. done: is called with each. answer_s: what an answer
-    takes to its first sound.
+    """Call with each recording and return the outcomes. done: called after each. answer_s: time of an answer
+    to its first audio.
 
     Raises CommandFailed, ConfigError, RecognizerError.
     """
@@ -48,7 +47,7 @@ def run_offline(config: Config, clips: Sequence[Clip], done: Done, answer_s: flo
 
 
 def run_silence_alone(config: Config, silence_s: float, clips: Sequence[Clip], done: Done) -> list[Outcome]:
-    """The same where a turn ends after so much silence, whatever is said: nothing is recognized."""
+    """Do the same with turns that end after a fixed silence: nothing is recognized."""
     turn = config.turn.model_copy(update={"detection": "server_vad", "silence_s": silence_s, "resume_s": 0.0})
     config = config.model_copy(update={"turn": turn})
     return run_virtually(_run(config, NoWords(), clips, done), DECODING_S)
@@ -69,8 +68,7 @@ async def _run(
 async def quick_services(
     config: Config, recognizer: Recognizer, answer_s: float = 0.0
 ) -> AsyncIterator[Services]:
-    """The services of a server whose LLM and synthesizer answer after `answer_s` seconds by the event loop's
-    clock."""
+    """Yield the services of a server whose LLM and synthesizer answer after `answer_s`, in virtual time."""
     engines = Engines(recognizer, QuickLlm(answer_s), QuickSynthesizer())
     await engines.start()
     try:
@@ -90,7 +88,7 @@ def _silence(seconds: float) -> Samples:
 
 
 def _outcome(clip: Clip, exchange: Exchange) -> Outcome:
-    """Times count from the beginning of the recording."""
+    """Return the outcome; its times are relative to the start of the recording."""
     begin_s = exchange.spoken_from_s + LEAD_S
     sounds = [
         AgentSound(response.first_frame_s - begin_s, response.sound_s)

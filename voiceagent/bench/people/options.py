@@ -1,4 +1,4 @@
-"""The command line of `voiceagent bench people`."""
+"""Command line of `voiceagent bench people`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from voiceagent.config import add_config
 
 
 def add_people(people: argparse.ArgumentParser) -> None:
-    """Add the options of `voiceagent bench people` to its parser."""
+    """Add the options of `voiceagent bench people`."""
     people.add_argument(
         "folders", nargs="+", type=Path, metavar="FOLDER", help="recordings, with a manifest.json each"
     )
@@ -67,7 +67,7 @@ def _add_line(people: argparse.ArgumentParser) -> None:
 
 
 def add_conditions(parser: argparse.ArgumentParser) -> None:
-    """Add what may be done to recordings before they are spoken."""
+    """Add the option of conditions of recordings."""
     parser.add_argument(
         "--conditions",
         default="",

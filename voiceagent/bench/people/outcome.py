@@ -1,4 +1,4 @@
-"""What came of recordings in calls, and the figures it adds up to. Pure."""
+"""Outcomes of recordings in calls, and their summary."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from voiceagent.bench.voiced import EARLY_S
 from voiceagent.conversation.latency import percentile
 
 HEARD_S = 0.1
-"""How much sound a caller hears as the agent's; less is a click that was cut."""
+"""Minimum audio of the agent that is heard; less is a click."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSound:
-    """Sound of the agent's: from when on, and for how long."""
+    """A stretch of the agent's audio."""
 
     begin_s: float
     seconds: float
@@ -25,10 +25,10 @@ class AgentSound:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one recording; times are seconds from its beginning.
+    """Outcome of one recording; times are seconds from its start.
 
-    decided_s: when each turn was taken to be over; None where that can't be told from outside. sounds: what
-    the agent said, in pieces without a gap. texts: the words of each turn, where they were told.
+    decided_s: when each turn was decided; None if it is not observable. sounds: the agent's audio without its
+    gaps. texts: transcript of each turn, if reported.
     """
 
     clip: Clip
@@ -39,24 +39,24 @@ class Outcome:
 
     @property
     def turns(self) -> int:
-        """How many turns the recording was taken for; where that is not told, how often the agent spoke."""
+        """Number of turns detected; if that is not reported, how often the agent spoke."""
         return len(self._heard if self.decided_s is None else self.decided_s)
 
     @property
     def is_false_start(self) -> bool:
-        """Whether the agent was heard before the caller's last voiced sample."""
+        """True if the agent was heard before the caller's last voiced sample."""
         return any(sound.begin_s < self.clip.voice_end_s for sound in self._heard)
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether a turn was taken to be over before that."""
+        """True if a turn was decided before that."""
         if self.decided_s is None:
             return self.is_false_start
         return any(at_s < self.clip.voice_end_s - EARLY_S for at_s in self.decided_s)
 
     @property
     def wait_s(self) -> float | None:
-        """From the last voiced sample to the first sound after it; None where none is, or it overlaps."""
+        """Time from the last voiced sample to the next audio; None without any, or if it overlaps."""
         end_s = self.clip.voice_end_s
         begins = [sound.begin_s for sound in self._heard if sound.begin_s >= end_s]
         over = any(sound.begin_s < end_s < sound.begin_s + sound.seconds for sound in self._heard)
@@ -64,13 +64,13 @@ class Outcome:
 
     @property
     def decision_s(self) -> float | None:
-        """From the last voiced sample to the first decision after it; None where there was none."""
+        """Time from the last voiced sample to the next decision; None without any."""
         after = [at_s for at_s in self.decided_s or () if at_s >= self.clip.voice_end_s - EARLY_S]
         return min(after) - self.clip.voice_end_s if after else None
 
     @property
     def word_errors(self) -> WordErrors | None:
-        """None where nobody wrote down what is said, or the words were not told."""
+        """Word errors; None without a reference or a transcript."""
         if self.clip.text is None or self.texts is None:
             return None
         return word_errors(self.clip.text, " ".join(self.texts))
@@ -82,10 +82,10 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What recordings of one kind add up to; times in milliseconds, parts from 0 to 1.
+    """Summary of recordings of one kind; times in milliseconds, shares from 0 to 1.
 
-    split: part that was taken for more than one turn. extra_turns: turns too many. cut_off, false_starts:
-    parts, as `Outcome` has them. waits_ms, decisions_ms: of the recordings that have one.
+    split: share with more than one turn. extra_turns: surplus turns. cut_off, false_starts: shares, see
+    `Outcome`. waits_ms, decisions_ms: of the recordings that have one.
     """
 
     clips: int
@@ -99,7 +99,7 @@ class Figures:
     words: WordErrors
 
     def as_json(self) -> dict[str, float | int | None]:
-        """The figures by name, for machines."""
+        """Return the figures by name."""
         return {
             "recordings": self.clips,
             "more than one turn": self.split,
@@ -116,7 +116,7 @@ class Figures:
 
 
 def figures(outcomes: Sequence[Outcome]) -> Figures:
-    """What outcomes add up to; turns only of recordings that are one turn."""
+    """Summarize outcomes; turns count only for recordings of one turn."""
     of_turns = [outcome for outcome in outcomes if outcome.clip.is_one_turn]
     count = max(1, len(of_turns))
     errors = [outcome.word_errors for outcome in outcomes]
@@ -134,7 +134,7 @@ def figures(outcomes: Sequence[Outcome]) -> Figures:
 
 
 def by_kind(outcomes: Sequence[Outcome]) -> dict[str, Figures]:
-    """The figures of each kind, in the order in which the kinds come, then of all that are one turn."""
+    """Return the figures of each kind, in order of appearance, then of all recordings of one turn."""
     kinds = dict.fromkeys(outcome.clip.kind for outcome in outcomes)
     found: dict[str, Figures] = {
         kind: figures([outcome for outcome in outcomes if outcome.clip.kind == kind]) for kind in kinds
@@ -144,7 +144,7 @@ def by_kind(outcomes: Sequence[Outcome]) -> dict[str, Figures]:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One way of operating: how many turns are cut off, part, and how long callers wait, mean, ms."""
+    """An operating point: share of turns cut off, and mean wait in ms."""
 
     name: str
     cut_off: float
@@ -152,27 +152,27 @@ class Point:
 
 
 def operating_point(name: str, outcomes: Sequence[Outcome]) -> Point:
-    """The point of all recordings that are one turn; the wait is the one for the decision."""
+    """Return the point of all recordings of one turn; the wait is until the decision."""
     all_of_them = figures([outcome for outcome in outcomes if outcome.clip.is_one_turn])
     waits = all_of_them.decisions_ms or all_of_them.waits_ms or (float("nan"),)
     return Point(name, all_of_them.cut_off, sum(waits) / len(waits))
 
 
 def cut_off_at(points: Sequence[Point], wait_ms: float) -> float | None:
-    """The cut-offs of a system that waits so long, between its operating points; None beyond them.
+    """Interpolate the share cut off by a system at this wait; None outside its operating points.
 
-    As in LiveKit's eot-bench, on other recordings: the figures are not comparable with those it publishes.
+    As in LiveKit's eot-bench, but on other recordings: not comparable with its published figures.
     """
     return _between([(point.wait_ms, point.cut_off) for point in points], wait_ms)
 
 
 def wait_at(points: Sequence[Point], cut_off: float) -> float | None:
-    """How long a system waits, ms, that cuts off such a part; as `cut_off_at`."""
+    """Interpolate the wait in ms of a system that cuts off this share; see `cut_off_at`."""
     return _between([(point.cut_off, point.wait_ms) for point in points], cut_off)
 
 
 def alike(some: Sequence[Outcome], others: Sequence[Outcome]) -> int:
-    """How many recordings were taken for as many turns both times, and answered as early or not."""
+    """Count the recordings with the same number of turns and the same `is_false_start` in both."""
     return sum(
         (one.turns, one.is_false_start) == (other.turns, other.is_false_start)
         for one, other in zip(some, others, strict=False)

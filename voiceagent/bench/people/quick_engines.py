@@ -1,4 +1,4 @@
-"""Engines that answer at once: what is left of a wait is the turn's end."""
+"""Engines that answer at once, so that only the delay of the end of turn remains."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _TONE_HZ = 440.0
 
 
 class NoWords:
-    """Takes whatever it hears for the same words."""
+    """A recognizer that returns a fixed transcript."""
 
     _WORDS = "Could you help me with something?"
 
     async def start(self) -> None:
-        """Nothing to load."""
+        """Do nothing."""
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
         """Answer each flush."""
@@ -37,39 +37,39 @@ class NoWords:
 
 
 class QuickLlm:
-    """Says the same to whatever it is asked, after so many seconds."""
+    """An LLM that returns a fixed response after some seconds."""
 
     def __init__(self, answer_s: float = 0.0) -> None:
         self._answer_s = answer_s
 
     async def start(self) -> None:
-        """Nothing to load."""
+        """Do nothing."""
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        """The response, whatever it may cost."""
+        """Yield the response."""
         await asyncio.sleep(self._answer_s)
         yield Delta(RESPONSE)
         yield Delta(finish_reason="stop", usage=Usage(prompt_tokens=1, completion_tokens=1))
 
     async def prefill(self, request: Request) -> None:
-        """There is no cache."""
+        """Do nothing: there is no cache."""
 
 
 class QuickSynthesizer:
-    """A tone as long as a voice would take for the text."""
+    """A synthesizer of a tone as long as the spoken text."""
 
     rate_hz = 24_000
 
     async def start(self) -> None:
-        """Nothing to load."""
+        """Do nothing."""
 
     async def close(self) -> None:
-        """Nothing to release."""
+        """Do nothing."""
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """The tone, at a quarter of full scale."""
+        """Yield the tone, at a quarter of full scale."""
         at_s = np.arange(round(len(text) * _CHARACTER_S * self.rate_hz)) / self.rate_hz
         yield Speech((8_000 * np.sin(2 * np.pi * _TONE_HZ * at_s)).astype(np.int16))

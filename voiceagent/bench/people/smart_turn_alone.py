@@ -1,6 +1,6 @@
-"""Smart Turn v3 as the only judge of a turn's end, as Pipecat uses it: asked at every short silence.
+"""Smart Turn v3 as the only detector of the end of a turn, as in Pipecat: called at every short silence.
 
-Where it says that the turn goes on, only a long silence ends it.
+If it says that the turn continues, only a long silence ends it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from voiceagent.bench.people.outcome import Outcome
 from voiceagent.transports.local_call import FORMAT
 
 ASKED_AFTER_S = 0.2
-"""Silence after which the model is asked; Pipecat's VADParams(stop_secs=0.2)."""
+"""Silence after which the model is called; Pipecat's VADParams(stop_secs=0.2)."""
 LONGEST_S = 3.0
 """Silence that ends any turn: Pipecat's SmartTurnParams(stop_secs=3)."""
 THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -24,13 +24,13 @@ THRESHOLDS = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A recording, when its silences came to be `ASKED_AFTER_S` long, and what the model said then."""
+    """A recording with decisions at silences of `ASKED_AFTER_S`, and the model's probabilities there."""
 
     outcome: Outcome
     probabilities: tuple[float, ...]
 
     def at(self, threshold: float) -> Outcome:
-        """What comes of it where a probability from the threshold on ends the turn. Nothing is played."""
+        """Return the outcome if probabilities from `threshold` on end the turn. Nothing is played."""
         times_s = self.outcome.decided_s or ()
         decided = []
         for at_s, next_s, probability in zip(
@@ -44,7 +44,7 @@ class Judged:
 
 
 def judge_by_smart_turn(outcomes: Sequence[Outcome]) -> list[Judged]:
-    """Ask the model at the decisions of `run_silence_alone` with `ASKED_AFTER_S`.
+    """Call the model at the decisions of `run_silence_alone` with `ASKED_AFTER_S`.
 
     Raises TurnModelError.
     """

@@ -1,4 +1,4 @@
-"""A caller who speaks one recording, on time, and notes when the agent is heard. Pure but for its clock."""
+"""A caller who speaks one recording in real time, and records when the agent is heard."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from voiceagent.transports.local_call import FORMAT
 LEAD_FRAMES = 25
 """Half a second of silence before the recording."""
 GAP_S = 0.7
-"""A response may be silent for so long between two sentences."""
+"""Maximum gap between two sentences of a response."""
 LISTENS_S = 1.0
-"""How much of the answer is heard before the caller hangs up."""
+"""Length of the answer to hear before hanging up."""
 PATIENCE_S = 5.0
-"""After the recording, how long an answer is waited for."""
+"""Maximum wait for an answer after the recording."""
 
 
 class Speaker:
-    """One call. frames: the recording as it is sent, 20 ms each. silence: such a frame of silence.
-
-    began_s: when the first sample is spoken. tells: whether the server tells decisions and words.
+    """One call. frames: the recording as sent, 20 ms each. silence: such a frame of silence. began_s: when
+    the first sample is spoken. tells: whether the server reports decisions and transcripts.
     """
 
     def __init__(
@@ -45,21 +44,21 @@ class Speaker:
         self._tells = tells
         self.sent = 0
         self.played_out_s = began_s
-        self._sounds: list[tuple[float, float]] = []  # when each begins and ends
+        self._sounds: list[tuple[float, float]] = []  # start and end of each
         self._decided_s: list[float] = []
         self._texts: list[str] = []
 
     waits = True
-    """He listens to all of the agent's sound."""
+    """The whole of the agent's audio must be decoded."""
 
     @property
     def due_s(self) -> float:
-        """When the next frame is to be sent: when its last sample has been spoken."""
+        """Time at which the next frame is due: when its last sample has been spoken."""
         return self._begins_s + (self.sent + 1 - LEAD_FRAMES) * FRAME_S
 
     @property
     def finished(self) -> bool:
-        """Whether all was said, and answered for long enough, or not at all."""
+        """True if the recording was spoken and an answer was heard, or none came."""
         now_s, said_s = self._clock(), self._begins_s + len(self._clip.sound) / FORMAT.rate_hz
         voice_end_s = self._begins_s + self._clip.voice_end_s
         answered = any(
@@ -68,12 +67,12 @@ class Speaker:
         return now_s > said_s and (answered or now_s > said_s + PATIENCE_S)
 
     def frame(self, now_s: float) -> bytes:
-        """The next 20 ms."""
+        """Return the next 20 ms."""
         self.sent += 1
         return self._frames[self.sent - 1] if self.sent <= len(self._frames) else self._silence
 
     def hear(self, now_s: float, sound: Samples | None, seconds: float = FRAME_S) -> None:
-        """The agent's sound goes on for so many seconds."""
+        """Receive `seconds` of the agent's audio."""
         begins_s = max(now_s, self.played_out_s)
         self.played_out_s = begins_s + seconds
         if sound is None:
@@ -88,7 +87,7 @@ class Speaker:
             self._sounds.append((first_s, self.played_out_s))
 
     def cleared(self, now_s: float) -> None:
-        """The agent stopped in mid-response: what is not played yet never will be."""
+        """Drop unplayed audio: the agent was interrupted."""
         self.played_out_s = min(self.played_out_s, now_s)
         if self._sounds:
             begin_s, end_s = self._sounds.pop()
@@ -96,15 +95,15 @@ class Speaker:
                 self._sounds.append((begin_s, min(end_s, now_s)))
 
     def speech_stopped(self, at_s: float) -> None:
-        """The server took the turn for over, just now."""
+        """Record that the server has just ended the turn."""
         self._decided_s.append(self._clock() - self._begins_s)
 
     def understood(self, text: str) -> None:
-        """The words of a turn."""
+        """Record the transcript of a turn."""
         self._texts.append(text)
 
     def outcome(self, failure: str) -> Outcome:
-        """What came of it. failure: why the call broke off, or ""."""
+        """Return the outcome. failure: why the call broke off, or ""."""
         return Outcome(
             self._clip,
             tuple(self._decided_s) if self._tells else None,

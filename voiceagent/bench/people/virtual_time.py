@@ -1,7 +1,6 @@
-"""An event loop whose time is that of the sound: it never waits, it only moves its clock.
+"""An event loop in virtual time: it never waits, but advances its clock.
 
-What happens is what would happen in real time on a machine that is never late, the same at every run, as fast
-as the processor allows.
+The results are those of a machine that is never late, reproducible, and as fast as the processor allows.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ _T = TypeVar("_T")
 
 
 class _Selector(selectors.DefaultSelector):
-    """Lets time go by instead of waiting for it."""
+    """Advances the clock instead of waiting."""
 
     now_s = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """What is ready now. Raises RuntimeError where nothing would ever be."""
+        """Return what is ready now. Raises RuntimeError if nothing ever would be."""
         ready = super().select(0)
         if ready or timeout == 0:
             return ready
@@ -33,7 +32,7 @@ class _Selector(selectors.DefaultSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """Runs what threads would do at once, in the loop's own; by its clock that takes `work_s` seconds."""
+    """Runs the work of executors in the loop's thread; by its clock that takes `work_s` seconds."""
 
     def __init__(self, work_s: float = 0.0) -> None:
         self._virtual = _Selector()
@@ -41,18 +40,18 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         super().__init__(self._virtual)
 
     def time(self) -> float:
-        """Seconds since the loop was made."""
+        """Return the seconds since the loop was created."""
         return self._virtual.now_s
 
     def run_in_executor(  # type: ignore[override]  # the library's type is that of a stub with ParamSpecs
         self, executor: Executor | None, func: Callable[..., _T], *args: Any
     ) -> asyncio.Future[_T]:
-        """What the work returns, or raises, `work_s` later."""
+        """Run the work and deliver its result or exception `work_s` later."""
         future: asyncio.Future[_T] = self.create_future()
         settle: Callable[[], None]
         try:
             settle = partial(future.set_result, func(*args))
-        except Exception as error:  # the work's own, whatever it is
+        except Exception as error:  # any exception of the work
             settle = partial(future.set_exception, error)
         self.call_later(self._work_s, _unless_cancelled, future, settle)
         return future
@@ -64,6 +63,6 @@ def _unless_cancelled(future: asyncio.Future[Any], settle: Callable[[], None]) -
 
 
 def run_virtually(main: Coroutine[Any, Any, _T], work_s: float = 0.0) -> _T:
-    """What `asyncio.run` does, in virtual time."""
+    """Run like `asyncio.run`, in virtual time."""
     with asyncio.Runner(loop_factory=lambda: VirtualTimeLoop(work_s)) as runner:
         return runner.run(main)

@@ -1,7 +1,7 @@
-"""How many words of a recording were recognized wrongly: texts made comparable, then aligned. Pure.
+"""Word errors of transcripts: normalization and alignment.
 
-Numbers are compared figure by figure, so that "1234", "one two three four" and "twelve thirty four" are the
-same; contractions are written out; hesitations and the marks of transcribers do not count.
+Numbers are compared digit by digit, so that "1234", "one two three four" and "twelve thirty four" are equal;
+contractions are expanded; hesitations and transcription marks do not count.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _SPELLINGS = (
 
 @dataclass(frozen=True, slots=True)
 class WordErrors:
-    """How many words were spoken, and how many of them were wrong, left out or put in."""
+    """Number of reference words, and of substitutions, deletions and insertions."""
 
     errors: int
     words: int
 
     @property
     def rate(self) -> float:
-        """Errors a word; 0 without words."""
+        """Errors per word; 0 without words."""
         return self.errors / self.words if self.words else 0.0
 
     def __add__(self, other: WordErrors) -> WordErrors:
@@ -69,14 +69,14 @@ class WordErrors:
 
 
 def word_errors(spoken: str, recognized: str) -> WordErrors:
-    """Count the words of a recognized text that differ from what was spoken."""
+    """Count the differences between a transcript and the reference."""
     wanted, got = comparable(spoken), comparable(recognized)
     wanted, got = _compounds(wanted, got), _compounds(got, wanted)
     return WordErrors(edit_distance(wanted, got), len(wanted))
 
 
 def comparable(text: str) -> list[str]:
-    """The words of a text in the one form in which they are compared."""
+    """Return the normalized words of a text."""
     text = text.lower().replace("’", "'")
     for pattern, plain in _SPELLINGS:
         text = pattern.sub(plain, text)
@@ -87,7 +87,7 @@ def comparable(text: str) -> list[str]:
 
 
 def edit_distance(wanted: Sequence[str], got: Sequence[str]) -> int:
-    """The fewest substitutions, deletions and insertions between two sequences (Levenshtein)."""
+    """Return the minimum number of substitutions, deletions and insertions (Levenshtein)."""
     row = list(range(len(got) + 1))
     for done, word in enumerate(wanted, start=1):
         above, row = row, [done]
@@ -97,7 +97,7 @@ def edit_distance(wanted: Sequence[str], got: Sequence[str]) -> int:
 
 
 def _figures(words: Sequence[str]) -> Iterator[str]:
-    """The words with each number as its figures, one by one."""
+    """Yield the words, with each number as its digits."""
     at = 0
     while at < len(words):
         number, at = _number(words, at)
@@ -110,11 +110,11 @@ def _figures(words: Sequence[str]) -> Iterator[str]:
 
 
 def _number(words: Sequence[str], at: int) -> tuple[str | None, int]:
-    """The figures of the number that begins at a place, and where it ends; None where none does."""
+    """Return the digits of the number that begins at `at`, and its end; None without one."""
     if words[at].isdigit():
         return words[at], at + 1
     total, group, begin = 0, 0, at
-    room = 0  # what a word must be less than to go on with this number rather than begin another
+    room = 0  # a word below this continues the number, others begin a new one
     while at < len(words):
         word = words[at]
         value = _UNITS.get(word, _TENS.get(word))
@@ -132,7 +132,7 @@ def _number(words: Sequence[str], at: int) -> tuple[str | None, int]:
 
 
 def _compounds(words: Sequence[str], others: Sequence[str]) -> list[str]:
-    """`words` with two in a row as one where the others have them as one ("fire fox" and "firefox")."""
+    """Join two adjacent words if the others have them as one ("fire fox" and "firefox")."""
     known, joined = set(others), []
     at = 0
     while at < len(words):

@@ -1,1 +1,1 @@
-"""Calls over a cluster, simulated by discrete events with the server's own policies."""
+"""Discrete-event simulation of calls over a cluster, with the server's own policies."""

@@ -1,4 +1,4 @@
-"""A simulated gateway: the server's own queue, admission control, load shedding and choice of a replica."""
+"""A simulated gateway: the server's own queue, admission control, load shedding and routing."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from voiceagent.cluster.placing import GatewayReport
 from voiceagent.llm.monitor import LOAD_RATIO
 
 CHARACTERS = 4
-"""Characters per token, as a queue takes it before it has seen one."""
+"""Characters per token: the queue's initial assumption."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """`[server]`, `[priority]` and `[budget]` of the gateways: see there. max_running: of all replicas
-    together; left at 0, what they can.
+    """Settings of the gateways from `[server]`, `[priority]` and `[budget]`. max_running: of all replicas
+    together; 0 for their capacity.
     """
 
     max_calls: int = 140
@@ -32,7 +32,7 @@ class Promise:
 
 
 class Gateway:
-    """One gateway before `replicas`. calls: that go on there."""
+    """One gateway for `replicas`. calls: in progress there."""
 
     def __init__(self, name: str, replicas: Sequence[str], promise: Promise) -> None:
         self._name, self._promise = name, promise
@@ -44,7 +44,7 @@ class Gateway:
         self.calls = self._requests = 0
 
     def takes_calls(self) -> bool:
-        """Whether one more finds a place, and would be answered in time."""
+        """Return True if another call is admitted and would be answered in time."""
         if self.calls >= self._promise.max_calls:
             return False
         if self._admission.decide(self.calls, self._queue.predicted_ttft_s()) is not None:
@@ -52,7 +52,7 @@ class Gateway:
         return not (self.calls and self._shedder.level >= SheddingLevel.REFUSE_CALLS)
 
     def report(self) -> GatewayReport:
-        """What it tells the others of itself."""
+        """Return its report for the other gateways."""
         most, ttft_ms = self._promise.max_calls, 1000 * self._queue.predicted_ttft_s()
         takes = self.takes_calls()
         return GatewayReport(
@@ -60,25 +60,25 @@ class Gateway:
         )
 
     def sample(self, now_s: float) -> None:
-        """Look at the load, as a server does once a second."""
+        """Sample the load, as a server does once a second."""
         self._admission.observe(now_s, self._requests, self.calls)
         budget_s = max(self._promise.ttft_budget_s, LOAD_RATIO * self._queue.unloaded_ttft_s())
         self._shedder.observe(now_s, self._queue.predicted_ttft_s() / budget_s)
 
     def add(self, messages: tuple[Message, ...], caller: str, now_s: float) -> Ticket:
-        """A turn's request has come; it waits until `admit` returns it."""
+        """Queue a turn's request until `admit` returns it."""
         self._requests += 1
         return self._queue.add(Request(messages, caller=caller), now_s)
 
     def admit(self, now_s: float) -> list[Ticket]:
-        """The requests that go to a replica now."""
+        """Return the requests that go to a replica now."""
         return self._queue.admit(now_s)
 
     def on_first_token(self, ticket: Ticket, now_s: float) -> None:
-        """The prompt of a request has been read."""
+        """Record that a request's prompt was processed."""
         self._queue.on_first_token(ticket, now_s)
 
     def over(self, ticket: Ticket, tokens: int) -> None:
-        """The answer to a prompt of so many tokens is over."""
+        """Record the end of an answer to a prompt of `tokens` tokens."""
         self._requests -= 1
         self._queue.remove(ticket, Usage(prompt_tokens=tokens))

@@ -1,4 +1,4 @@
-"""What calls bring to a simulated cluster, and what befalls it."""
+"""Load of a simulated cluster, and its failures."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 DAY = 0.8
-"""By this part of the mean the calls of the busiest hour exceed it, and those of the quietest fall short of
-it."""
+"""Relative amplitude of the daily variation of the call rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """`calls` of them, begun at random times so that about `at_once` go on together.
+    """`calls` calls, begun at random times so that about `at_once` are concurrent.
 
-    call_s: their mean length. pause_s: between the end of an answer and the next request of its call.
-    turn_tokens: by which a prompt grows a turn, beside the beginning that all prompts share. reply_tokens: of
-    an answer. by_day: calls come as over a day, from its quietest hour to that again. agents: whose
-    instructions differ, agent_tokens of them each; a call has any of them.
+    call_s: mean length. pause_s: between the end of an answer and the call's next request. turn_tokens:
+    growth of a prompt per turn, besides the prefix shared by all prompts. reply_tokens: of an answer. by_day:
+    vary the rate as over a day, from its quietest hour. agents: number of agents with different instructions
+    of agent_tokens each, assigned at random.
     """
 
     calls: int
@@ -33,7 +32,7 @@ class Load:
     agent_tokens: int = 0
 
     def arrivals(self, random: random.Random) -> Iterator[float]:
-        """When calls begin, in seconds: a Poisson process."""
+        """Yield the start of each call in seconds: a Poisson process."""
         mean, length_s, at_s = self.at_once / self.call_s, self.calls * self.call_s / self.at_once, 0.0
         for _ in range(self.calls):
             swing = -DAY * math.cos(2 * math.pi * at_s / length_s) if self.by_day else 0.0
@@ -41,26 +40,26 @@ class Load:
             yield at_s
 
     def caller(self, number: int, seed: int) -> random.Random:
-        """All that is random of one call, so that it is the same call however it is answered."""
+        """Return the random generator of one call, so that it is the same however it is answered."""
         return random.Random(seed * 1_000_003 + number)
 
     def agent(self, number: int, seed: int) -> int:
-        """Whose call it is: drawn beside the rest, which is the same with any number of agents."""
+        """Return the agent of a call, drawn separately so that the rest does not depend on their number."""
         return random.Random(f"{seed} agent of {number}").randrange(self.agents)
 
     def length_of_call_s(self, caller: random.Random) -> float:
-        """How long a call lasts: asked first."""
+        """Draw the length of a call. Call this first."""
         return caller.expovariate(1 / self.call_s)
 
     def next_pause_s(self, caller: random.Random) -> float:
-        """How long a caller takes until the next turn."""
+        """Draw the time until the caller's next turn."""
         return caller.expovariate(1 / self.pause_s)
 
 
 @dataclass(frozen=True, slots=True)
 class Troubles:
-    """lost_s: for how long the first replica is away, in mid-run. deploy_s: the same for each in turn, before
-    that: it takes no requests, ends those that are open, and comes back empty.
+    """Failures. lost_s: how long the first replica is away, in mid-run. deploy_s: the same for each in turn,
+    before that: it takes no requests, ends the open ones, and returns with an empty cache.
     """
 
     lost_s: float = 0.0

@@ -1,4 +1,4 @@
-"""A simulated replica of an LLM: what it can, what it keeps, and when it has read."""
+"""A simulated replica of an LLM: speed, cache and queue."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What one replica can.
+    """Performance of one replica.
 
-    prefill_tokens_s: that it reads a second, one prompt after the other; answers stand still meanwhile.
-    token_s: seconds a token of an answer, beside_s more for each other answer that is written at once.
-    request_s: of each request, on its way there and back. max_running: requests at once. cache_tokens: whose
-    KV cache it keeps. transfer_tokens_s: whose KV cache goes from one machine to another in a second.
+    prefill_tokens_s: prompt tokens a second, one prompt after the other; generation stalls meanwhile.
+    token_s: seconds a token of an answer, plus beside_s for each concurrent answer. request_s: network time
+    of a request. max_running: concurrent requests. cache_tokens: size of the KV cache. transfer_tokens_s: KV
+    cache tokens transferred between machines a second.
     """
 
     prefill_tokens_s: float = 40_000.0
@@ -27,12 +27,12 @@ class Machine:
 
 
 Part = tuple[str, int]
-"""A part of a prompt: whose words it is, an agent's or a call's, and how many tokens."""
+"""A part of a prompt: its owner, an agent or a call, and its number of tokens."""
 
 
 class Replica:
-    """When it is free to read, the tokens that it keeps of each agent and call, the latest last, and
-    `writing`: the answers that it writes. reads_s: how long it reads in all what it was given.
+    """State of a replica: when it can prefill next, and the cached tokens of each owner, the latest last.
+    writing: answers in progress. reads_s: total prefill time of all prompts.
     """
 
     def __init__(self, machine: Machine) -> None:
@@ -43,7 +43,7 @@ class Replica:
         self.writing = 0
 
     def read(self, prompt: Sequence[Part], now_s: float) -> tuple[int, float]:
-        """Read a prompt: how many of its tokens it had, and when it will be read."""
+        """Process a prompt; return its number of cached tokens, and when it is done."""
         had, tokens = 0, sum(tokens for _, tokens in prompt)
         for whose, part in prompt:
             had += min(self._kept.get(whose, 0), part)
@@ -52,7 +52,7 @@ class Replica:
         took_s = (tokens - had) / self._machine.prefill_tokens_s
         self._free_s = max(now_s, self._free_s) + took_s
         self.reads_s += took_s
-        for whose, part in reversed(prompt):  # the end is given up before the beginning
+        for whose, part in reversed(prompt):  # a prompt's end is evicted before its beginning
             self._total += part - self._kept.pop(whose, 0)
             self._kept[whose] = part
         while self._total > self._machine.cache_tokens and len(self._kept) > 1:
@@ -60,20 +60,20 @@ class Replica:
         return had, self._free_s
 
     def stood_still_s(self, now_s: float) -> float:
-        """How long it has read by now, in all: its answers stood still meanwhile."""
+        """Return the total prefill time up to now, during which answers stalled."""
         return self.reads_s - max(0.0, self._free_s - now_s)
 
     def token_s(self) -> float:
-        """Seconds a token of an answer that begins now."""
+        """Return the seconds per token of an answer that begins now."""
         return self._machine.token_s + self.writing * self._machine.beside_s
 
     def lose(self) -> None:
-        """It is gone, with all that it kept."""
+        """Drop the cache: the replica is gone."""
         self._kept.clear()
         self._total = 0
 
     def _give_up(self, tokens: int) -> None:
-        """Give up so many tokens, from the end of what was not asked for the longest, as vLLM does."""
+        """Evict `tokens` tokens from the end of the least recently used entry, as vLLM does."""
         whose, kept = next(iter(self._kept.items()))
         given_up = min(kept, tokens)
         self._total -= given_up

@@ -1,4 +1,4 @@
-"""`voiceagent bench replicas`: ways to run a cluster, simulated beside each other."""
+"""`voiceagent bench replicas`: simulated comparison of ways to run a cluster."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from voiceagent.validation.errors import CommandFailed
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is simulated: calls, the cluster that they come to, what befalls it."""
+    """A simulation: load, cluster and failures."""
 
     load: Load
     cluster: Cluster
     troubles: Troubles
 
     def check(self) -> None:
-        """Raises CommandFailed for what cannot be simulated."""
+        """Raise CommandFailed for parameters that cannot be simulated."""
         load, cluster = self.load, self.cluster
         counts = (
             load.calls,
@@ -40,7 +40,7 @@ class Trial:
             )
 
     def beside(self) -> dict[str, Cluster]:
-        """The clusters that are compared, by name: by routing, or by whether reading is apart."""
+        """Return the clusters to compare, by name: by routing, or by separation of prefill."""
         if self.cluster.prefill:
             return {"together": replace(self.cluster, prefill=0), "apart": self.cluster}
         ways: tuple[Routing, ...] = ("affinity", "ring", "random")
@@ -48,7 +48,7 @@ class Trial:
 
 
 def report(trial: Trial) -> None:
-    """Print what each comes to, from the same calls. Raises CommandFailed."""
+    """Print the results of each cluster for the same calls. Raises CommandFailed."""
     trial.check()
     outcomes = {
         name: Simulation(trial.load, cluster, trial.troubles).run().figures()

@@ -1,4 +1,4 @@
-"""What a trace is, and one from a description of calls in a TOML file. Pure."""
+"""Traces of calls, and their generation from a description in a TOML file."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from voiceagent.validation.section import Duration, Seconds, Section
 class TracedTurn:
     """One turn of a caller.
 
-    speaks_at_s: from the begin of the call, spoken_s: as long. said: his words. response_tokens: at most, of
-    what is answered. cut_after_s: from the end of the turn until he interrupts the response; None where he
-    hears it out.
+    speaks_at_s: start, from the start of the call. spoken_s: length. said: transcript. response_tokens:
+    maximum of the answer. cut_after_s: time from the end of the turn to the caller's interruption; None
+    without one.
     """
 
     speaks_at_s: float
@@ -31,7 +31,7 @@ class TracedTurn:
 
 @dataclass(frozen=True, slots=True)
 class TracedCall:
-    """begins_s: from the begin of the trace. history_tokens: what was said before, about."""
+    """A call. begins_s: from the start of the trace. history_tokens: approximate history before it."""
 
     begins_s: float
     turns: tuple[TracedTurn, ...] = field(default=())
@@ -39,7 +39,7 @@ class TracedCall:
 
 
 Trace = tuple[TracedCall, ...]
-"""In the order in which they begin."""
+"""Calls in order of their start."""
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -48,29 +48,29 @@ class Distribution(Section):
     """Calls that begin at random times (a Poisson process) and hold conversations of the material."""
 
     calls: Count = 16
-    """Calls that begin in all."""
+    """Total number of calls."""
     calls_a_minute: Annotated[float, Field(gt=0)] = 480.0
     """Mean rate at which they begin: by default all within some seconds."""
     turns: Count = 6
-    """Turns of each call, on average (geometric)."""
+    """Mean number of turns of a call (geometric)."""
     history_tokens: Annotated[int, Field(ge=0)] = 1200
-    """What a call has behind it when it begins, about: as one that goes on for some minutes."""
+    """Approximate history of a call when it begins: as after some minutes."""
     words_a_s: Annotated[float, Field(gt=0)] = 2.5
-    """How fast callers speak: people on a telephone say 150 words a minute."""
+    """Speaking rate of callers: people on a telephone say 150 words a minute."""
     pause_s: Seconds = 1.0
-    """Mean time from the end of what is played to the caller's next word (exponential)."""
+    """Mean time from the end of playback to the caller's next word (exponential)."""
     response_tokens: Count = 40
     """Mean length of a response (exponential); the model may end it sooner."""
     spoken_tokens_a_s: Annotated[float, Field(gt=0)] = 4.0
-    """How fast responses are played."""
+    """Rate at which responses are played."""
     interrupted: Annotated[float, Field(ge=0, le=1)] = 0.15
-    """Part of the responses into which callers cut."""
+    """Share of responses that callers interrupt."""
     interrupted_after_s: Duration = 1.5
-    """Mean time from the end of the turn until then (exponential)."""
+    """Mean time from the end of the turn to the interruption (exponential)."""
 
 
 def trace_of(described: Distribution, conversations: Sequence[Conversation], seed: int) -> Trace:
-    """Calls as they might have been; the same for a seed."""
+    """Generate calls; deterministic for a seed."""
     random = Random(seed)
     questions = [question for conversation in conversations for question in conversation.questions]
     asked = shuffled(questions, random)

@@ -1,4 +1,4 @@
-"""A trace from the logs of calls that a server kept: one caller's turns, as they came. Pure."""
+"""Traces from the logs of kept calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Turn:
 
 @dataclass(slots=True)
 class _Reader:
-    """What is known of a call so far; times from its begin."""
+    """State of a call while its log is read; times from its start."""
 
     turns: dict[str, _Turn] = field(default_factory=dict)
     responses: dict[str, str] = field(default_factory=dict)  # turn by response
@@ -72,10 +72,10 @@ class _Reader:
 
 
 def trace_of(logs: Sequence[CallLog]) -> Trace:
-    """The calls of which a turn has words, in the order in which they began; the first begins at 0 s.
+    """Return the calls that have a turn with words, in order of their start; the first begins at 0 s.
 
-    A turn that was not over is left out: the one that resumed it has its words. The length of responses is
-    told by their characters.
+    A turn that was resumed is left out: the resumed turn has its words. Response lengths are estimated from
+    characters.
     """
     calls = []
     for log in logs:

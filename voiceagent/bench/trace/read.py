@@ -1,4 +1,4 @@
-"""Reads a trace from where it is kept."""
+"""Reading of traces."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from voiceagent.validation.section import check
 
 
 def read_trace(path: Path, conversations: Sequence[Conversation], seed: int) -> Trace:
-    """The calls kept in a folder, or those that a TOML file describes. Raises CommandFailed, ConfigError.
+    """Return the calls kept in a folder, or generated from a TOML file. Raises CommandFailed, ConfigError.
 
-    conversations: what callers say whose calls are described. seed: of what is random then.
+    conversations: callers' words for generated calls. seed: for generated calls.
     """
     if path.is_dir():
         trace = logs.trace_of([_read_log(each) for each in sorted(path.rglob("log.jsonl*"))])

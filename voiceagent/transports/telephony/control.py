@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import httpx2
 
-from audio.hosted.server import reason_of
+from audio.hosted.server import describe_error
 
 TIMEOUT_S = 10.0
 
@@ -56,7 +56,7 @@ async def send(request: RestRequest) -> None:
                 headers=dict(request.headers),
             )
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise ControlError(f"{request.method} {request.url}: {reason_of(error)}") from error
+        raise ControlError(f"{request.method} {request.url}: {describe_error(error)}") from error
     if not answer.is_success:
         why = " ".join(answer.text.split())[:200]
         raise ControlError(f"{request.method} {request.url}: HTTP {answer.status_code}: {why}")

@@ -24,7 +24,7 @@ def test_what_is_learned_is_what_the_graph_tells(tmp_path, monkeypatch):
     monkeypatch.setattr(voice_end_graph, "WEIGHTS", path)
     sound = np.resize(voice_like(60), 12 * SAMPLE_RATE_HZ)
     with torch.no_grad():
-        expected = network(torch.from_numpy(train.Looking().look([sound])).float())[0].numpy()
+        expected = network(torch.from_numpy(train.InputExtractor().extract([sound])).float())[0].numpy()
     vad = SileroVad()
     vad.load()
     states, told = vad.after_silence[np.newaxis], []

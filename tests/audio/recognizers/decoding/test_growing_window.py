@@ -12,11 +12,11 @@ from audio.recognizers import SAMPLE_RATE_HZ
 from audio.recognizers.decoding.growing_window import (
     GrowingWindow,
     Segment,
+    has_repetition,
     joined,
     last_pause,
     loud_s,
     quiet_cuts,
-    says_again,
     spoken_length,
 )
 
@@ -27,31 +27,31 @@ def seconds(length_s: float) -> Samples:
 
 def decoding(window: GrowingWindow, new_s: float, *segments: Segment) -> float:
     """Hear more, decode it; the seconds that were decoded."""
-    window.hear(seconds(new_s))
-    taken = window.take()
-    window.decoded(segments)
+    window.push_audio(seconds(new_s))
+    taken = window.take_window()
+    window.on_decoded(segments)
     return len(taken) / SAMPLE_RATE_HZ
 
 
 def test_a_decoding_is_due_after_every_step_of_new_sound() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
-    window.hear(seconds(0.4))
+    window.push_audio(seconds(0.4))
     assert window.is_changed()
     assert not window.is_due()
-    window.hear(seconds(0.1))
+    window.push_audio(seconds(0.1))
     assert window.is_due()
-    window.take()
+    window.take_window()
     assert not window.is_changed()
     assert not window.is_due()
 
 
 def test_what_was_taken_and_not_decoded_is_to_be_decoded_yet() -> None:
     window = GrowingWindow(step_s=0.5, longest_s=20)
-    window.hear(seconds(0.5))
-    taken = window.take()
-    window.put_back()
+    window.push_audio(seconds(0.5))
+    taken = window.take_window()
+    window.mark_undecoded()
     assert window.is_changed()
-    assert len(window.take()) == len(taken)
+    assert len(window.take_window()) == len(taken)
 
 
 def heard(text: str, length_s: float = 2.0) -> GrowingWindow:
@@ -66,16 +66,16 @@ def test_what_came_since_has_no_words_where_the_voice_ended_well_before_it(
     silence_s: float, changed: bool
 ) -> None:
     window = heard("Go home.")
-    window.hear(seconds(0.2))
+    window.push_audio(seconds(0.2))
     assert window.is_changed(silence_s) is changed
 
 
 def test_what_was_taken_and_not_decoded_has_words_though_silence_followed() -> None:
     window = heard("Go home.")
-    window.hear(seconds(0.5))
-    window.take()
-    window.put_back()
-    window.hear(seconds(0.2))
+    window.push_audio(seconds(0.5))
+    window.take_window()
+    window.mark_undecoded()
+    window.push_audio(seconds(0.2))
     assert window.is_changed(silence_s=0.3)
 
 
@@ -84,13 +84,13 @@ def test_what_was_taken_and_not_decoded_has_words_though_silence_followed() -> N
 )
 def test_behind_what_ends_no_sentence_silence_may_change_the_words(text: str, changed: bool) -> None:
     window = heard(text)
-    window.hear(seconds(0.2))
+    window.push_audio(seconds(0.2))
     assert window.is_changed(silence_s=0.3) is changed
 
 
 def test_what_is_brief_is_heard_again() -> None:
     window = heard("No.", length_s=1.5)
-    window.hear(seconds(0.2))
+    window.push_audio(seconds(0.2))
     assert window.is_changed(silence_s=0.3)
 
 
@@ -182,9 +182,9 @@ def test_any_cutting_of_the_sound_gives_the_words_of_the_whole(steps: list[float
     whole = np.repeat(np.arange(length_s, dtype=np.int16), SAMPLE_RATE_HZ)
     window, at = GrowingWindow(step_s=0.1, longest_s=20), 0
     for step_s in [*steps, length_s]:
-        window.hear(whole[at : at + round(step_s * SAMPLE_RATE_HZ)])
+        window.push_audio(whole[at : at + round(step_s * SAMPLE_RATE_HZ)])
         at += round(step_s * SAMPLE_RATE_HZ)
-        window.decoded(decoded(window.take()))
+        window.on_decoded(decoded(window.take_window()))
     assert window.text.split() == [str(second) for second in range(length_s)]
 
 
@@ -208,11 +208,11 @@ def test_a_long_window_without_words_keeps_only_its_end() -> None:
 def test_no_decoding_is_ever_longer_than_whisper_hears_at_once(steps: list[tuple[float, list[str]]]) -> None:
     window = GrowingWindow(step_s=0.1, longest_s=20)
     for new_s, texts in steps:
-        window.hear(seconds(new_s))
-        length_s = len(window.take()) / SAMPLE_RATE_HZ
+        window.push_audio(seconds(new_s))
+        length_s = len(window.take_window()) / SAMPLE_RATE_HZ
         assert length_s < 30
         ends = [length_s * (index + 1) / len(texts) for index in range(len(texts))]
-        window.decoded([Segment(text, end) for text, end in zip(texts, ends, strict=True)])
+        window.on_decoded([Segment(text, end) for text, end in zip(texts, ends, strict=True)])
         assert window.text.startswith(window.stable)
 
 
@@ -290,4 +290,4 @@ def test_figures_count_as_the_words_they_are(text: str, words: int) -> None:
     ],
 )
 def test_a_loop_says_five_words_in_a_row_twice(text: str, again: bool) -> None:
-    assert says_again(text) is again
+    assert has_repetition(text) is again

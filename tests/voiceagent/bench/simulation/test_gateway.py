@@ -16,7 +16,7 @@ def test_a_gateway_takes_calls_up_to_its_limit() -> None:
     one.calls = 1
     assert one.takes_calls() and one.report().takes_calls
     one.calls = 2
-    assert not one.takes_calls() and one.report().fullness == 1
+    assert not one.takes_calls() and one.report().utilization == 1
 
 
 def test_the_first_call_is_taken_whatever_is_predicted() -> None:

@@ -13,10 +13,10 @@ from voiceagent.cluster.placing import GatewayReport, from_json
 
 PREFIX = "voiceagent:cluster:"
 GATEWAYS = f"{PREFIX}gateways"
-TO_ALL = f"{PREFIX}all"
+ALL_GATEWAYS = f"{PREFIX}all"
 """Channel to which all gateways subscribe."""
 
-TAKE = """
+ADD_CALL = """
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local lease = tonumber(ARGV[2])
@@ -59,45 +59,45 @@ class CallControl(NamedTuple):
     secret: str = ""
 
 
-def to_one(name: str) -> str:
+def gateway_channel(name: str) -> str:
     """Return the channel of one gateway."""
     return f"{PREFIX}to:{name}"
 
 
-def caller_place(name: str) -> str:
+def caller_key(name: str) -> str:
     """Return the key of the calls of a caller, by one of the caller's names."""
     return f"{PREFIX}caller:{digest(name):x}"
 
 
-def wrong_keys_place(address: str) -> str:
+def wrong_keys_key(address: str) -> str:
     """Return the key of the counter of failed authentications of an address, given by its digest."""
     return f"{PREFIX}wrong_keys:{address}"
 
 
-def secret_place(key: str) -> str:
+def client_secret_key(key: str) -> str:
     """Return the key of a client secret: its digest, which does not reveal it."""
     return f"{PREFIX}secret:{key_digest(key).hex()}"
 
 
-def read_reports(told: Iterable[bytes | None]) -> tuple[GatewayReport, ...]:
+def read_reports(texts: Iterable[bytes | None]) -> tuple[GatewayReport, ...]:
     """Parse the gateways' reports, skipping incomplete ones."""
     reports = []
-    for text in filter(None, told):
+    for text in filter(None, texts):
         with suppress(ValueError, TypeError):  # from a version with fewer fields
             reports.append(from_json(json.loads(text)))
     return tuple(reports)
 
 
-def report_place(name: str) -> str:
+def report_key(name: str) -> str:
     """Return the key of a gateway's report."""
     return f"{PREFIX}gateway:{name}"
 
 
-def control_place(call_id: str) -> str:
+def control_key(call_id: str) -> str:
     """Return the key of a call's `CallControl` in the store."""
     return f"{PREFIX}control:{call_id}"
 
 
-def call_place(call_id: str) -> str:
+def call_gateway_key(call_id: str) -> str:
     """Return the key of the name of a call's gateway."""
     return f"{PREFIX}call:{call_id}"

@@ -1,0 +1,105 @@
+"""Queue of responses to request from the backend, one at a time."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import count
+
+from voiceagent.conversation import commands as do
+from voiceagent.upstream import messages
+from voiceagent.upstream.messages import Action, Event, Send
+
+
+class ResponseQueue:
+    """Requests for responses that the backend has not begun."""
+
+    def __init__(self) -> None:
+        self._speech: deque[Event] = deque()
+        self._client_request: Event | None = None  # the client's `response.create`
+        self._answer_due = False  # an answer to the caller is due and was not requested
+        self._hang_up_reason = ""
+        self._requested: Event | None = None  # requested and not begun
+        self._last_speech: Event | None = None  # the last prescribed speech that was requested
+        self._numbers = count(1)
+
+    @property
+    def is_awaiting_start(self) -> bool:
+        """True if a response was requested and has not begun."""
+        return self._requested is not None
+
+    def enqueue_speech(self, event: Event) -> None:
+        """Queue speech that the agent's code prescribes."""
+        self._speech.append(event)
+
+    def enqueue_client_request(self, event: Event) -> bool:
+        """Queue a client's `response.create` until the backend connects. Return False if one is
+        queued already.
+        """
+        if self._client_request is not None:
+            return False
+        self._client_request = event
+        return True
+
+    def request_answer(self) -> None:
+        """Mark that the model must answer the last turn."""
+        self._answer_due = True
+
+    def hang_up_after(self, reason: str) -> None:
+        """Hang up after the queued speech."""
+        self._hang_up_reason = reason
+
+    def ask(self, event: Event) -> list[Action]:
+        """Request a response now."""
+        self._requested = {"event_id": f"response_{next(self._numbers)}", **event}
+        return [Send(self._requested)]
+
+    def on_started(self) -> None:
+        """Clear the due answer and the request: the response that the backend began is the
+        answer, whatever caused it.
+        """
+        self._answer_due, self._requested = False, None
+
+    def on_refused(self, event_id: str | None, busy: bool) -> bool:
+        """Handle an error for a request; return True if that request was queued again.
+
+        event_id: of the request, if the backend names it. busy: the backend was already answering the caller
+        when the request arrived.
+        """
+        speech, requested = self._last_speech, self._requested
+        if requested is not None and event_id in (None, requested["event_id"]):
+            self._requested = None
+        if speech is None or not busy or event_id != speech["event_id"]:
+            return False
+        self._last_speech = None
+        self._speech.appendleft(speech)
+        return True
+
+    def lost(self, was_silent: bool) -> None:
+        """Queue requests again after the backend was lost. was_silent: a response had begun without audio."""
+        self._answer_due = self._answer_due or was_silent
+        if self._requested is not None:
+            self._speech.appendleft(self._requested)
+            self._requested = None
+
+    def give_up(self, reason: str) -> None:
+        """Clear the queue and hang up: no backend is available any more."""
+        self._speech.clear()
+        self._answer_due, self._client_request, self._hang_up_reason = False, None, reason
+
+    def next(self, connected: bool, tools_running: bool) -> list[Action]:
+        """Return the next request, now that neither side speaks. tools_running: the answer waits for
+        tool results.
+        """
+        if self._speech and connected:
+            requested = self.ask(self._speech.popleft())
+            self._last_speech = self._requested
+            return requested
+        if self._hang_up_reason and not self._speech:
+            return [do.HangUp(self._hang_up_reason)]
+        if self._client_request is not None and connected:
+            request, self._client_request, self._answer_due = self._client_request, None, False
+            return self.ask(request)
+        if self._answer_due and connected and not tools_running:
+            self._answer_due = False
+            return self.ask(messages.response_created())
+        return []
