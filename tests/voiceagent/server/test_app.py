@@ -156,7 +156,7 @@ async def test_a_call_that_would_wait_is_refused_with_when_to_retry(running):
                 pass
         answer = refused.value.response
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-        assert b"busy: an answer would take" in answer.body
+        assert b"busy: the time to first token would be" in answer.body
         assert "voiceagent_llm_refused_calls_total 1.0" in (await server.get("/metrics")).text
 
 

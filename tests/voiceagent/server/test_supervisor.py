@@ -281,7 +281,7 @@ async def test_every_worker_refuses_calls_that_the_llm_has_no_time_for(tmp_path)
             with pytest.raises(InvalidStatus) as refused:
                 async with server.call():
                     pass
-            assert b"busy: an answer would take" in refused.value.response.body
+            assert b"busy: the time to first token would be" in refused.value.response.body
         assert "voiceagent_llm_refused_calls_total 2.0" in await server.metrics()
 
 
