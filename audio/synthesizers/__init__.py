@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -64,8 +64,10 @@ Emit = Callable[[Speech], bool]
 class BlockingText(Protocol):
     """One text that a blocking synthesizer speaks. Once a method has raised only `close` is called."""
 
-    def push(self, piece: Piece, emit: Emit) -> None:
-        """Speak the next piece, timed from the start of the text. Raises SynthesizerError."""
+    def push(self, piece: Piece, emit: Emit) -> Iterator[None] | None:
+        """Speak the next piece, timed from the start of the text. Where it returns an iterator, its steps are
+        the work, and other texts have their turn between them. Raises SynthesizerError.
+        """
 
     def finish(self, emit: Emit) -> None:
         """All pieces came; emit what is left. Raises SynthesizerError."""

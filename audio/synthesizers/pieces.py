@@ -15,7 +15,7 @@ import numpy as np
 from audio.agreement import word_key
 from audio.pcm import Samples
 
-_SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]]*\s+|\n+")
+SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]]*\s+|\n+")
 _SKIPPED = 3
 """Words of the text that a server may leave out, or tell otherwise, in a row."""
 
@@ -37,7 +37,7 @@ def pieces(text: str, longest: int) -> Iterator[Piece]:
     begin = 0
     while len(text) - begin > longest:
         window = text[begin : begin + longest]
-        ends = [match.end() for match in _SENTENCE_END.finditer(window)]
+        ends = [match.end() for match in SENTENCE_END.finditer(window)]
         cut = ends[-1] if ends else window.rfind(" ") + 1 or longest
         yield Piece(window[:cut], begin)
         begin += cut

@@ -41,9 +41,12 @@ def with_pauses(parts: Iterable[Samples], pause_s: float, rate_hz: int) -> Sampl
 
 @asynccontextmanager
 async def running_synthesizer(config: Config) -> AsyncIterator[Synthesizer]:
-    """The synthesizer of a configuration, as long as it is needed. Raises ConfigError, SynthesizerError."""
+    """The synthesizer of a configuration, as long as it is needed; its fallback where there is one, as callers
+    do not have the agent's own voice. Raises ConfigError, SynthesizerError.
+    """
+    table = config.synthesizer_fallback or config.synthesizer
     synthesizer: Synthesizer = build_engine(
-        "synthesizer", config.synthesizer, config.source, language=config.agent.language
+        "synthesizer", table, config.source, language=config.agent.language
     )
     await synthesizer.start()
     try:

