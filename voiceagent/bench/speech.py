@@ -41,8 +41,8 @@ def with_pauses(parts: Iterable[Samples], pause_s: float, rate_hz: int) -> Sampl
 
 @asynccontextmanager
 async def running_synthesizer(config: Config) -> AsyncIterator[Synthesizer]:
-    """The synthesizer of a configuration, as long as it is needed; its fallback where there is one, as callers
-    do not have the agent's own voice. Raises ConfigError, SynthesizerError.
+    """Run the synthesizer of a configuration, or its fallback where there is one, as callers do not have the
+    agent's own voice. Raises ConfigError, SynthesizerError.
     """
     table = config.synthesizer_fallback or config.synthesizer
     synthesizer: Synthesizer = build_engine(

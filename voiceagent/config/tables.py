@@ -28,6 +28,7 @@ from voiceagent.conversation.config import (
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.engines import silent
 from voiceagent.engines.config import EngineConfig
+from voiceagent.engines.phrase_cache import PhraseCacheConfig
 from voiceagent.llm.config import LlmTables, PromptLimits
 from voiceagent.mcp.config import McpConfig, McpServerConfig
 from voiceagent.processes.config import SupervisionConfig
@@ -100,6 +101,7 @@ class Config(LlmTables):
     synthesizer: EngineConfig
     synthesizer_fallback: EngineConfig | None = None
     """A synthesizer that speaks where that of `[synthesizer]` cannot; left out, the apology is heard."""
+    phrase_cache: PhraseCacheConfig = PhraseCacheConfig()
     history: HistoryConfig = HistoryConfig()
     context: ContextConfig | None = None
     """What a retriever finds for each turn; left out, nothing is asked."""

@@ -19,7 +19,8 @@ class KnownEngine:
     languages: ISO 639 codes of what it understands as it comes, () for any; what a model at `model_key` does
     is not known. language_key: the key whose value is its language, or begins with it. takes_language: where
     that key is left out, the agent's language stands for it. misfits: a function, as `path`; of the keyword
-    arguments it tells those with which the engine would not start, without loading anything.
+    arguments it tells those with which the engine would not start, without loading anything. cached: whether
+    the sound of its phrases is worth keeping.
     """
 
     stage: Stage
@@ -34,6 +35,7 @@ class KnownEngine:
     language_key: str = ""
     takes_language: bool = False
     misfits: str = ""
+    cached: bool = False
 
     def installed(self) -> bool:
         """Whether its modules can be found; none of them is imported."""
@@ -139,6 +141,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("httpx2",),
         install="make install",
         needs="a server with OpenAI's /v1/audio/speech; its key in a variable",
+        cached=True,
     ),
     KnownEngine(
         stage="synthesizer",
@@ -148,6 +151,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         install="make install",
         needs="a key of ElevenLabs' API in a variable",
         language_key="language",
+        cached=True,
     ),
     KnownEngine(
         stage="synthesizer",
@@ -158,6 +162,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         needs="a key of Cartesia's API in a variable",
         language_key="language",
         takes_language=True,
+        cached=True,
     ),
     KnownEngine(
         stage="synthesizer",
@@ -180,6 +185,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         needs="an English Piper voice: .onnx with .onnx.json beside it, or weights:piper-en_US-joe",
         languages=("en",),
         misfits="audio.synthesizers.piper_english:misfits",
+        cached=True,
     ),
     KnownEngine(
         stage="synthesizer",
@@ -191,5 +197,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         licence="GPL-3",
         language_key="voice",
         misfits="audio.synthesizers.piper:misfits",
+        cached=True,
     ),
 )

@@ -13,6 +13,7 @@ from llmcore.engine import Llm
 from voiceagent.engines.catalogue import STAGES, Stage
 from voiceagent.engines.fallback import FallbackRecognizer, FallbackSynthesizer
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer
+from voiceagent.engines.phrase_cache import CachedSynthesizer
 from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
 
 
@@ -92,6 +93,7 @@ class Engines:
                 each += [(stage, engine.primary), (stage, engine.fallback)]
             else:
                 each.append((stage, engine))
+        each = [(stage, one.inner if isinstance(one, CachedSynthesizer) else one) for stage, one in each]
         return [
             (stage, engine)
             for stage, engine in each
