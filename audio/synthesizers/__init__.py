@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from audio.pcm import Samples
 from audio.synthesizers.pieces import Piece
@@ -57,6 +57,30 @@ class Synthesizer(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsSpeed(Protocol):
+    """A synthesizer that can speak one text faster or slower than another."""
+
+    takes_speed: bool
+    """False where what is behind it cannot; `speed` is not given then."""
+
+    def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment. speed: 1.0 is the voice's own, 2.0 twice as fast. Raises SynthesizerError."""
+        ...
+
+
+def takes_speed(synthesizer: Synthesizer) -> bool:
+    """Return whether a synthesizer speaks one text faster than another."""
+    return isinstance(synthesizer, SupportsSpeed) and synthesizer.takes_speed
+
+
+def speak_at(synthesizer: Synthesizer, text: str, speed: float) -> AsyncGenerator[Speech, None]:
+    """Speak one fragment, at this speed if the synthesizer takes one. Raises SynthesizerError."""
+    if speed != 1.0 and isinstance(synthesizer, SupportsSpeed) and synthesizer.takes_speed:
+        return synthesizer.speak(text, speed)
+    return synthesizer.speak(text)
+
+
 Emit = Callable[[Speech], bool]
 """Takes the next sound of a text; false once nobody wants it any more, and the work can stop."""
 
@@ -84,6 +108,8 @@ class BlockingSynthesizer(Protocol):
 
     turn_characters: ClassVar[int]
     """The most that is spoken of one text before another gets its turn."""
+    takes_speed: ClassVar[bool] = False
+    """Whether it speaks a piece at the piece's speed."""
 
     @property
     def rate_hz(self) -> int:

@@ -62,7 +62,7 @@ class CartesiaSynthesizer(HostedVoice):
             with suppress(Exception):
                 await (await opening).close()
 
-    async def _attempt(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _attempt(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
         line = await self._connected()
         context = uuid4().hex
         pcm, places, over = PcmBytes(), WordPlaces(text), False

@@ -52,6 +52,7 @@ Hear = Callable[[Any, int, Any], int]
 """Takes int16 samples, their count and a list of `_Event`; 1 stops the synthesis."""
 
 
+_SLOWEST, _FASTEST = 80, 450
 _VOICE, _WORDS_PER_MINUTE, _MIDDLE_PITCH = "en-us+f5", 165, 50
 
 
@@ -65,6 +66,7 @@ class EspeakSynthesizer:
 
     turn_characters: ClassVar[int] = 200
     """About 12 s of sound."""
+    takes_speed: ClassVar[bool] = True
 
     def __init__(
         self, voice: str = _VOICE, words_per_minute: int = _WORDS_PER_MINUTE, pitch: int = _MIDDLE_PITCH
@@ -83,7 +85,7 @@ class EspeakSynthesizer:
         self._library.espeak_ng_SetRandSeed(ctypes.c_long(1))  # else its breath is new every start
         if self._library.espeak_SetVoiceByName(voice_file(voice, Path(data)).encode()) != 0:
             raise SynthesizerError(f"espeak-ng does not load its voice {voice!r}")
-        self._library.espeak_SetParameter(_RATE, words_per_minute, 0)
+        self._words_per_minute = words_per_minute
         self._library.espeak_SetParameter(_PITCH, pitch, 0)
         self._callback = _Callback()  # kept here for as long as the library may call it
 
@@ -91,11 +93,13 @@ class EspeakSynthesizer:
         """A text to speak."""
         return SpokenText(self)
 
-    def synthesize(self, text: str, hear: Hear) -> None:
+    def synthesize(self, text: str, hear: Hear, speed: float = 1.0) -> None:
         """Speak `text`, calling `hear(wave, count, events)` for every chunk until it returns 1.
 
         A sentence gets its pause; a fragment cut within one goes straight on.
         """
+        rate = round(self._words_per_minute * speed)
+        self._library.espeak_SetParameter(_RATE, min(max(rate, _SLOWEST), _FASTEST), 0)
         self._callback = _Callback(hear)
         self._library.espeak_SetSynthCallback(self._callback)
         encoded = text.replace("\0", " ").encode()
@@ -128,7 +132,7 @@ class SpokenText:
             samples: Samples = np.ctypeslib.as_array(wave, (count,)).copy()
             return 0 if self._send(quiet_end.push(samples), emit) else 1
 
-        self._engine.synthesize(piece.text, hear)
+        self._engine.synthesize(piece.text, hear, piece.speed)
         self._send(quiet_end.finish(), emit)
 
     def finish(self, emit: Emit) -> None:
@@ -166,7 +170,7 @@ def misfits(
         voice_file(voice, Path(espeakng_loader.get_data_path()))
     except NoSuchVoice as error:
         yield "voice", str(error)
-    ranges = (("words_per_minute", words_per_minute, 80, 450), ("pitch", pitch, 0, 100))
+    ranges = (("words_per_minute", words_per_minute, _SLOWEST, _FASTEST), ("pitch", pitch, 0, 100))
     for name, value, minimum, maximum in ranges:
         if not minimum <= value <= maximum:
             yield name, f"{name} is {value}; allowed: {minimum} to {maximum}"

@@ -28,18 +28,19 @@ class HostedVoice(HostedServer):
     """A voice behind a server. rate_hz: of the PCM that the server sends."""
 
     failure: ClassVar[type[Exception]] = SynthesizerError
+    takes_speed: ClassVar[bool] = False
 
     _: KW_ONLY
     rate_hz: int = 24_000
 
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment. Raises SynthesizerError."""
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment. speed: where it takes one. Raises SynthesizerError."""
         if not any(character.isalnum() for character in text):
             return
         for failures in range(1, self.retries + 2):
             begun = False
             try:
-                async with aclosing(self._quiet_in_the_end(text)) as speeches:
+                async with aclosing(self._quiet_in_the_end(text, speed)) as speeches:
                     async for speech in speeches:
                         begun = True
                         yield speech
@@ -52,13 +53,13 @@ class HostedVoice(HostedServer):
             await asyncio.sleep(retry_wait_s(failures, random.random))
 
     @abstractmethod
-    def _attempt(self, text: str) -> AsyncGenerator[Speech, None]:
+    def _attempt(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
         """Ask once. Raises ConnectionLost, or SynthesizerError where another try would do no better."""
 
-    async def _quiet_in_the_end(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _quiet_in_the_end(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
         quiet_end = QuietEnd(round(_PAUSE_S * self.rate_hz))
         words: tuple[WordTiming, ...] = ()
-        async with aclosing(self._attempt(text)) as speeches:
+        async with aclosing(self._attempt(text, speed)) as speeches:
             async for speech in speeches:
                 words += speech.words
                 samples = quiet_end.push(speech.samples)
@@ -93,7 +94,7 @@ class HttpVoice(HostedVoice):
         """The headers of every request."""
 
     @abstractmethod
-    def _request(self, text: str) -> tuple[str, dict[str, Any]]:
+    def _request(self, text: str, speed: float) -> tuple[str, dict[str, Any]]:
         """The path, with its query, and the body that ask for a text."""
 
     @abstractmethod
@@ -103,10 +104,10 @@ class HttpVoice(HostedVoice):
     def _refused(self, response: httpx2.Response) -> bool:
         return response.status_code != 200
 
-    async def _attempt(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _attempt(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
         if self._client is None:
             raise self.failed("not started, or closed")
-        path, body = self._request(text)
+        path, body = self._request(text, speed)
         try:
             async with self._client.stream("POST", path, json=body) as response:
                 if self._refused(response):

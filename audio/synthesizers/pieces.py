@@ -22,13 +22,14 @@ _SKIPPED = 3
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Part of a text. character: index in the text of its first character."""
+    """Part of a text. character: index in the text of its first character. speed: 1.0 is the voice's own."""
 
     text: str
     character: int
+    speed: float = 1.0
 
 
-def pieces(text: str, longest: int) -> Iterator[Piece]:
+def pieces(text: str, longest: int, speed: float = 1.0) -> Iterator[Piece]:
     """`text` in pieces of at most `longest` characters, whole where it fits.
 
     Each is as long as can be and ends with a sentence, or with a word where no sentence ends within it, or
@@ -39,10 +40,10 @@ def pieces(text: str, longest: int) -> Iterator[Piece]:
         window = text[begin : begin + longest]
         ends = [match.end() for match in SENTENCE_END.finditer(window)]
         cut = ends[-1] if ends else window.rfind(" ") + 1 or longest
-        yield Piece(window[:cut], begin)
+        yield Piece(window[:cut], begin, speed)
         begin += cut
     if text[begin:].strip():
-        yield Piece(text[begin:], begin)
+        yield Piece(text[begin:], begin, speed)
 
 
 def text_word_starts(text: str) -> list[int]:

@@ -43,6 +43,7 @@ class PiperEnglishSynthesizer:
 
     turn_characters: ClassVar[int] = 600
     """Other texts get their turn within a piece too, after each window of sound."""
+    takes_speed: ClassVar[bool] = True
 
     def __init__(self, voice: Path, speaker: int = 0, speed: float = 1.0, threads: int = 1) -> None:
         self.settings = _settings(voice)
@@ -70,7 +71,7 @@ class PiperEnglishSynthesizer:
         """Begin a text."""
         return SpokenText(self)
 
-    def encoded(self, text: str) -> tuple[Encoded, list[tuple[int, int]]] | None:
+    def encoded(self, text: str, speed: float = 1.0) -> tuple[Encoded, list[tuple[int, int]]] | None:
         """Return a phrase's encoding, and its words as pairs (index in the text, first frame).
 
         None where nothing of it can be spoken.
@@ -79,7 +80,7 @@ class PiperEnglishSynthesizer:
         if not any(word.phonemes and word.character >= 0 for word in words):
             return None
         ids, starts = self.settings.ids(words)
-        encoded = self.graph.encode(ids, self.length_scale, self.speaker)
+        encoded = self.graph.encode(ids, self.length_scale / speed, self.speaker)
         ends = np.cumsum(encoded.frames)
         timed = [
             (word.character, int(ends[start - 1]))
@@ -103,7 +104,7 @@ class SpokenText:
         for phrase in phrases(piece.text, first=self._silent):
             if not any(map(str.isalnum, phrase.text)):
                 continue
-            for speech in self._phrase(phrase, piece.character):
+            for speech in self._phrase(phrase, piece.character, piece.speed):
                 if not emit(speech):
                     return
                 yield
@@ -114,8 +115,8 @@ class SpokenText:
     def close(self) -> None:
         """Nothing is kept."""
 
-    def _phrase(self, phrase: Piece, offset: int) -> Iterator[Speech]:
-        spoken = self._engine.encoded(phrase.text)
+    def _phrase(self, phrase: Piece, offset: int, speed: float) -> Iterator[Speech]:
+        spoken = self._engine.encoded(phrase.text, speed)
         if spoken is None:
             return
         encoded, timed = spoken

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from audio.synthesizers import Speech, Synthesizer
+from audio.synthesizers import Speech, Synthesizer, speak_at, takes_speed
 from voiceagent.engines.phrase_files import PhraseFiles
 from voiceagent.validation.section import Section
 
@@ -64,6 +64,11 @@ class CachedSynthesizer:
         """Whether each worker has its own, as the synthesizer says."""
         return getattr(self.inner, "in_workers", False)
 
+    @property
+    def takes_speed(self) -> bool:
+        """As the synthesizer does."""
+        return takes_speed(self.inner)
+
     async def start(self) -> None:
         """Start the synthesizer. Raises SynthesizerError."""
         await self.inner.start()
@@ -74,18 +79,18 @@ class CachedSynthesizer:
         await self.inner.close()
         await asyncio.gather(*self._saving)
 
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         """Speak one fragment from the cache, or from the synthesizer. Raises SynthesizerError."""
         spoken = text.strip()
         before = len(text) - len(text.lstrip())
-        key = self._key(spoken)
+        key = self._key(spoken, speed)
         if (phrase := await self._found(key)) is not None:
             for speech in _chunks(phrase, round(_CHUNK_S * self.rate_hz)):
                 yield _shifted(speech, before)
             return
         self._count("miss")
         made: list[Speech] = []
-        async with aclosing(self.inner.speak(spoken)) as speeches:
+        async with aclosing(speak_at(self.inner, spoken, speed)) as speeches:
             async for speech in speeches:
                 made.append(speech)
                 yield _shifted(speech, before)
@@ -117,8 +122,8 @@ class CachedSynthesizer:
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
 
-    def _key(self, text: str) -> str:
-        return sha256(f"{self._voice}\n{self.rate_hz}\n{text}".encode()).hexdigest()
+    def _key(self, text: str, speed: float) -> str:
+        return sha256(f"{self._voice}\n{self.rate_hz}\n{speed}\n{text}".encode()).hexdigest()
 
 
 class _Memory:

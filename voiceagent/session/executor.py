@@ -8,6 +8,7 @@ from typing import cast
 import structlog
 
 from audio.pcm import Samples
+from audio.synthesizers import takes_speed
 from llmcore.engine import Usage
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
@@ -70,6 +71,7 @@ class CommandExecutor:
         self._llm_work = LlmWork(
             call_id, services, post, self.stamps, room, self.monitor, keeping.traceparent, find_context
         )
+        self._llm_work.speed = settings.speed
         self._agent = agent
         measuring, filler_after_s = services.measuring, services.speaking.filler_after_s
         told, began = weak_callback(self._tool_ended), keeping.tool_began
@@ -114,6 +116,7 @@ class CommandExecutor:
                 self._reports = settings.latency_events
                 self._speaker.configure(settings)
                 self.log_renamed(settings)
+                self._llm_work.speed = settings.speed
                 self._warn_of_speed(settings.speed)
             case do.Apologise(response_id, refused):
                 self._apologise(response_id, refused)
@@ -138,8 +141,8 @@ class CommandExecutor:
         self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
 
     def _warn_of_speed(self, speed: float) -> None:
-        """Warn, once a call, that the voices have one speed."""
-        if speed != 1.0 and not self._speed_warned:
+        """Warn, once a call, that the voice has one speed."""
+        if speed != 1.0 and not self._speed_warned and not takes_speed(self._speaking.synthesizer):
             self._speed_warned = True
             self._log.warning("speed_not_supported", speed=speed)
 

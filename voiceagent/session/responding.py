@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from audio.synthesizers import Synthesizer, SynthesizerError
+from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LimitError, LlmError, RefusedError, Usage
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
@@ -49,16 +49,17 @@ class Progress:
 class ResponseWork:
     """Makes one response as a task.
 
-    generate: asks the LLM. progress: is told how it gets on. room: waits until the playout can take more
-    sound. held_tokens: a preemptive response stops generating after so many pieces until it is released, and
-    makes the sound of its first fragment only. urgent: the caller is waiting for it, as far as is known.
+    generate: asks the LLM. speak: makes the sound of a fragment. progress: is told how it gets on. room:
+    waits until the playout can take more sound. held_tokens: a preemptive response stops generating after so
+    many pieces until it is released, and makes the sound of its first fragment only. urgent: the caller is
+    waiting for it, as far as is known.
     """
 
     def __init__(
         self,
         start: StartResponse,
         generate: Callable[[], AsyncGenerator[Delta, None]],
-        synthesizer: Synthesizer,
+        speak: Callable[[str], AsyncGenerator[Speech, None]],
         fragmenter: Fragmenter,
         post: Callable[[Event], None],
         progress: Progress,
@@ -68,7 +69,7 @@ class ResponseWork:
         self._start = start
         self._id = start.response_id
         self._generate = generate
-        self._synthesizer = synthesizer
+        self._speak_fragment = speak
         self._fragmenter = fragmenter
         self._post = post
         self._stamp = progress.stamp
@@ -174,7 +175,7 @@ class ResponseWork:
 
     async def _say(self, text: str) -> None:
         self._monitor.begin(self._id, "synthesizer", "first sound", self._limits.first_sound_s)
-        async with aclosing(self._synthesizer.speak(text)) as sound:
+        async with aclosing(self._speak_fragment(text)) as sound:
             async for speech in sound:
                 self._monitor.end(self._id, "synthesizer")
                 self._stamp(self._id, "first_sound")

@@ -65,6 +65,17 @@ async def test_a_text_is_spoken_in_pieces_of_sound(synthesizer: HostedSynthesize
     assert np.abs(np.concatenate([speech.samples for speech in speeches]).astype(int)).max() > 3_000
 
 
+async def test_a_text_at_another_speed_takes_less_time_and_changes_no_other(
+    synthesizer: HostedSynthesizer,
+) -> None:
+    if not synthesizer.takes_speed:
+        pytest.skip("it takes no speed for one text")
+    alone = length_s(synthesizer, await spoken(synthesizer, TEXT))
+    fast = [speech async for speech in synthesizer.speak(TEXT, 1.5)]
+    assert length_s(synthesizer, fast) < 0.85 * alone
+    assert length_s(synthesizer, await spoken(synthesizer, TEXT)) == pytest.approx(alone, rel=0.05)
+
+
 @pytest.mark.parametrize("text", ["", "  \n", "..."])
 async def test_a_text_without_words_is_hardly_any_sound(synthesizer: HostedSynthesizer, text: str) -> None:
     speeches = await spoken(synthesizer, text)
@@ -139,9 +150,9 @@ async def test_a_consumer_that_does_not_read_holds_back_the_engine(
 ) -> None:
     taken = 0
 
-    def counted(text: str, longest: int) -> Iterator[Piece]:
+    def counted(text: str, longest: int, speed: float) -> Iterator[Piece]:
         nonlocal taken
-        for piece in pieces(text, longest):
+        for piece in pieces(text, longest, speed):
             taken += 1
             yield piece
 

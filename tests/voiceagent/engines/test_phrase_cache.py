@@ -74,6 +74,28 @@ async def test_the_same_phrase_is_made_once_and_sounds_the_same() -> None:
     assert counted == ["miss", "memory"]
 
 
+async def test_other_speed_is_another_phrase() -> None:
+    class Faster(CountingVoice):
+        takes_speed = True
+
+        async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+            self.asked.append(f"{text} {speed}")
+            yield Speech(np.full(round(300 / speed), 500, np.int16))
+
+    voice = Faster()
+    synthesizer, counted = await cached(voice)
+    for speed in (1.0, 1.5, 1.5):
+        assert sum([len(one.samples) async for one in synthesizer.speak("One", speed)]) == round(300 / speed)
+    assert voice.asked == ["One 1.0", "One 1.5"] and counted == ["miss", "miss", "memory"]
+
+
+async def test_voice_without_speeds_is_asked_without_one() -> None:
+    voice = CountingVoice()
+    synthesizer, _ = await cached(voice)
+    assert not synthesizer.takes_speed
+    assert [len(one.samples) async for one in synthesizer.speak("One", 1.5)] == [300]
+
+
 async def test_blanks_around_a_phrase_move_its_words_only() -> None:
     synthesizer, counted = await cached(CountingVoice())
     sound, words = await said(synthesizer, "One two")
