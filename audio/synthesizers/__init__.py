@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from audio.pcm import Samples
 from audio.synthesizers.pieces import Piece
@@ -73,6 +73,30 @@ class Synthesizer(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsSpeed(Protocol):
+    """A synthesizer that can speak one text faster or slower than another."""
+
+    takes_speed: bool
+    """False where what is behind it cannot; `speed` is not given then."""
+
+    def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment. speed: 1.0 is the voice's own, 2.0 twice as fast. Raises SynthesizerError."""
+        ...
+
+
+def takes_speed(synthesizer: Synthesizer) -> bool:
+    """Return whether a synthesizer speaks one text faster than another."""
+    return isinstance(synthesizer, SupportsSpeed) and synthesizer.takes_speed
+
+
+def speak_at(synthesizer: Synthesizer, text: str, speed: float) -> AsyncGenerator[Speech, None]:
+    """Speak one fragment, at this speed if the synthesizer takes one. Raises SynthesizerError."""
+    if speed != 1.0 and isinstance(synthesizer, SupportsSpeed) and synthesizer.takes_speed:
+        return synthesizer.speak(text, speed)
+    return synthesizer.speak(text)
+
+
 Emit = Callable[[Speech], bool]
 """Callback for the next audio of a text. Returns False once the text is cancelled: the engine should stop."""
 
@@ -80,12 +104,15 @@ Emit = Callable[[Speech], bool]
 class BlockingText(Protocol):
     """Synthesis of one text by a BlockingSynthesizer. After a method has raised, only `close` is called."""
 
-    def push(self, piece: Piece, emit: Emit) -> None:
+    def push(self, piece: Piece, emit: Emit) -> Iterator[None] | None:
         """Speak the next piece.
 
         Args:
             piece: follows the previous one without a gap.
             emit: receives the audio. Word timings count from the start of the whole text.
+
+        Returns:
+            None, or an iterator whose steps are the work; other texts take turns between them.
 
         Raises:
             SynthesizerError: the synthesis failed.
@@ -111,6 +138,8 @@ class BlockingSynthesizer(Protocol):
 
     turn_characters: ClassVar[int]
     """Maximum length of a piece, in characters. Texts take turns between pieces."""
+    takes_speed: ClassVar[bool] = False
+    """True if it speaks a piece at the piece's speed."""
 
     @property
     def rate_hz(self) -> int:

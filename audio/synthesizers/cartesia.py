@@ -71,7 +71,7 @@ class CartesiaSynthesizer(HostedVoice):
             with suppress(Exception):
                 await (await opening).close()
 
-    async def _attempt(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _attempt(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
         connection = await self._shared_connection()
         context = uuid4().hex
         pcm, places, is_done = PcmBytes(), WordPlaces(text), False

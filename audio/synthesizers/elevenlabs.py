@@ -46,7 +46,7 @@ class ElevenLabsSynthesizer(HttpVoice):
     def _headers(self, key: str) -> dict[str, str]:
         return {"xi-api-key": key}
 
-    def _request(self, text: str) -> tuple[str, dict[str, Any]]:
+    def _request(self, text: str, speed: float) -> tuple[str, dict[str, Any]]:
         body: dict[str, Any] = {"text": text, "model_id": self.model}
         body |= {"language_code": self.language} if self.language else {}
         body |= {"voice_settings": self.settings} if self.settings else {}

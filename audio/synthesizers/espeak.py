@@ -52,6 +52,7 @@ SynthesisCallback = Callable[[Any, int, Any], int]
 """Synthesis callback: receives int16 samples, their count and an array of `_Event`; returns 1 to stop."""
 
 
+_SLOWEST, _FASTEST = 80, 450
 _VOICE, _WORDS_PER_MINUTE, _MIDDLE_PITCH = "en-us+f5", 165, 50
 
 
@@ -69,6 +70,7 @@ class EspeakSynthesizer:
 
     turn_characters: ClassVar[int] = 200
     """About 12 s of audio."""
+    takes_speed: ClassVar[bool] = True
 
     def __init__(
         self, voice: str = _VOICE, words_per_minute: int = _WORDS_PER_MINUTE, pitch: int = _MIDDLE_PITCH
@@ -87,7 +89,7 @@ class EspeakSynthesizer:
         self._library.espeak_ng_SetRandSeed(ctypes.c_long(1))  # else breath noise differs at every start
         if self._library.espeak_SetVoiceByName(voice_file(voice, Path(data)).encode()) != 0:
             raise SynthesizerError(f"espeak-ng does not load its voice {voice!r}")
-        self._library.espeak_SetParameter(_RATE, words_per_minute, 0)
+        self._words_per_minute = words_per_minute
         self._library.espeak_SetParameter(_PITCH, pitch, 0)
         self._callback = _Callback()  # a reference keeps it alive while the library may call it
 
@@ -95,18 +97,21 @@ class EspeakSynthesizer:
         """Begin a text."""
         return SpokenText(self)
 
-    def synthesize(self, text: str, callback: SynthesisCallback) -> None:
+    def synthesize(self, text: str, callback: SynthesisCallback, speed: float = 1.0) -> None:
         """Speak `text`, calling `callback(wave, count, events)` for every chunk until it returns 1.
 
         A pause follows only if the text ends a sentence: a fragment cut within one runs on.
 
         Args:
             text: the text; NUL characters become blanks.
-            callback: the callback.
+            callback: receives the chunks.
+            speed: 1.0 is `words_per_minute`.
 
         Raises:
             SynthesizerError: espeak-ng returned an error.
         """
+        rate = round(self._words_per_minute * speed)
+        self._library.espeak_SetParameter(_RATE, min(max(rate, _SLOWEST), _FASTEST), 0)
         self._callback = _Callback(callback)
         self._library.espeak_SetSynthCallback(self._callback)
         encoded = text.replace("\0", " ").encode()
@@ -147,7 +152,7 @@ class SpokenText:
             samples: Samples = np.ctypeslib.as_array(wave, (count,)).copy()
             return 0 if self._send(quiet_end.push(samples), emit) else 1
 
-        self._engine.synthesize(piece.text, callback)
+        self._engine.synthesize(piece.text, callback, piece.speed)
         self._send(quiet_end.finish(), emit)
 
     def finish(self, emit: Emit) -> None:
@@ -189,7 +194,7 @@ def misfits(
         voice_file(voice, Path(espeakng_loader.get_data_path()))
     except NoSuchVoice as error:
         yield "voice", str(error)
-    ranges = (("words_per_minute", words_per_minute, 80, 450), ("pitch", pitch, 0, 100))
+    ranges = (("words_per_minute", words_per_minute, _SLOWEST, _FASTEST), ("pitch", pitch, 0, 100))
     for name, value, minimum, maximum in ranges:
         if not minimum <= value <= maximum:
             yield name, f"{name} is {value}; allowed: {minimum} to {maximum}"

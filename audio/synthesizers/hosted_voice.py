@@ -34,17 +34,19 @@ class HostedVoice(HostedServer):
     """A remote voice. rate_hz: sample rate of the PCM that the server sends."""
 
     failure: ClassVar[type[Exception]] = SynthesizerError
+    takes_speed: ClassVar[bool] = False
 
     _: KW_ONLY
     rate_hz: int = 24_000
 
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         """Speak one fragment of text.
 
         A lost connection is retried up to `retries` times while no audio has arrived.
 
         Args:
             text: one sentence or part of one; nothing is synthesized if it has no letter or digit.
+            speed: 1.0 is the voice's own; ignored unless `takes_speed`.
 
         Yields:
             The chunks in order.
@@ -57,7 +59,7 @@ class HostedVoice(HostedServer):
         for failures in range(1, self.retries + 2):
             has_audio = False
             try:
-                async with aclosing(self._with_short_end(text)) as speeches:
+                async with aclosing(self._with_short_end(text, speed)) as speeches:
                     async for speech in speeches:
                         has_audio = True
                         yield speech
@@ -70,16 +72,16 @@ class HostedVoice(HostedServer):
             await asyncio.sleep(retry_wait_s(failures, random.random))
 
     @abstractmethod
-    def _attempt(self, text: str) -> AsyncGenerator[Speech, None]:
+    def _attempt(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
         """Request the audio once.
 
         Raises ConnectionLost, or SynthesizerError if a retry would not help.
         """
 
-    async def _with_short_end(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _with_short_end(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
         quiet_end = QuietEnd(round(_PAUSE_S * self.rate_hz))
         words: tuple[WordTiming, ...] = ()
-        async with aclosing(self._attempt(text)) as speeches:
+        async with aclosing(self._attempt(text, speed)) as speeches:
             async for speech in speeches:
                 words += speech.words
                 samples = quiet_end.push(speech.samples)
@@ -118,7 +120,7 @@ class HttpVoice(HostedVoice):
         """Return the headers of every request."""
 
     @abstractmethod
-    def _request(self, text: str) -> tuple[str, dict[str, Any]]:
+    def _request(self, text: str, speed: float) -> tuple[str, dict[str, Any]]:
         """Return the path, with its query, and the JSON body of the request for a text."""
 
     @abstractmethod
@@ -128,10 +130,10 @@ class HttpVoice(HostedVoice):
     def _is_error(self, response: httpx2.Response) -> bool:
         return response.status_code != 200
 
-    async def _attempt(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _attempt(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
         if self._client is None:
             raise self.failed("not started, or closed")
-        path, body = self._request(text)
+        path, body = self._request(text, speed)
         try:
             async with self._client.stream("POST", path, json=body) as response:
                 if self._is_error(response):

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 
 from audio.hosted.server import OpenAIServer, bearer
 from audio.synthesizers import Speech
 from audio.synthesizers.hosted_voice import HttpVoice, PcmBytes
+
+_SLOWEST, _FASTEST = 0.25, 4.0
+"""What the API allows."""
 
 
 @dataclass(eq=False)
@@ -37,10 +40,13 @@ class OpenAISpeech(OpenAIServer, HttpVoice):
     def _headers(self, key: str) -> dict[str, str]:
         return bearer(key)
 
-    def _request(self, text: str) -> tuple[str, dict[str, Any]]:
+    takes_speed: ClassVar[bool] = True
+
+    def _request(self, text: str, speed: float) -> tuple[str, dict[str, Any]]:
+        speed = min(max(self.speed * speed, _SLOWEST), _FASTEST)
         request = {"model": self.model, "voice": self.voice, "input": text, "response_format": "pcm"}
         spoken = {"instructions": self.instructions} if self.instructions else {}
-        return "audio/speech", request | spoken | ({"speed": self.speed} if self.speed != 1.0 else {})
+        return "audio/speech", request | spoken | ({"speed": speed} if speed != 1.0 else {})
 
     def _is_error(self, response: httpx2.Response) -> bool:
         return super()._is_error(response) or "json" in response.headers.get("content-type", "")

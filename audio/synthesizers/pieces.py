@@ -16,20 +16,21 @@ import numpy as np
 from audio.agreement import word_key
 from audio.pcm import Samples
 
-_SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]]*\s+|\n+")
+SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]]*\s+|\n+")
 _SKIPPED = 3
 """Maximum number of consecutive words of the text that a server may omit or spell differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Part of a text. character: index of its first character in the text."""
+    """Part of a text. character: index of its first character in the text. speed: 1.0 is the voice's own."""
 
     text: str
     character: int
+    speed: float = 1.0
 
 
-def pieces(text: str, longest: int) -> Iterator[Piece]:
+def pieces(text: str, longest: int, speed: float = 1.0) -> Iterator[Piece]:
     """Yield `text` in pieces of at most `longest` characters, or whole if it fits.
 
     Each piece is as long as possible and ends after a sentence; without a sentence end, after a word; within
@@ -38,12 +39,12 @@ def pieces(text: str, longest: int) -> Iterator[Piece]:
     begin = 0
     while len(text) - begin > longest:
         window = text[begin : begin + longest]
-        ends = [match.end() for match in _SENTENCE_END.finditer(window)]
+        ends = [match.end() for match in SENTENCE_END.finditer(window)]
         cut = ends[-1] if ends else window.rfind(" ") + 1 or longest
-        yield Piece(window[:cut], begin)
+        yield Piece(window[:cut], begin, speed)
         begin += cut
     if text[begin:].strip():
-        yield Piece(text[begin:], begin)
+        yield Piece(text[begin:], begin, speed)
 
 
 def text_word_starts(text: str) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,31 @@ class Commanded:
     def close(self) -> None:
         """Note it."""
         self._seen.append("closed")
+
+
+class Stepping:
+    """Works on an item in steps; see `Steps`."""
+
+    def open(self) -> Steps:
+        """A stream."""
+        return Steps()
+
+
+class Steps:
+    """Items are texts: each is given back letter by letter, a step a letter."""
+
+    def push(self, item: str, emit: Emit) -> Iterator[None]:
+        """Give the letters back."""
+        for letter in item:
+            emit(letter)
+            yield
+
+    def finish(self, emit: Emit) -> None:
+        """Say that all came."""
+        emit("the end")
+
+    def close(self) -> None:
+        """Nothing is kept."""
 
 
 class Unbuildable:

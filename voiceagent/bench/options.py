@@ -34,7 +34,7 @@ def add_recordings(parser: argparse.ArgumentParser, material: Path) -> None:
         "--voice",
         type=Path,
         metavar="FILE",
-        help="configuration whose synthesizer speaks what is not recorded (that of --config)",
+        help="whose synthesizer, or its fallback, speaks what is not recorded (that of --config)",
     )
     parser.add_argument("--seed", type=int, default=1, help="of all that is random (1)")
 

@@ -41,9 +41,13 @@ def with_pauses(parts: Iterable[Samples], pause_s: float, rate_hz: int) -> Sampl
 
 @asynccontextmanager
 async def running_synthesizer(config: Config) -> AsyncIterator[Synthesizer]:
-    """Start the configured synthesizer and yield it. Raises ConfigError, SynthesizerError."""
+    """Start the synthesizer of a configuration, or its fallback if it has one.
+
+    Callers do not have the agent's own voice. Raises ConfigError, SynthesizerError.
+    """
+    table = config.synthesizer_fallback or config.synthesizer
     synthesizer: Synthesizer = build_engine(
-        "synthesizer", config.synthesizer, config.source, language=config.agent.language
+        "synthesizer", table, config.source, language=config.agent.language
     )
     await synthesizer.start()
     try:

@@ -22,6 +22,7 @@ from voiceagent.cli.commands import (
     add_serve,
     add_talk,
     add_transcribe,
+    add_weights,
 )
 from voiceagent.cli.installation import shadowing_error
 from voiceagent.cli.kept import add_calls, add_replay
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     add_adapt(add_command(commands, "adapt", "fine-tune Moonshine on recordings of your callers"))
     add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
     add_engines(add_command(commands, "engines", "list the engines of each stage, and what they need"))
+    add_weights(add_command(commands, "weights", "list models that can be downloaded, or download one"))
     add_calls(add_command(commands, "calls", "list, show, play, export and delete kept calls"))
     add_replay(add_command(commands, "replay", "replay kept calls and compare the results"))
     gate = add_command(commands, "gate", "check that the LLM still answers correctly and in time")

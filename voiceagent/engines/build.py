@@ -7,6 +7,7 @@ runs in processes of its own; the additional key `workers` sets their number.
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -20,11 +21,17 @@ from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
 from voiceagent.engines.languages import OtherLanguage, in_language
 from voiceagent.processes.policies.liveness import Supervision
-from voiceagent.validation.errors import problem
-from voiceagent.validation.references import import_object, resolve_paths
+from voiceagent.validation.errors import ConfigError, problem
+from voiceagent.validation.references import import_object, resolve_paths, weights_in
 from voiceagent.validation.section import check
+from voiceagent.weights import WeightsUnavailable, fetch, known_weights, weights_folder
+from voiceagent.weights.progress import shown_progress
 
 _SUPERVISION = Supervision()
+
+
+class WeightsMissing(ConfigError):
+    """An engine's weights cannot be downloaded."""
 
 
 def build_engine(
@@ -35,7 +42,10 @@ def build_engine(
     supervision: Supervision = _SUPERVISION,
     language: str = "",
 ) -> Any:
-    """Build the engine of a stage from its table in `source`. Raises ConfigError.
+    """Build the engine of a stage from its table in `source`. Missing weights are downloaded.
+
+    Raises ConfigError, WeightsMissing.
+
 
     name: the table's name, if it is not the stage's. supervision: of the engine's processes, if it has some.
     language: the agent's, an ISO 639 code; "" for any.
@@ -67,6 +77,7 @@ def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name:
     """Return an engine's keyword arguments, validated and with resolved paths. Raises ConfigError."""
     options = {}
     for key, value in given.items():
+        _fetch_weights(value, source, f"{name}.{key}")
         try:
             options[key] = resolve_paths(value, source.parent)
         except FileNotFoundError as error:
@@ -80,6 +91,17 @@ def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name:
         if isinstance(value, Path) and not value.exists():
             raise problem(source, f"{name}.{key}", given[key], "no such file or folder")
     return arguments
+
+
+def _fetch_weights(value: Any, source: Path, key: str) -> None:
+    """Download the weights that a value names. Raises WeightsMissing."""
+    known, folder = known_weights(), weights_folder(os.environ)
+    for weights in sorted(weights_in(value) & known.keys()):
+        try:
+            with shown_progress() as progress:
+                fetch(known[weights], folder, progress, os.environ)
+        except WeightsUnavailable as error:
+            raise WeightsMissing(str(problem(source, key, value, str(error)))) from error
 
 
 def _check_misfits(known: KnownEngine | None, arguments: Mapping[str, Any], source: Path, name: str) -> None:

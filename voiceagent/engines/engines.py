@@ -13,6 +13,7 @@ from llmcore.engine import Llm
 from voiceagent.engines.catalogue import STAGES, Stage
 from voiceagent.engines.fallback import FallbackRecognizer, FallbackSynthesizer
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer
+from voiceagent.engines.phrase_cache import CachedSynthesizer
 from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
 
 
@@ -98,6 +99,9 @@ class Engines:
                 candidates += [(stage, engine.primary), (stage, engine.fallback)]
             else:
                 candidates.append((stage, engine))
+        candidates = [
+            (stage, one.inner if isinstance(one, CachedSynthesizer) else one) for stage, one in candidates
+        ]
         return [
             (stage, engine)
             for stage, engine in candidates

@@ -19,7 +19,7 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer, RecognizerError, in_pieces
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 from audio.resample import Resampler
-from audio.synthesizers import Speech, Synthesizer, SynthesizerError, WordTiming
+from audio.synthesizers import Speech, Synthesizer, SynthesizerError, WordTiming, speak_at, takes_speed
 from llmcore.policies.circuit_breaker import CircuitBreaker
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
@@ -207,12 +207,17 @@ class FallbackSynthesizer(_FallbackEngine[Synthesizer]):
         await super().start()
         self.rate_hz = self.primary.rate_hz
 
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+    @property
+    def takes_speed(self) -> bool:
+        """True if the primary takes a speed."""
+        return takes_speed(self.primary)
+
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         """Speak one fragment with the primary or the fallback. Raises SynthesizerError."""
         if self._allows_primary():
             reported = begun = False
             try:
-                async with aclosing(self.primary.speak(text)) as speeches:
+                async with aclosing(speak_at(self.primary, text, speed)) as speeches:
                     async with PauseTolerantTimeout(self._timeout_s):
                         speech = await anext(speeches, None)
                     reported = begun = True
@@ -229,14 +234,14 @@ class FallbackSynthesizer(_FallbackEngine[Synthesizer]):
             finally:
                 if not reported:
                     self._breaker.record_cancelled()
-        async with aclosing(self._speak_with_fallback(text)) as speeches:
+        async with aclosing(self._speak_with_fallback(text, speed)) as speeches:
             async for speech in speeches:
                 yield speech
 
-    async def _speak_with_fallback(self, text: str) -> AsyncGenerator[Speech, None]:
+    async def _speak_with_fallback(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
         from_hz, to_hz = self.fallback.rate_hz, self.rate_hz
         resampler = Resampler(from_hz, to_hz)
-        async with aclosing(self.fallback.speak(text)) as speeches:
+        async with aclosing(speak_at(self.fallback, text, speed)) as speeches:
             async for speech in speeches:
                 words = tuple(
                     WordTiming(word.character, round(word.at_samples * to_hz / from_hz))

@@ -101,6 +101,7 @@ class HostedSynthesizer(_Hosted):
         if not hasattr(engine, "turn_characters"):
             raise TypeError(f"{engine.__name__} has no turn_characters: see BlockingSynthesizer")
         self.rate_hz = 0
+        self.takes_speed = getattr(engine, "takes_speed", False)
         self._turn_characters = engine.turn_characters
         hosted_engine = HostedEngine(
             name=_name(engine),
@@ -116,12 +117,12 @@ class HostedSynthesizer(_Hosted):
         await super().start()
         self.rate_hz = self.host.facts["rate_hz"]
 
-    def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment, chunk by chunk. Raises SynthesizerError."""
-        return self.host.stream(self._turns(text))
+    def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment, chunk by chunk. speed: where it takes one. Raises SynthesizerError."""
+        return self.host.stream(self._turns(text, speed))
 
-    async def _turns(self, text: str) -> AsyncGenerator[Piece, None]:
-        for piece in pieces(text, self._turn_characters):
+    async def _turns(self, text: str, speed: float) -> AsyncGenerator[Piece, None]:
+        for piece in pieces(text, self._turn_characters, speed):
             yield piece
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
-from audio.synthesizers import Speech, SynthesizerError
+from audio.synthesizers import Speech, SynthesizerError, speak_at
 from llmcore.engine import (
     BusyError,
     Delta,
@@ -78,8 +78,8 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
             engines.llm.raise_priority(*raised)
         yield None
 
-    def speak(text: str, _: AsyncGenerator[Any, None]) -> AsyncGenerator[Speech, None]:
-        return engines.synthesizer.speak(text)
+    def speak(asked: tuple[str, float], _: AsyncGenerator[Any, None]) -> AsyncGenerator[Speech, None]:
+        return speak_at(engines.synthesizer, *asked)
 
     return {
         "recognize": recognize,
@@ -212,6 +212,7 @@ class SupervisorSynthesizer:
     """RPC client of the supervisor's synthesizer. rate_hz: sample rate, known once started."""
 
     rate_hz: int
+    takes_speed = True
 
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
@@ -224,10 +225,10 @@ class SupervisorSynthesizer:
     async def close(self) -> None:
         """Do nothing: the supervisor closes it."""
 
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment of text. Raises SynthesizerError."""
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment of text. speed: if the supervisor's voice takes one. Raises SynthesizerError."""
         with _convert_errors(SynthesizerError):
-            async with aclosing(self._supervisor.stream("speak", text)) as speeches:
+            async with aclosing(self._supervisor.stream("speak", (text, speed))) as speeches:
                 async for speech in speeches:
                     yield speech
 

@@ -1,8 +1,8 @@
 """Process that builds one engine and serves many streams at once, in one thread.
 
-The engine blocks, so streams take turns, round-robin: one item of one stream at a time. A stream with values
-that the host has not read is skipped. The process ends when its socket closes, for whatever reason the host
-ended.
+The engine blocks, so streams take turns: one item of one stream at a time, or one step of an item if `push`
+returns steps. A new stream gets the next turn; the others follow round-robin. A stream with values that the
+host has not read is skipped. The process ends when its socket closes, for whatever reason the host ended.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import signal
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
@@ -43,8 +43,10 @@ Emit = Callable[[Any], bool]
 class EngineStream(Protocol):
     """One stream of an engine, such as an utterance. After an exception only `close` is called."""
 
-    def push(self, item: Any, emit: Emit) -> None:
-        """Process the next item."""
+    def push(self, item: Any, emit: Emit) -> Iterator[None] | None:
+        """Process the next item. If it returns an iterator, its steps are the work; other streams take turns
+        between them.
+        """
 
     def finish(self, emit: Emit) -> None:
         """Emit the remaining values, as there are no more items."""
@@ -74,6 +76,9 @@ class EngineTask(NamedTuple):
     facts: tuple[str, ...]
 
 
+_NO_MORE = object()
+
+
 class HostGone(Exception):
     """The host closed the socket, or the engine could not be built."""
 
@@ -88,12 +93,15 @@ class _ServedStream:
         self.held: deque[bytes] = deque()
         self.sending = SendWindow(windows.here)
         self.receiving = ReceiveWindow(windows.there)
+        self.steps: Iterator[None] | None = None
+        self.last_turn = 0
         self.finished = False
         self.abandoned = False
 
     @property
     def runnable(self) -> bool:
-        return bool(self.inbox) and not self.held and not self.abandoned
+        waiting = bool(self.inbox) or self.steps is not None
+        return waiting and not self.held and not self.abandoned
 
     @property
     def over(self) -> bool:
@@ -113,21 +121,22 @@ class EngineProcess:
     def serve(self) -> None:
         """Serve until the host is gone. Raises HostGone, also if the engine cannot be built.
 
-        `emit` calls `_receive`, which may add streams while this method iterates over them, hence the copy.
-        Only this method removes streams.
+        `emit` calls `_receive`, which may add streams; only this method removes them.
         """
+        turn = 0
         while True:
-            self._receive(wait=not any(stream.runnable for stream in self._streams.values()))
-            for stream in list(self._streams.values()):
-                if stream.runnable:
-                    self._process_item(stream)
-                    self._receive(wait=False)
-                if stream.over:
-                    self._remove(stream)
+            runnable = [stream for stream in self._streams.values() if stream.runnable]
+            if runnable:
+                turn += 1
+                stream = min(runnable, key=lambda one: one.last_turn)  # 0 before its first turn
+                stream.last_turn = turn
+                self._advance(stream)
+            self._receive(wait=not runnable)
+            for stream in [stream for stream in self._streams.values() if stream.over]:
+                self._remove(stream)
 
-    def _process_item(self, stream: _ServedStream) -> None:
-        """Process one item of one stream."""
-        message, size = stream.inbox.popleft()
+    def _advance(self, stream: _ServedStream) -> None:
+        """Process one item of one stream, or one step of it."""
 
         def emit(value: Any) -> bool:
             stream.held.append(encode(Item(stream.number, value)))
@@ -138,8 +147,13 @@ class EngineProcess:
         try:
             if stream.engine_stream is None:
                 stream.engine_stream = self._engine.open()
+            if stream.steps is not None:
+                if next(stream.steps, _NO_MORE) is _NO_MORE:
+                    stream.steps = None
+                return
+            message, size = stream.inbox.popleft()
             if isinstance(message, Item):
-                stream.engine_stream.push(message.value, emit)
+                stream.steps = stream.engine_stream.push(message.value, emit)
                 if credit := stream.receiving.read(size):
                     self._send(Credit(stream.number, credit))
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
 import time
 from collections.abc import AsyncIterator, Callable
@@ -27,16 +28,19 @@ from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.load import beginning_of
 from voiceagent.config.tables import Config
 from voiceagent.conversation.tool_names import free_names
-from voiceagent.engines.build import build_engine
-from voiceagent.engines.catalogue import Stage
+from voiceagent.engines.build import WeightsMissing, build_engine
+from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, FallbackSynthesizer
+from voiceagent.engines.phrase_cache import CachedSynthesizer, CacheResult
+from voiceagent.engines.phrase_files import PhraseFiles, phrases_folder
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
 from voiceagent.mcp.pool import McpPool
 from voiceagent.processes.rounds import ROUND_S
 from voiceagent.server.context import build_context
+from voiceagent.server.fixed_phrases import fixed_phrases, speak_ahead
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
 from voiceagent.session.timers import Pacer
@@ -107,11 +111,19 @@ async def started(
                 latency = await _warm_up(_with_prompt(config, services, mcp), engines_work)
         except _CANNOT_START as error:
             raise CommandFailed(f"cannot start: {error}") from error
+        if config.phrase_cache.memory_mb:
+            ahead = asyncio.create_task(speak_ahead(engines.synthesizer, fixed_phrases(config)))
+            closing.push_async_callback(_cancelled, ahead)
         # Exclude the objects loaded so far from garbage collection, which would otherwise scan them during
         # calls.
         gc.collect()
         gc.freeze()
         yield services, latency
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _with_prompt(config: Config, services: Services, mcp: McpPool) -> Services:
@@ -241,12 +253,36 @@ def _with_fallback(
     fallback: EngineConfig | None,
     both: type[FallbackRecognizer | FallbackSynthesizer],
 ) -> object:
-    primary: Any = _built(config, stage, table)
+    try:
+        primary: Any = _built(config, stage, table)
+    except WeightsMissing as error:
+        if fallback is None:
+            raise
+        log.error("weights_missing", stage=stage, instead=fallback.engine, reason=str(error))
+        return _built(config, stage, fallback, f"{stage}_fallback")
+    if stage == "synthesizer":
+        primary = _cached(config, metrics, primary)
     if fallback is None:
         return primary
     other: Any = _built(config, stage, fallback, f"{stage}_fallback")
     breaker, timeout_s = config.resilience.to_breaker(), config.resilience.speech_timeout_s
     return both(stage, primary, other, breaker, timeout_s, count=_counting(metrics.speech_failures, stage))
+
+
+def _cached(config: Config, metrics: Metrics, synthesizer: Synthesizer) -> Synthesizer:
+    """Put the phrase cache before a synthesizer whose sound costs something."""
+    cache, table = config.phrase_cache, config.synthesizer
+    known = any(one.cached for one in KNOWN_ENGINES if (one.stage, one.name) == ("synthesizer", table.engine))
+    if not known or not cache.memory_mb:
+        return synthesizer
+    voice = json.dumps([table.engine, table.options, config.agent.language], sort_keys=True, default=str)
+    files = PhraseFiles(phrases_folder(os.environ), cache.disk_mb * 1_000_000) if cache.disk_mb else None
+
+    def count(result: CacheResult) -> None:
+        metrics.phrase_cache.labels(result).inc()
+
+    fixed = fixed_phrases(config)
+    return CachedSynthesizer(synthesizer, voice, cache.memory_mb * 1_000_000, files, fixed, count)
 
 
 def _built(config: Config, stage: Stage, table: EngineConfig, name: str = "") -> object:

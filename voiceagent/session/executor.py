@@ -8,6 +8,7 @@ from typing import cast
 import structlog
 
 from audio.pcm import Samples
+from audio.synthesizers import takes_speed
 from llmcore.engine import Usage
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import call_events
@@ -65,7 +66,6 @@ class CommandExecutor:
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, call_id)
         play = _play_to(self.listener, client, publisher)
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
-        self._speaker.configure(settings)
         room, find_context = self._speaker.room, None if agent is None else agent.find_context
         self._llm_work = LlmWork(
             call_id, services, post, self.stamps, room, self.monitor, publisher.traceparent, find_context
@@ -76,9 +76,9 @@ class CommandExecutor:
         self.tools = ToolRunner(call_id, measuring, post, self.monitor, filler_after_s, told, began)
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
-        self._reports = settings.latency_events
         self._renamed: set[str] = set()
         self._speed_warned = False
+        self._configure_speaking(settings)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
         """Record how many seconds of the response the client has played."""
@@ -111,10 +111,8 @@ class CommandExecutor:
             case do.RestorePlayout():
                 self._speaker.restore()
             case do.ConfigureSpeaking(settings):
-                self._reports = settings.latency_events
-                self._speaker.configure(settings)
+                self._configure_speaking(settings)
                 self.log_renamed(settings)
-                self._warn_of_speed(settings.speed)
             case do.Apologise(response_id, refused):
                 self._apologise(response_id, refused)
             case do.Fill(response_id):
@@ -137,9 +135,12 @@ class CommandExecutor:
         self._say(response_id, (refused and speaking.refusal) or speaking.apology)
         self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
 
-    def _warn_of_speed(self, speed: float) -> None:
-        """Warn, once per call, that voices have a fixed speed."""
-        if speed != 1.0 and not self._speed_warned:
+    def _configure_speaking(self, settings: CallSettings) -> None:
+        """Apply the settings of the output. Warn, once per call, if the voice has a fixed speed."""
+        self._reports = settings.latency_events
+        self._speaker.configure(settings)
+        self._llm_work.speed = speed = settings.speed
+        if speed != 1.0 and not self._speed_warned and not takes_speed(self._speaking.synthesizer):
             self._speed_warned = True
             self._log.warning("speed_not_supported", speed=speed)
 

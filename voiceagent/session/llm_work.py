@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
+from audio.synthesizers import speak_at
 from llmcore.engine import Delta, Message, Request, SupportsPriorityRaise, Tool
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
@@ -66,6 +67,7 @@ class LlmWork:
         if answering.context is not None:
             own = {} if find_context is None else {"agent": find_context}
             self._context = TurnContext(answering.context, own, weak_callback(self._prefill_again))
+        self.speed = 1.0
         self._responses: dict[str, ResponseWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
 
@@ -92,7 +94,7 @@ class LlmWork:
         work = self._responses[start.response_id] = ResponseWork(
             start,
             partial(self._generate, start),
-            self._speaking.synthesizer,
+            partial(speak_at, self._speaking.synthesizer, speed=self.speed),
             self._new_fragmenter(),
             self._post,
             self._progress,

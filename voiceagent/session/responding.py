@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from audio.synthesizers import Synthesizer, SynthesizerError
+from audio.synthesizers import Speech, SynthesizerError
 from llmcore.engine import Delta, LimitError, LlmError, RefusedError, Usage
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
@@ -47,16 +47,17 @@ class Progress:
 class ResponseWork:
     """The task that makes one response.
 
-    generate: queries the LLM. progress: observers. room: waits until the playout can take more audio.
-    held_tokens: number of tokens after which a preemptive response pauses until it is released; it
-    synthesises its first fragment only. urgent: the caller is waiting for it, as far as is known.
+    generate: queries the LLM. speak: synthesises a fragment. progress: observers. room: waits until the
+    playout can take more audio. held_tokens: number of tokens after which a preemptive response pauses until
+    it is released; it synthesises its first fragment only. urgent: the caller is waiting for it, as far as is
+    known.
     """
 
     def __init__(
         self,
         start: StartResponse,
         generate: Callable[[], AsyncGenerator[Delta, None]],
-        synthesizer: Synthesizer,
+        speak: Callable[[str], AsyncGenerator[Speech, None]],
         fragmenter: Fragmenter,
         post: Callable[[Event], None],
         progress: Progress,
@@ -66,7 +67,7 @@ class ResponseWork:
         self._start = start
         self._id = start.response_id
         self._generate = generate
-        self._synthesizer = synthesizer
+        self._speak_fragment = speak
         self._fragmenter = fragmenter
         self._post = post
         self._stamp = progress.stamp
@@ -172,7 +173,7 @@ class ResponseWork:
 
     async def _say(self, text: str) -> None:
         self._monitor.start_timeout(self._id, "synthesizer", "first sound", self._limits.first_sound_s)
-        async with aclosing(self._synthesizer.speak(text)) as sound:
+        async with aclosing(self._speak_fragment(text)) as sound:
             async for speech in sound:
                 self._monitor.cancel_timeout(self._id, "synthesizer")
                 self._stamp(self._id, "first_sound")

@@ -49,6 +49,9 @@ class Metrics:
             "stage",
             "reason",
         )
+        self.phrase_cache = self._counter(
+            "phrase_cache", "Phrases to be spoken: from memory, from disk, or miss, which are made.", "result"
+        )
         self.call_faults = self._counter("call_faults", "Exceptions that nobody expected, in calls.", "where")
         self.datagrams_not_read = self._counter(
             "datagrams_not_read", "Datagrams to the UDP ports that looked like STUN and were none."

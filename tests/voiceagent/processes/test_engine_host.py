@@ -64,6 +64,22 @@ async def test_a_stream_takes_its_turn_while_another_goes_on_and_on(host: Engine
         assert await all_of(host, ("give", "mine")) == ["mine"]
 
 
+async def test_steps_of_an_item_are_all_done_before_the_stream_ends() -> None:
+    host = EngineHost(hosted_engine("Stepping"))
+    await host.start()
+    assert await all_of(host, "ab", "c") == ["a", "b", "c", "the end"]
+    await host.close()
+
+
+async def test_new_stream_has_its_turn_between_the_steps_of_another() -> None:
+    host = EngineHost(hosted_engine("Stepping"))
+    await host.start()
+    async with aclosing(host.stream(each("x" * 1_000_000))) as busy:
+        await anext(busy)
+        assert await all_of(host, "ab") == ["a", "b", "the end"]
+    await host.close()
+
+
 async def test_closing_before_the_first_item_opens_nothing(host: EngineHost) -> None:
     await host.stream(each(("give", 1))).aclose()
     assert await all_of(host, ("tell seen", None)) == [["opened"]]

@@ -134,6 +134,21 @@ class Mouth(Engine):
         yield Speech(np.full(round(self.seconds * self.rate_hz), 1000, np.int16))
 
 
+class Quick(Mouth):
+    """Takes a speed for each text. speeds: those of responses."""
+
+    takes_speed = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.speeds: list[float] = []
+
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+        self.speeds.append(speed)
+        async for speech in super().speak(text):
+            yield speech
+
+
 class Call:
     """A session with its client and engines."""
 
@@ -376,6 +391,20 @@ async def test_a_speed_that_no_voice_has_is_said_once_a_call(call):
         for speed in (1.0, 1.2, 1.5):
             one.session.handle(ev.SettingsChanged(replace(call_settings(), speed=speed)))
     assert [line["event"] for line in logged] == ["speed_not_supported"]
+
+
+@pytest.mark.parametrize("from_the_start", [True, False])
+async def test_the_session_s_speed_is_that_of_its_responses(call, from_the_start):
+    mouth, fast = Quick(), replace(call_settings(), speed=1.25)
+    one = await call(mouth=mouth, settings=fast if from_the_start else None)
+    if not from_the_start:
+        one.session.handle(ev.SettingsChanged(fast))
+    mouth.speeds.clear()  # of the set phrases
+    with capture_logs() as logged:
+        await one.turn()
+        await one.ended()
+    assert set(mouth.speeds) == {1.25}
+    assert "speed_not_supported" not in [line["event"] for line in logged]
 
 
 async def test_a_new_output_rate_holds_from_the_next_response_on(call):

@@ -23,7 +23,9 @@ from voiceagent.server.readiness.machine import GIB, Machine
 from voiceagent.server.readiness.weights import Weights, loaded_bytes, offline, weights_of
 from voiceagent.transports.webrtc.network import network
 from voiceagent.validation.errors import ConfigError, problem
-from voiceagent.validation.references import resolve_paths
+from voiceagent.validation.references import resolve_paths, weights_in
+from voiceagent.weights import Weights as DownloadedWeights
+from voiceagent.weights import is_stored, known_weights, weights_folder
 
 State = Literal["ok", "note", "missing"]
 VLLM_BYTES = int(2.3 * GIB)
@@ -154,6 +156,11 @@ def _of_table(
     config: Config, name: str, stage: Stage, table: EngineConfig, machine: Machine, environ: Mapping[str, str]
 ) -> Iterator[Finding]:
     known = next((one for one in KNOWN_ENGINES if (one.stage, one.name) == (stage, table.engine)), None)
+    if absent := _absent_weights(table, environ):
+        for one in absent:
+            text = f"{one.about}: a start downloads {one.bytes / 1e6:.0f} MB"
+            yield Finding(name, "note", f"{text}, or: voiceagent weights {one.name}")
+        return
     try:
         engine = build_engine(stage, table, config.source, name, language=config.agent.language)
         options = resolve_paths(table.options, config.source.parent)
@@ -167,6 +174,12 @@ def _of_table(
     yield from _keys(name, engine, environ)
     yield from _devices(name, table.engine, options, machine)
     yield from _runner(name, table.engine, options, machine, environ)
+
+
+def _absent_weights(table: EngineConfig, environ: Mapping[str, str]) -> list[DownloadedWeights]:
+    known, folder = known_weights(), weights_folder(environ)
+    wanted = sorted(weights_in(table.options) & known.keys())
+    return [known[weights] for weights in wanted if not is_stored(known[weights], folder)]
 
 
 def _of_weights(name: str, weights: Weights, environ: Mapping[str, str]) -> Finding:

