@@ -46,7 +46,6 @@ def build_engine(
 
     Raises ConfigError, WeightsMissing.
 
-
     name: the table's name, if it is not the stage's. supervision: of the engine's processes, if it has some.
     language: the agent's, an ISO 639 code; "" for any.
     """
