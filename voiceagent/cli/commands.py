@@ -141,6 +141,12 @@ def add_engines(engines: argparse.ArgumentParser) -> None:
     engines.set_defaults(command=_engines)
 
 
+def add_weights(weights: argparse.ArgumentParser) -> None:
+    """`voiceagent weights [NAME]`."""
+    weights.add_argument("name", nargs="?", help="of a set to download, or to verify if it is stored")
+    weights.set_defaults(command=_weights)
+
+
 def _serve(options: argparse.Namespace) -> None:
     from voiceagent.cli.reload import serve_again
     from voiceagent.config.tables import load
@@ -249,3 +255,12 @@ def _engines(_: argparse.Namespace) -> None:
         if not known.installed():
             print(f"{known.stage} {known.name}: {known.install}")
     print("Any other engine is named as package.module:Class, with its keyword arguments as keys beside it.")
+
+
+def _weights(options: argparse.Namespace) -> None:
+    from voiceagent.cli.weights import fetch_weights, print_weights
+
+    if options.name is None:
+        print_weights(os.environ)
+    else:
+        fetch_weights(options.name, os.environ)

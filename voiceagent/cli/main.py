@@ -21,6 +21,7 @@ from voiceagent.cli.commands import (
     add_serve,
     add_talk,
     add_transcribe,
+    add_weights,
 )
 from voiceagent.cli.installation import stranger_found
 from voiceagent.cli.kept import add_calls, add_replay
@@ -69,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     add_adapt(add_command(commands, "adapt", "teach Moonshine the voices and lines of your callers"))
     add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
     add_engines(add_command(commands, "engines", "what can be chosen for each stage, and what it needs"))
+    add_weights(add_command(commands, "weights", "list models that can be downloaded, or download one"))
     add_calls(add_command(commands, "calls", "the calls that are kept"))
     add_replay(add_command(commands, "replay", "run kept calls again: the same must come out"))
     gate = add_command(commands, "gate", "whether the LLM still answers rightly and in time")
