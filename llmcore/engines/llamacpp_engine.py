@@ -23,6 +23,7 @@ from llmcore.engines.llamacpp_process import LlamaCppProcess, ServerSettings
 from llmcore.engines.token_reply import ReplyText
 from llmcore.gguf.file import GgufFile
 from llmcore.gguf.tokenizer import build_tokenizer, tokenizer_config
+from llmcore.policies.demanded_tools import DemandedTools
 from llmcore.serving.slots import Busy, PrioritySlots
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
@@ -51,7 +52,8 @@ class LlamaCppLlm:
     1 keeps a call's prompt in one place. max_waiting: requests that may wait for their turn; beyond that the
     least urgent is refused with LlmError. context_tokens: prompt and reply together; the model's own limit
     where that is smaller. gpu_layers: layers on a GPU, with a build of xllamacpp for it. tool_markup: how the
-    model writes tool calls; all other forms are read as well.
+    model writes tool calls; all other forms are read as well. call_tools_on: regular expressions by the name
+    of a tool: at words that match, the model must call it, which small models seldom do on their own.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class LlamaCppLlm:
         context_tokens: int = 4096,
         gpu_layers: int = 0,
         tool_markup: MarkupName = "hermes",
+        call_tools_on: dict[str, str] | None = None,
     ) -> None:
         for name, value, smallest in (
             ("threads", threads, 1),
@@ -79,6 +82,7 @@ class LlamaCppLlm:
         self._file = Path(model)
         self._markup = MARKUPS[tool_markup]
         self._context_tokens = context_tokens
+        self._demanded = DemandedTools(call_tools_on or {})
         self._slots = PrioritySlots(max_running, max_waiting)
         settings = ServerSettings(self._file, threads, max_running, context_tokens, gpu_layers)
         self._process = LlamaCppProcess(settings)
@@ -107,7 +111,9 @@ class LlamaCppLlm:
         """Read the tokenizer and start the server. Raises LlmError."""
         self._loaded = await asyncio.to_thread(_load, self._file, self._markup, self._context_tokens)
         special = self._loaded.tokenizer.get_added_tokens_decoder().values()
-        await self._process.start(are_special_tokens(frozenset(each.content for each in special if each.special)))
+        await self._process.start(
+            are_special_tokens(frozenset(each.content for each in special if each.special))
+        )
 
     async def close(self) -> None:
         """End the server; a second call does nothing."""
@@ -115,6 +121,7 @@ class LlamaCppLlm:
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply; closing it stops the computing at the next token. Raises LlmError."""
+        request = self._demanded.apply(request)
         loaded, forced = self._model(), forces_a_call(request)
         prompt = await asyncio.to_thread(loaded.chat.prompt, request)
         if forced:  # the schema holds the reply to bare JSON
@@ -221,6 +228,7 @@ def _body(request: Request, prompt: list[int], forced: bool) -> dict[str, Any]:
 def _load(path: Path, markup: Markup, context_tokens: int) -> _LoadedModel:
     with GgufFile(path) as file:
         tokenizer, config = build_tokenizer(file), tokenizer_config(file)
+        file_end: int = file.value("tokenizer.ggml.eos_token_id")
     special = {name: token for name, token in config.items() if name.endswith("_token")}
     template = ChatTemplate(config["chat_template"], special)
     marks = tokens_between_messages(tokenizer.get_added_tokens_decoder(), template)
@@ -231,4 +239,4 @@ def _load(path: Path, markup: Markup, context_tokens: int) -> _LoadedModel:
 
     longest = min(context_tokens, int(config["model_max_length"]))
     chat = ChatTokens(template, encode, longest, marks, template.learn_shapes())
-    return _LoadedModel(tokenizer, chat, markup, tokenizer.token_to_id(config["eos_token"]))
+    return _LoadedModel(tokenizer, chat, markup, file_end)

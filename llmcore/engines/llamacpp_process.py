@@ -100,7 +100,9 @@ class LlamaCppProcess:
                 told = await self._ask(process, settings)
         except TimeoutError:
             await self._end()
-            raise ServerError(f"{self._settings.model}: llama.cpp did not start within {_START_S:.0f} s") from None
+            raise ServerError(
+                f"{self._settings.model}: llama.cpp did not start within {_START_S:.0f} s"
+            ) from None
         if "url" not in told:
             await self._end()
             raise ServerError(f"{self._settings.model}: llama.cpp cannot start: {told['error']}")
@@ -109,7 +111,7 @@ class LlamaCppProcess:
         )
 
     async def _ask(self, process: asyncio.subprocess.Process, settings: dict[str, Any]) -> dict[str, str]:
-        """Send the settings and return the answer. The key is not on the command line, where others see it."""
+        """Send the settings, and return the answer. A command line with the key could be seen by others."""
         assert process.stdin is not None
         assert process.stdout is not None
         with suppress(ConnectionError):

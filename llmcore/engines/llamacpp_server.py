@@ -1,7 +1,7 @@
 """The process in which llama.cpp's own HTTP server runs: `python -m` this module.
 
-It reads its settings as a line of JSON from standard input, writes a line of JSON with its address or an error
-to standard output, and ends when standard input is closed: a parent that dies takes it along.
+It reads its settings as a line of JSON from standard input, writes a line of JSON with its address or an
+error to standard output, and ends when standard input is closed: a parent that dies takes it along.
 """
 
 from __future__ import annotations

@@ -81,7 +81,9 @@ class Architecture:
             key_heads=value("attention.head_count_kv", heads),
             head_width=value("attention.key_length", width // heads),
             context=value("context_length"),
-            vocabulary=file.tensors["token_embd.weight"].shape[0] if "token_embd.weight" in file.tensors else 0,
+            vocabulary=file.tensors["token_embd.weight"].shape[0]
+            if "token_embd.weight" in file.tensors
+            else 0,
             norm_epsilon=round(value("attention.layer_norm_rms_epsilon"), 12),
             rope_base=value("rope.freq_base", 10_000.0),
             tied=_is_tied(file),
@@ -133,8 +135,8 @@ def checkpoint_tensor(file: GgufFile, architecture: Architecture, name: str) -> 
 
 
 def _halves_apart(values: Floats, heads: int) -> Floats:
-    """Undo llama.cpp's reordering for Llama: pairs that are rotated together lie side by side there, and half a
-    head apart in a checkpoint.
+    """Undo llama.cpp's reordering for Llama: rows that are rotated together lie side by side there, and half
+    a head apart in a checkpoint.
     """
     rows, columns = values.shape
     pairs = values.reshape(heads, rows // heads // 2, 2, columns)

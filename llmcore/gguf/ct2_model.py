@@ -18,7 +18,8 @@ _CONVERTIBLE = ("qwen2", "llama")
 
 def write_ct2_model(file: GgufFile, folder: Path, quantization: Quantization = "int8") -> None:
     """Write the folder of a CTranslate2 model with its tokenizer. Raises SetupError."""
-    from ctranslate2.specs import common_spec, transformer_spec  # noqa: PLC0415 - slow to import
+    # slow to import; it has no types
+    from ctranslate2.specs import common_spec, transformer_spec  # type: ignore[import-untyped]  # noqa: PLC0415
 
     architecture = Architecture.of(file)
     if architecture.name not in _CONVERTIBLE:

@@ -59,13 +59,17 @@ def build_tokenizer(file: GgufFile) -> Tokenizer:
     """Return the tokenizer, with the ids of the GGUF file. Raises SetupError for kinds that are not known."""
     kind, splitting = file.value("tokenizer.ggml.model"), file.metadata.get("tokenizer.ggml.pre", "gpt-2")
     if kind != "gpt2":
-        raise SetupError(f"{file.path}: a tokenizer of the kind {kind!r}, allowed: 'gpt2' (byte-pair encoding)")
+        raise SetupError(
+            f"{file.path}: a tokenizer of the kind {kind!r}, allowed: 'gpt2' (byte-pair encoding)"
+        )
     if splitting not in _SPLITTINGS:
         allowed = ", ".join(map(repr, _SPLITTINGS))
         raise SetupError(f"{file.path}: a tokenizer that splits text by {splitting!r}, allowed: {allowed}")
     tokens: list[str] = file.value("tokenizer.ggml.tokens")
     merges = [tuple(merge.split(" ", 1)) for merge in file.value("tokenizer.ggml.merges")]
-    return _assemble(tokens, merges, file.metadata.get("tokenizer.ggml.token_type", []), _SPLITTINGS[splitting])
+    return _assemble(
+        tokens, merges, file.metadata.get("tokenizer.ggml.token_type", []), _SPLITTINGS[splitting]
+    )
 
 
 def _assemble(tokens: list[str], merges: list[Any], types: list[int], splitting: _Splitting) -> Tokenizer:

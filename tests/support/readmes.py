@@ -26,6 +26,7 @@ NOT_RUN = {
     r"pip (install|wheel) ": "installs: it is checked that the extra is there",
     r"python tests/": "takes minutes: it is checked that the script is there",
     r"python -m pytest": "is what runs this",
+    r"voiceagent convert": "needs a model; tests/voiceagent/cli/test_convert.py has it",
     r"voiceagent adapt": "trains for minutes; tests/audio/adaptation has the parts",
     r"voiceagent calibrate": "refuses the demo model; tests/voiceagent/cli/test_calibrate.py has it",
 }

@@ -13,6 +13,7 @@ from voiceagent.cli.commands import (
     add_adapt,
     add_calibrate,
     add_check,
+    add_convert,
     add_engines,
     add_init,
     add_llm,
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
     add_engines(add_command(commands, "engines", "what can be chosen for each stage, and what it needs"))
     add_weights(add_command(commands, "weights", "list models that can be downloaded, or download one"))
+    add_convert(add_command(commands, "convert", "write a GGUF model for vLLM or CTranslate2"))
     add_calls(add_command(commands, "calls", "the calls that are kept"))
     add_replay(add_command(commands, "replay", "run kept calls again: the same must come out"))
     gate = add_command(commands, "gate", "whether the LLM still answers rightly and in time")

@@ -7,6 +7,7 @@ gets processes of its own; the key `workers`, beside its own keys, says how many
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import import_object, resolve_paths
 from voiceagent.validation.section import check
+from voiceagent.weights import find_weights
 
 _SUPERVISION = Supervision()
 
@@ -67,7 +69,8 @@ def _arguments(given: Mapping[str, Any], engine_class: type, source: Path, name:
     options = {}
     for key, value in given.items():
         try:
-            options[key] = resolve_paths(value, source.parent)
+            weights = find_weights(value, os.environ) if isinstance(value, str) else None
+            options[key] = resolve_paths(value, source.parent) if weights is None else str(weights)
         except FileNotFoundError as error:
             raise problem(source, f"{name}.{key}", value, str(error)) from error
     checked = check(keyword_model(engine_class), options, source, prefix=f"{name}.")

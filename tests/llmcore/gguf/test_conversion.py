@@ -80,7 +80,9 @@ def test_ctranslate2_computes_the_same_as_from_its_own_converter(
     assert np.allclose(theirs, ours, atol=1e-4)
 
 
-@pytest.mark.parametrize("text", ["the quick brown fox", "open_door", "café 日🙂 ж", f"{tiny_llama.USER}count"])
+@pytest.mark.parametrize(
+    "text", ["the quick brown fox", "open_door", "café 日🙂 ж", f"{tiny_llama.USER}count"]
+)
 def test_the_tokenizer_of_the_checkpoint_gives_the_known_ids(
     text: str, path: Path, random_model: Path, tmp_path: Path
 ) -> None:
