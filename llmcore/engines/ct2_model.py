@@ -89,8 +89,11 @@ class PrefixKeepingModel:
         self._remember(generator, prefix)
         return Outcome(len(prefix) if known else 0, written)
 
-    def log_probability(self, prompt: list[int], token: int) -> float:
-        """The logarithm of the probability that `token` follows `prompt`, blocking; nothing more is kept."""
+    def log_probability(self, prompt: list[int], tokens: Sequence[int]) -> float:
+        """Return the logarithm of the probability that one of `tokens` follows `prompt`, blocking.
+
+        No more state is kept.
+        """
         generator, prefix, _ = self._choose(tuple(prompt), ())
         options = {"static_prompt": self._texts(prefix), "cache_static_prompt": True} if prefix else {}
         (result,) = generator.generate_batch(
@@ -104,7 +107,9 @@ class PrefixKeepingModel:
         )
         logits = np.asarray(result.logits[0][0], np.float64)
         most = logits.max()
-        return float(logits[token] - most - np.log(np.exp(logits - most).sum()))
+        chances = np.exp(logits - most)
+        chance = chances[list(tokens)].sum() / chances.sum()
+        return float(np.log(max(chance, np.finfo(np.float64).tiny)))
 
     def known_beginning(self, prompt: Sequence[int]) -> int:
         """How many leading tokens of `prompt` a run would not have to compute."""

@@ -32,10 +32,10 @@ class Reader:
     def read(self, request: Request) -> Usage:
         """What `Llm.prefill` does, blocking. Raises LlmError."""
         usage = self._keep_history(request)
-        if not request.asks_end or self.chat.end_of_user is None:
+        if not request.asks_end or not self.chat.closing:
             return usage
         end = self.model.log_probability(
-            self.chat.unfinished(replace(request, max_tokens=1)), self.chat.end_of_user
+            self.chat.unfinished(replace(request, max_tokens=1)), self.chat.closing
         )
         return replace(usage, end_log_probability=end)
 

@@ -20,19 +20,24 @@ from tokenizers import Tokenizer
 
 from llmcore.engine import BusyError, Delta, EngineLoad, Request, RequestError, ServerError, Usage
 from llmcore.engines.llamacpp_process import LlamaCppProcess, ServerSettings
-from llmcore.engines.token_reply import ReplyText
+from llmcore.engines.token_reply import ReplyText, decoding
 from llmcore.gguf.file import GgufFile
 from llmcore.gguf.tokenizer import build_tokenizer, tokenizer_config
 from llmcore.policies.demanded_tools import DemandedTools
 from llmcore.serving.slots import Busy, PrioritySlots
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
+from llmcore.text.closing_tokens import summed
 from llmcore.text.control_marks import are_special_tokens
 from llmcore.text.message_shapes import ANY, Shapes
 from llmcore.text.reply import forces_a_call
 from llmcore.text.tool_calls import BARE_JSON, MARKUPS, Markup, MarkupName, call_schema
 
 _EVENT = "data: "
+_LIKELIEST = 64
+"""Tokens whose probabilities are asked for in one place."""
+_LEAST = -20.0
+"""Log probability of an end that is not among these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +158,14 @@ class LlamaCppLlm:
         await self._acquire(request)
         try:
             prompt = await asyncio.to_thread(loaded.chat.unfinished, request)
-            body = {"prompt": prompt, "n_predict": 0, "cache_prompt": True, "stream": True}
-            usage = Usage(len(prompt))
+            asked = {"n_predict": 1, "n_probs": _LIKELIEST} if request.asks_end else {"n_predict": 0}
+            body = {"prompt": prompt, "cache_prompt": True, "stream": True, **asked}
+            cached, end = 0, None
             async with aclosing(self._complete(body)) as events:
                 async for event in events:
-                    usage = Usage(len(prompt), event.get("timings", {}).get("cache_n", 0))
-            return usage
+                    cached = max(cached, event.get("timings", {}).get("cache_n", 0))
+                    end = _end(event, loaded.chat.closing) if end is None else end
+            return Usage(len(prompt), cached, end_log_probability=end)
         finally:
             self._release(request)
 
@@ -209,6 +216,19 @@ async def _events(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:
             yield {"error": line.removeprefix("error: ")}
 
 
+def _end(event: dict[str, Any], closing: tuple[int, ...]) -> float | None:
+    """Return the summed log probability of the closing tokens, None if this event has no probabilities.
+
+    llama.cpp reports the likeliest tokens only; what is not among them counts as impossible.
+    """
+    places = event.get("completion_probabilities")
+    if not places or not closing:
+        return None
+    told = {each["id"]: each["logprob"] for each in places[0]["top_logprobs"]}
+    found = summed(told[number] for number in closing if number in told)
+    return _LEAST if found is None else found
+
+
 def _body(request: Request, prompt: list[int], forced: bool) -> dict[str, Any]:
     """Return the fields of a request to llama.cpp's `/completion`."""
     body: dict[str, Any] = {
@@ -238,5 +258,6 @@ def _load(path: Path, markup: Markup, context_tokens: int) -> _LoadedModel:
         return ids
 
     longest = min(context_tokens, int(config["model_max_length"]))
-    chat = ChatTokens(template, encode, longest, marks, template.learn_shapes())
+    vocabulary, decode = tokenizer.get_vocab(), decoding(tokenizer)
+    chat = ChatTokens(template, encode, longest, marks, template.learn_shapes(), vocabulary, decode)
     return _LoadedModel(tokenizer, chat, markup, file_end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from tokenizers import Tokenizer
@@ -37,6 +38,12 @@ class ReadsChats(Protocol):
     def end_id(self) -> int:
         """Token that ends a reply."""
         ...
+
+
+def decoding(tokenizer: Tokenizer) -> Callable[[str], str]:
+    """Return a function from a token of the vocabulary to its text."""
+    decoder = tokenizer.decoder
+    return (lambda token: str(decoder.decode([token]))) if decoder is not None else str
 
 
 class ReplyText:

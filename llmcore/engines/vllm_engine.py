@@ -26,6 +26,7 @@ from llmcore.engines.vllm_load import read_load, with_report
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_process import RunningVllm, VllmProcess
 from llmcore.engines.vllm_settings import VllmSettings
+from llmcore.text.closing_tokens import summed
 from llmcore.text.control_marks import are_special_tokens
 from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import Shapes
@@ -109,7 +110,7 @@ class VllmLlm(VllmSettings):
         vllm = self.process.current
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
-        end = vllm.chat.end_of_user if request.asks_end else None
+        end = vllm.chat.closing if request.asks_end else ()
         params = _one_token(marks_of(request, draft), end)
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
@@ -171,11 +172,11 @@ def _sampling(
     )
 
 
-def _one_token(marks: dict[str, Any], asked: int | None) -> SamplingParams:
-    """asked: the token whose probability is to be told, if one is."""
+def _one_token(marks: dict[str, Any], asked: tuple[int, ...]) -> SamplingParams:
+    """Return the parameters of a prefill. asked: the tokens that must get a probability."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
 
-    options: dict[str, Any] = {} if asked is None else {"logprob_token_ids": [asked]}
+    options: dict[str, Any] = {"logprob_token_ids": list(asked)} if asked else {}
     return SamplingParams(
         max_tokens=1,
         detokenize=False,
@@ -185,10 +186,11 @@ def _one_token(marks: dict[str, Any], asked: int | None) -> SamplingParams:
     )
 
 
-def _log_probability(output: RequestOutput, token: int | None) -> float | None:
-    """How probable this token is as the first one, in nats; None in a step in which a draft proposes for
-    others.
+def _log_probability(output: RequestOutput, tokens: tuple[int, ...]) -> float | None:
+    """Return the log probability that one of these tokens comes first.
+
+    None in a step in which a draft proposes for others.
     """
     places = output.outputs[0].logprobs
-    told = places[0] if token is not None and places else None
-    return float(told[token].logprob) if told and token in told else None
+    told = places[0] if tokens and places else None
+    return summed(float(told[token].logprob) for token in tokens if token in told) if told else None

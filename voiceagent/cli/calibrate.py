@@ -118,7 +118,7 @@ async def _ask(config: Config, pauses: Sequence[_Pause]) -> list[float]:
 async def _end(llm: Llm, prompt: tuple[Message, ...], tools: tuple[Tool, ...], engine: str) -> float:
     usage = await llm.prefill(Request(prompt, tools, priority_class="prefill", asks_end=True))
     if usage is None or usage.end_log_probability is None:
-        allowed = "vllm, ctranslate2, where the model's chat template closes messages with a special token"
+        allowed = "vllm, ctranslate2, llamacpp"
         raise CommandFailed(f"[llm] {engine} does not tell whether a message ends; allowed: {allowed}")
     return usage.end_log_probability
 

@@ -61,7 +61,9 @@ class Assistant(Agent):
     @tool
     async def read_notes(self) -> str:
         """Tell what was written down in this call."""
-        return "; ".join(self.notes) or "nothing was written down yet"
+        if not self.notes:
+            return "there are no notes yet"
+        return f"say these notes to the caller: {'; '.join(self.notes)}"
 
     async def on_call_ended(self, transcript: object) -> None:
         """Cancel the timers: nobody is left to hear them."""

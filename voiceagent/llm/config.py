@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from random import random
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from llmcore.cache.cached_engine import AuditPlan
 from llmcore.cache.policy.semantic_cache import CacheableClass
@@ -15,6 +16,7 @@ from llmcore.cache.policy.semantic_cache import Rules as CacheRules
 from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from llmcore.policies.learned_routing import LearnedRouter, read_router
 from llmcore.policies.routing import Rules
+from llmcore.policies.set_answers import SetAnswer
 from llmcore.policies.speculation import SpeculationLimits
 from voiceagent.engines.config import EngineConfig
 from voiceagent.validation.errors import problem
@@ -226,6 +228,27 @@ class RoutingConfig(Section):
         return Rules(patterns, self.max_characters, self.max_context_characters, self.tools, learned)
 
 
+class SetAnswerConfig(Section):
+    """`[[set_answers]]`: words of callers that are always answered in the same way, without the model."""
+
+    pattern: Annotated[str, AfterValidator(_compiles)] = Field(min_length=1)
+    """Regular expression, case ignored, found in the caller's newest words."""
+    answer: str = Field(min_length=1)
+    """What is said; `{name}` stands for what the pattern's group `name` found."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        try:
+            self.to_answer()
+        except ValueError as error:
+            raise PydanticCustomError("answer", "{reason}", {"reason": str(error)}) from error
+        return self
+
+    def to_answer(self) -> SetAnswer:
+        """The same for the policy."""
+        return SetAnswer(re.compile(self.pattern, re.IGNORECASE), self.answer)
+
+
 class LlmTables(Section):
     """The tables of the file that the LLM of a server is made from."""
 
@@ -236,6 +259,8 @@ class LlmTables(Section):
     small_llm: LlmEngineConfig | None = None
     """A smaller LLM for short simple turns (`[routing]`), or all short ones while there is too much to do."""
     routing: RoutingConfig = RoutingConfig()
+    set_answers: tuple[SetAnswerConfig, ...] = ()
+    """Answers in set words, for which the LLM is not asked; the first that fits counts."""
     semantic_cache: SemanticCacheConfig | None = None
     """Answers that were given before; left out, the LLM answers everything."""
     priority: PriorityConfig = PriorityConfig()

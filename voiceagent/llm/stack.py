@@ -15,6 +15,7 @@ from llmcore.policies.routing import Route, route
 from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.routed_engine import RoutedLlm
+from llmcore.serving.set_answers_engine import SetAnswersLlm
 from voiceagent.engines.build import build_engine
 from voiceagent.llm.cache import build_cache
 from voiceagent.llm.config import LlmEngineConfig, LlmTables, PriorityConfig, ResilienceConfig
@@ -62,10 +63,11 @@ def build_llm(
     monitor.monitor_resilience(resilient)
     gate = _gate(tables.priority, resilient, monitor, max_prompt_characters, queues)
     monitor.monitor_gate(gate, ttft_budget_s)
-    if tables.semantic_cache is None:
-        return gate
     model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
-    return build_cache(tables.semantic_cache, source, model, gate, monitor)
+    cache = tables.semantic_cache
+    cached = gate if cache is None else build_cache(cache, source, model, gate, monitor)
+    answers = [table.to_answer() for table in tables.set_answers]
+    return SetAnswersLlm(cached, answers) if answers else cached
 
 
 def _resilient(
