@@ -36,6 +36,7 @@ from llmcore.text.tool_calls import BARE_JSON, MARKUPS, Markup, MarkupName, call
 _EVENT = "data: "
 _LIKELIEST = 64
 """Tokens whose probabilities are asked for in one place."""
+_SUREST = 1000.0
 _LEAST = -20.0
 """Log probability of an end that is not among these."""
 
@@ -158,13 +159,14 @@ class LlamaCppLlm:
         await self._acquire(request)
         try:
             prompt = await asyncio.to_thread(loaded.chat.unfinished, request)
-            asked = {"n_predict": 1, "n_probs": _LIKELIEST} if request.asks_end else {"n_predict": 0}
-            body = {"prompt": prompt, "cache_prompt": True, "stream": True, **asked}
+            closing = loaded.chat.closing
+            asked = _asked(closing) if request.asks_end and closing else {"n_predict": 0}
+            body = {"prompt": prompt, "cache_prompt": True, "stream": False, **asked}
             cached, end = 0, None
             async with aclosing(self._complete(body)) as events:
                 async for event in events:
                     cached = max(cached, event.get("timings", {}).get("cache_n", 0))
-                    end = _end(event, loaded.chat.closing) if end is None else end
+                    end = _end(event, closing)
             return Usage(len(prompt), cached, end_log_probability=end)
         finally:
             self._release(request)
@@ -210,10 +212,22 @@ class LlamaCppLlm:
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[dict[str, Any]]:
     async for line in lines:
-        if line.startswith(_EVENT):
+        if line.startswith("{"):  # an answer in one piece
+            yield json.loads(line)
+        elif line.startswith(_EVENT):
             yield json.loads(line.removeprefix(_EVENT))
         elif line.startswith("error: "):
             yield {"error": line.removeprefix("error: ")}
+
+
+def _asked(closing: tuple[int, ...]) -> dict[str, Any]:
+    """Return the fields that ask for the probabilities of the next token.
+
+    The choice itself is led to a closing token, as llama.cpp reports nothing where a part of a character is
+    chosen; the probabilities are those before that.
+    """
+    chosen = {"logit_bias": [[closing[-1], _SUREST]], "temperature": 0}
+    return {"n_predict": 1, "n_probs": _LIKELIEST, **chosen}
 
 
 def _end(event: dict[str, Any], closing: tuple[int, ...]) -> float | None:

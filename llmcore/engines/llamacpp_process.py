@@ -107,7 +107,12 @@ class LlamaCppProcess:
             await self._end()
             raise ServerError(f"{self._settings.model}: llama.cpp cannot start: {told['error']}")
         return httpx2.AsyncClient(
-            base_url=told["url"], headers={"Authorization": f"Bearer {key}"}, timeout=None, trust_env=False
+            base_url=told["url"],
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=None,
+            trust_env=False,
+            # the server closes idle connections, which may meet a request on its way
+            limits=httpx2.Limits(max_keepalive_connections=0),
         )
 
     async def _ask(self, process: asyncio.subprocess.Process, settings: dict[str, Any]) -> dict[str, str]:
