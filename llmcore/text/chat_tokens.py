@@ -9,6 +9,7 @@ from typing import Protocol
 
 from llmcore.engine import LlmError, Message, Request, RequestError, Tool
 from llmcore.text.chat_template import ChatTemplate
+from llmcore.text.closing_tokens import Decode, closing_tokens
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.piecewise_encoding import Encode, PiecewiseEncoder
 from llmcore.text.prompt import PromptTooLong, common_prefix, fit_to_budget, split_turns
@@ -40,7 +41,8 @@ class ChatTokens:
     encode: converts text to token ids, without adding special tokens. context_tokens: maximum of prompt and
     reply together. special_tokens: texts that are one token each and separate messages. If one occurs in any
     text but the system prompt, a space is inserted into it, so that no text can end a message and begin
-    another. shapes: message shapes that the template refuses.
+    another. shapes: message shapes that the template refuses. vocabulary, decode: ids by token, and the text
+    of a token, for `closing`.
     """
 
     def __init__(
@@ -50,6 +52,8 @@ class ChatTokens:
         context_tokens: int,
         special_tokens: Iterable[str] = (),
         shapes: Shapes = ANY_SHAPE,
+        vocabulary: Mapping[str, int] | None = None,
+        decode: Decode = str,
     ) -> None:
         special = [token for token in special_tokens if token]
         self.template = template
@@ -62,6 +66,9 @@ class ChatTokens:
         self.context_tokens = context_tokens
         self.end_of_user = _end_of_user(template, encode, special)
         """Token that closes a user's message; None if it is not a special token, as it may be a word then."""
+        mark = () if self.end_of_user is None else (self.end_of_user,)
+        self.closing = closing_tokens(vocabulary or {}, decode, mark)
+        """Tokens that close a sentence or a user's message; none if nothing is known of the vocabulary."""
 
     def prompt(self, request: Request, is_cancelled: Callable[[], bool] = lambda: False) -> list[int]:
         """Return the prompt to answer, without the oldest turns if it would be too long. Raises LlmError.

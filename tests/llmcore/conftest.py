@@ -12,11 +12,13 @@ import psutil
 import pytest
 import pytest_asyncio
 import tiny_llama
+import tiny_llama_gguf
 from chat_server import chat_app, serve
 from messages_server import messages_app
 
 from llmcore.engines.anthropic_engine import AnthropicLlm
 from llmcore.engines.ct2_engine import CTranslate2Llm
+from llmcore.engines.llamacpp_engine import LlamaCppLlm
 from llmcore.engines.openai_engine import OpenAILlm
 from llmcore.engines.vllm_engine import VllmLlm
 
@@ -57,6 +59,19 @@ def draft_model(random_model: Path, tmp_path_factory: pytest.TempPathFactory) ->
 async def ct2(scripted_model: Path) -> AsyncIterator[CTranslate2Llm]:
     """The scripted model on CTranslate2."""
     llm = CTranslate2Llm(scripted_model / "int8")
+    await llm.start()
+    yield llm
+    await llm.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def llamacpp(
+    scripted_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[LlamaCppLlm]:
+    """The scripted model on llama.cpp."""
+    pytest.importorskip("xllamacpp", reason="llama.cpp is missing: pip install 'voiceagent-server[chat]'")
+    file = tiny_llama_gguf.build(scripted_model, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+    llm = LlamaCppLlm(file, threads=1, max_running=2)
     await llm.start()
     yield llm
     await llm.close()
@@ -119,11 +134,12 @@ async def anthropic(ct2: CTranslate2Llm) -> AsyncIterator[AnthropicLlm]:
 
 
 @pytest.fixture
-def unstarted() -> dict[str, AnthropicLlm | CTranslate2Llm | OpenAILlm | VllmLlm]:
+def unstarted() -> dict[str, AnthropicLlm | CTranslate2Llm | LlamaCppLlm | OpenAILlm | VllmLlm]:
     """An engine of each kind, not started."""
     engines = [
         AnthropicLlm("tiny", "http://127.0.0.1:9"),
         CTranslate2Llm("nowhere"),
+        LlamaCppLlm("nowhere"),
         OpenAILlm("tiny", "http://127.0.0.1:9/v1"),
         VllmLlm("nowhere"),
     ]

@@ -28,6 +28,7 @@ NOT_RUN = {
     r"python -m voiceagent.config.reference": "writes a page; test_reference.py compares it",
     r"python tests/": "takes minutes: it is checked that the script is there",
     r"python -m pytest": "is what runs this",
+    r"voiceagent convert": "needs a model; tests/voiceagent/cli/test_convert.py has it",
     r"voiceagent adapt": "trains for minutes; tests/audio/adaptation has the parts",
     r"voiceagent calibrate": "refuses the demo model; tests/voiceagent/cli/test_calibrate.py has it",
 }

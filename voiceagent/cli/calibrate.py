@@ -121,7 +121,7 @@ async def _log_probability_of_end(
 ) -> float:
     usage = await llm.prefill(Request(prompt, tools, priority_class="prefill", asks_end=True))
     if usage is None or usage.end_log_probability is None:
-        allowed = "vllm, ctranslate2, where the model's chat template closes messages with a special token"
+        allowed = "vllm, ctranslate2, llamacpp"
         raise CommandFailed(f"[llm] {engine} does not tell whether a message ends; allowed: {allowed}")
     return usage.end_log_probability
 

@@ -165,6 +165,19 @@ def add_weights(weights: argparse.ArgumentParser) -> None:
     weights.set_defaults(command=_weights)
 
 
+def add_convert(convert: argparse.ArgumentParser) -> None:
+    """`voiceagent convert MODEL.gguf FOLDER`."""
+    convert.add_argument("model", help="GGUF file, or weights:NAME/FILE of downloaded weights")
+    convert.add_argument("folder", type=Path, help="to write, which must not have anything in it")
+    convert.add_argument(
+        "--to",
+        choices=("checkpoint", "ctranslate2"),
+        default="checkpoint",
+        help="for vLLM and Transformers, in bfloat16 (checkpoint), or for CTranslate2, in int8",
+    )
+    convert.set_defaults(command=_convert)
+
+
 def _serve(options: argparse.Namespace) -> None:
     from voiceagent.cli.reload import serve_with_reload
     from voiceagent.config.tables import load
@@ -297,3 +310,9 @@ def _weights(options: argparse.Namespace) -> None:
         print_weights(os.environ)
     else:
         fetch_weights(options.name, os.environ)
+
+
+def _convert(options: argparse.Namespace) -> None:
+    from voiceagent.cli.weights import convert
+
+    convert(options.model, options.folder, options.to, os.environ)

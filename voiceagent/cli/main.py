@@ -14,6 +14,7 @@ from voiceagent.cli.commands import (
     add_calibrate,
     add_check,
     add_config_reference,
+    add_convert,
     add_engines,
     add_init,
     add_llm,
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
     add_engines(add_command(commands, "engines", "list the engines of each stage, and what they need"))
     add_weights(add_command(commands, "weights", "list models that can be downloaded, or download one"))
+    add_convert(add_command(commands, "convert", "write a GGUF model for vLLM or CTranslate2"))
     add_calls(add_command(commands, "calls", "list, show, play, export and delete kept calls"))
     add_replay(add_command(commands, "replay", "replay kept calls and compare the results"))
     gate = add_command(commands, "gate", "check that the LLM still answers correctly and in time")

@@ -1,15 +1,31 @@
-"""`voiceagent weights`: which weights can be downloaded, and their download."""
+"""`voiceagent weights` and `voiceagent convert`: weights to download, and GGUF models for other engines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Column, Table
 
+from llmcore.engine import SetupError
+from llmcore.gguf.checkpoint import write_checkpoint
+from llmcore.gguf.ct2_model import write_ct2_model
+from llmcore.gguf.file import GgufFile
 from voiceagent.validation.errors import CommandFailed
-from voiceagent.weights import WeightsUnavailable, fetch, is_stored, known_weights, weights_folder
+from voiceagent.weights import (
+    WeightsUnavailable,
+    fetch,
+    find_weights,
+    is_stored,
+    known_weights,
+    weights_folder,
+)
 from voiceagent.weights.progress import shown_progress
+
+TargetFormat = Literal["checkpoint", "ctranslate2"]
 
 
 def print_weights(environ: Mapping[str, str]) -> None:
@@ -34,3 +50,21 @@ def fetch_weights(name: str, environ: Mapping[str, str]) -> None:
             print(fetch(known[name], weights_folder(environ), progress, environ, verify=True))
     except WeightsUnavailable as error:
         raise CommandFailed(str(error)) from error
+
+
+def convert(source: str, folder: Path, target: TargetFormat, environ: Mapping[str, str]) -> None:
+    """Write the model at `source`, a path or `weights:NAME/FILE`, into `folder`. Raises CommandFailed."""
+    if find_spec("gguf") is None:
+        raise CommandFailed(
+            "the package gguf is not installed; install it with: pip install 'voiceagent-server[gguf]'"
+        )
+    if folder.exists() and any(folder.iterdir()):
+        raise CommandFailed(f"{folder}: this folder is not empty")
+    try:
+        with GgufFile(find_weights(source, environ) or Path(source)) as file:
+            (write_checkpoint if target == "checkpoint" else write_ct2_model)(file, folder)
+    except (SetupError, FileNotFoundError) as error:
+        raise CommandFailed(str(error)) from error
+    except OSError as error:
+        raise CommandFailed(f"{folder}: {error}") from error
+    print(folder)

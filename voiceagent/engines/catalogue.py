@@ -111,6 +111,14 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
     ),
     KnownEngine(
         stage="llm",
+        name="llamacpp",
+        path="llmcore.engines.llamacpp_engine:LlamaCppLlm",
+        modules=("xllamacpp",),
+        install="pip install 'voiceagent-server[llamacpp]'; in a clone make chat",
+        needs="a GGUF file with a chat model: ./model.gguf, or weights:NAME/FILE (voiceagent weights)",
+    ),
+    KnownEngine(
+        stage="llm",
         name="vllm",
         path="llmcore.engines.vllm_engine:VllmLlm",
         modules=("vllm",),

@@ -26,12 +26,14 @@ _CHUNK_S = 0.2
 
 
 class PhraseCacheConfig(Section):
-    """`[phrase_cache]`: sound of phrases that are spoken again."""
+    """`[phrase_cache]`: audio of phrases that are spoken again, for synthesizers other than espeak."""
 
     memory_mb: int = Field(default=64, ge=0)
-    """Sound kept in memory by each process that has calls; 0 turns the cache off."""
+    """Audio kept in memory by each process that handles calls. 0 disables the cache."""
     disk_mb: int = Field(default=256, ge=0)
-    """Sound kept on disk between starts, in `voiceagent/phrases` of the user's cache; 0 keeps none there."""
+    """Audio of phrases spoken at least twice, kept on disk between starts in `voiceagent/phrases` of the
+    user's cache. 0 keeps none.
+    """
 
 
 class CachedSynthesizer:

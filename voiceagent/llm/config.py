@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from random import random
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, field_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from llmcore.cache.cached_engine import AuditSettings
 from llmcore.cache.policy.semantic_cache import CacheableClass
@@ -15,6 +16,7 @@ from llmcore.cache.policy.semantic_cache import Rules as CacheRules
 from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from llmcore.policies.learned_routing import LearnedRouter, read_router
 from llmcore.policies.routing import Rules
+from llmcore.policies.set_answers import SetAnswer
 from llmcore.policies.speculation import SpeculationLimits
 from voiceagent.engines.config import EngineConfig
 from voiceagent.validation.errors import problem
@@ -245,6 +247,29 @@ class RoutingConfig(Section):
         return Rules(patterns, self.max_characters, self.max_context_characters, self.tools, learned)
 
 
+class SetAnswerConfig(Section):
+    """`[[set_answers]]`: turns that are answered with a fixed text, without the LLM."""
+
+    pattern: Annotated[str, AfterValidator(_checked_pattern)] = Field(min_length=1)
+    """Regular expression, case-insensitive, searched in the caller's newest turn. The first table that
+    matches counts.
+    """
+    answer: str = Field(min_length=1)
+    """Text of the answer. `{name}` stands for the pattern's group `name`."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        try:
+            self.to_answer()
+        except ValueError as error:
+            raise PydanticCustomError("answer", "{reason}", {"reason": str(error)}) from error
+        return self
+
+    def to_answer(self) -> SetAnswer:
+        """The same for the policy."""
+        return SetAnswer(re.compile(self.pattern, re.IGNORECASE), self.answer)
+
+
 class LlmTables(Section):
     """Configuration tables of a server's LLM."""
 
@@ -256,6 +281,8 @@ class LlmTables(Section):
     small_llm: LlmEngineConfig | None = None
     """Smaller LLM for short, simple turns (`[routing]`), and for all short turns under overload."""
     routing: RoutingConfig = RoutingConfig()
+    set_answers: tuple[SetAnswerConfig, ...] = ()
+    """Turns that are answered with a fixed text, without the LLM."""
     semantic_cache: SemanticCacheConfig | None = None
     """Cache of answers by meaning of the question (English only). Turns with tools or personal data are never
     cached. Left out, the LLM answers everything.

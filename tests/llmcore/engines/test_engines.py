@@ -11,17 +11,20 @@ import tiny_llama
 from llmcore.engine import Delta, LlmError, Message, Request, Tool, ToolCall
 from llmcore.engines.anthropic_engine import AnthropicLlm
 from llmcore.engines.ct2_engine import CTranslate2Llm
+from llmcore.engines.llamacpp_engine import LlamaCppLlm
 from llmcore.engines.openai_engine import OpenAILlm
 from llmcore.engines.vllm_engine import VllmLlm
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-Engine = AnthropicLlm | CTranslate2Llm | OpenAILlm | VllmLlm
+Engine = AnthropicLlm | CTranslate2Llm | LlamaCppLlm | OpenAILlm | VllmLlm
 
 DOOR = Tool("open_door", "Opens a door.", {"type": "object", "properties": {"room": {"type": "string"}}})
 
 
-@pytest.fixture(params=["anthropic", "ct2", "openai", pytest.param("vllm", marks=pytest.mark.timeout(300))])
+@pytest.fixture(
+    params=["anthropic", "ct2", "llamacpp", "openai", pytest.param("vllm", marks=pytest.mark.timeout(300))]
+)
 def llm(request: pytest.FixtureRequest) -> Engine:
     engine: Engine = request.getfixturevalue(request.param)
     return engine

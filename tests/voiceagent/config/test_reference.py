@@ -22,7 +22,12 @@ from voiceagent.validation.references import import_object
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "configs").glob("*.toml"))
-STAGES = {"fallback": "llm", "small_llm": "llm", "recognizer_fallback": "recognizer"}
+STAGES = {
+    "fallback": "llm",
+    "small_llm": "llm",
+    "recognizer_fallback": "recognizer",
+    "synthesizer_fallback": "synthesizer",
+}
 
 
 def test_the_committed_page_is_current() -> None:

@@ -1,0 +1,43 @@
+"""Tools that a caller's words demand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from llmcore.engine import Message, Request, Tool
+from llmcore.policies.demanded_tools import DemandedTools
+
+DEMANDED = DemandedTools({"clock": r"\btime\b", "timer": r"\btimer\b"})
+ASKED = Request(
+    (Message("system", "What time is it?"), Message("user", "What TIME is it?")), (Tool("clock", ""),)
+)
+
+
+def test_words_that_match_demand_their_tool() -> None:
+    assert DEMANDED.apply(ASKED) == replace(ASKED, tool_choice="clock")
+
+
+def test_the_first_pattern_that_matches_decides() -> None:
+    assert DEMANDED.tool_for("A timer, and what time is it?") == "clock"
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        replace(ASKED, messages=(Message("user", "Hello."),)),
+        replace(ASKED, messages=(*ASKED.messages, Message("tool", "noon", (), "call_1"))),
+        replace(ASKED, messages=()),
+        replace(ASKED, tool_choice="none"),
+        replace(ASKED, tools=(Tool("timer", ""),)),
+    ],
+    ids=["other words", "after the tool's result", "no message", "another choice", "not offered"],
+)
+def test_other_requests_stay_as_they_are(request_: Request) -> None:
+    assert DEMANDED.apply(request_) is request_
+
+
+def test_a_pattern_that_does_not_compile_is_named() -> None:
+    with pytest.raises(ValueError, match=r"call_tools_on\.clock is '\(time': .*regular expression"):
+        DemandedTools({"clock": "(time"})
