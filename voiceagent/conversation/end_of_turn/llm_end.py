@@ -1,9 +1,10 @@
 """What the LLM says of the end of a turn, as a witness beside the others. Pure.
 
-In its chat template a mark closes each message. A language model that has read callers' messages knows how
-probable that mark is after the words so far, in any language that it speaks. No two models mean the same by
-it, so the log odds are scaled by what one model was right in (Platt, "Probabilistic Outputs for Support
-Vector Machines", 1999): `voiceagent calibrate` finds the numbers.
+A language model that has read people's messages knows how probable it is that a sentence, or the message,
+ends after the words so far, in any language that it speaks: the summed probability of full stop, question
+mark, new line and end mark (`llmcore/text/closing_tokens.py`). No two models mean the same by it, so the log
+odds are scaled to what one model got right (Platt, "Probabilistic Outputs for Support Vector Machines",
+1999): `voiceagent calibrate` finds the numbers.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class LlmEnd:
     weight: float
 
     def nats(self, log_probability: float) -> float:
-        """What it adds to the log odds that the turn is over. log_probability: of the mark, by the model."""
+        """What it adds to the log odds that the turn is over. log_probability: of an end, by the model."""
         calibrated = self.scale * log_odds(log_probability) + self.offset
         return self.weight * min(max(calibrated, -MOST_NATS), MOST_NATS)
 
