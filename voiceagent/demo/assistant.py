@@ -59,11 +59,11 @@ class Assistant(Agent):
         return f"written down: {text}"
 
     @tool
-    async def read_notes(self) -> str:
-        """Tell what was written down in this call."""
+    async def get_notes(self) -> str:
+        """Return what was written down in this call."""
         if not self.notes:
             return "there are no notes yet"
-        return f"say these notes to the caller: {'; '.join(self.notes)}"
+        return f"the notes say: {'; '.join(self.notes)}"
 
     async def on_call_ended(self, transcript: object) -> None:
         """Cancel the timers: nobody is left to hear them."""

@@ -28,7 +28,7 @@ async def test_notes_are_read_back() -> None:
         call.model_will(Calls("take_note", text="buy milk"), "It is written down.")
         await call.says("Write down that I need to buy milk.")
         assert call.agent.notes == ["buy milk"]
-        assert "buy milk" in await call.agent.read_notes()
+        assert "buy milk" in await call.agent.get_notes()
 
 
 async def test_there_is_no_note_beyond_the_limit() -> None:

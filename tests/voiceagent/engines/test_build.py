@@ -117,7 +117,8 @@ def test_a_path_may_lie_in_an_installed_package(engine):
     [
         (
             'engine = "nothing"',
-            "llm.engine = 'nothing': no such engine; allowed: ctranslate2, vllm, openai, anthropic, or",
+            "llm.engine = 'nothing': no such engine; allowed: "
+            "ctranslate2, llamacpp, vllm, openai, anthropic, or",
         ),
         (
             'engine = "no_such_module:Class"',

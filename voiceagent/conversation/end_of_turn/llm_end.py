@@ -1,9 +1,10 @@
 """The LLM's end-of-turn score, one of the features.
 
-In its chat template a token closes each message. A language model trained on callers' messages knows the
-probability of that token after the words so far, in any language that it speaks. Scores of two models are not
-comparable, so the log-odds are scaled by calibration on one model (Platt, "Probabilistic Outputs for Support
-Vector Machines", 1999): `voiceagent calibrate` finds the values.
+A language model trained on people's messages knows how probable it is that a sentence, or the message, ends
+after the words so far, in any language that it speaks: the summed probability of full stop, question mark, new
+line and end mark (`llmcore/text/closing_tokens.py`). Scores of two models are not comparable, so the log-odds
+are scaled by calibration on one model (Platt, "Probabilistic Outputs for Support Vector Machines", 1999):
+`voiceagent calibrate` finds the values.
 """
 
 from __future__ import annotations
@@ -33,9 +34,7 @@ class LlmEnd:
     weight: float
 
     def nats(self, log_probability: float) -> float:
-        """Return its contribution to the log-odds that the turn is over. log_probability: of the closing
-        token.
-        """
+        """Return its contribution to the log-odds that the turn is over. log_probability: of an end."""
         calibrated = self.scale * log_odds(log_probability) + self.offset
         return self.weight * min(max(calibrated, -MAX_NATS), MAX_NATS)
 
