@@ -1,10 +1,10 @@
 """The LLM's end-of-turn score, one of the features.
 
 A language model trained on people's messages knows how probable it is that a sentence, or the message, ends
-after the words so far, in any language that it speaks: the summed probability of full stop, question mark, new
-line and end mark (`llmcore/text/closing_tokens.py`). Scores of two models are not comparable, so the log-odds
-are scaled by calibration on one model (Platt, "Probabilistic Outputs for Support Vector Machines", 1999):
-`voiceagent calibrate` finds the values.
+after the words so far, in any language that it speaks: the summed probability of full stop, question mark,
+new line and end mark (`llmcore/text/closing_tokens.py`). Scores of two models are not comparable, so the
+log-odds are scaled by calibration on one model (Platt, "Probabilistic Outputs for Support Vector Machines",
+1999): `voiceagent calibrate` finds the values.
 """
 
 from __future__ import annotations
