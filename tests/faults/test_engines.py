@@ -56,7 +56,7 @@ async def test_a_lost_engine_fails_one_turn_with_an_apology(
         await until_healthy(server.address)
         await counters_agree(server, turns_before, touched, idle)
     assert f"part={engine}" in server.log
-    assert "part_recovered" in server.log
+    assert "component_recovered" in server.log
     assert "Traceback" not in server.log
 
 

@@ -61,7 +61,7 @@ async def test_a_server_whose_stdout_nobody_reads_takes_calls(tmp_path: Path) ->
     os.close(write)
     assert process.stderr is not None
     async with asyncio.timeout(PATIENCE_S):
-        while b"stdout_unread" not in (line := await process.stderr.readline()):
+        while b"worker_output_invalid" not in (line := await process.stderr.readline()):
             assert line, "it has ended"
     found = re.search(rb"http://([\w.:]+)", line)
     assert found

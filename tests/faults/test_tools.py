@@ -71,5 +71,5 @@ async def test_a_tool_that_will_not_be_cancelled_does_not_keep_the_server_from_e
             await caller.type("How is the weather?")
             assert await caller.turn() == "completed"  # the tool is called
             await caller.outcome()  # and told of
-    [left] = [line for line in server.log.splitlines() if "task_does_not_end" in line]
+    [left] = [line for line in server.log.splitlines() if "task_still_running" in line]
     assert "work of tool look" in left

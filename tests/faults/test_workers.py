@@ -98,7 +98,7 @@ async def test_a_stopped_supervisor_ends_turns_in_apologies(
             server.process.resume()
         assert await caller.answered_again_or_ended() == "completed"
     await until_healthy(server.address)
-    assert "supervisor_hangs" in server.log
+    assert "supervisor_hung" in server.log
     assert server.log.count("worker_died") == deaths
 
 

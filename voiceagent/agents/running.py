@@ -174,7 +174,7 @@ class RunningAgent:
             return
         if self._past_agents and all(had is not agent for had in self._past_agents):
             self._past_agents.append(agent)
-        self._log.info("handed_over", agent=type(agent).__name__)
+        self._log.info("agent_handover", agent=type(agent).__name__)
         self._take_over(agent, self._instructions_of(agent))
         if self._context is not None and (opening := self._opening(agent)):
             self._context.say(opening)

@@ -162,7 +162,7 @@ class CallArchiver:
                 self._jobs.appendleft(job)
                 raise
             except Exception as error:  # a bug must not prevent the archiving of other calls
-                log.error("call_not_on_record", exc_info=error)
+                log.error("call_not_registered", exc_info=error)
                 self._losses.failed(error)
         self._working_from_s = math.inf
         if time.monotonic() >= self._delete_at_s:

@@ -59,7 +59,7 @@ class RedisLink:
             self._on_failure(error)
             return otherwise
         if self.trouble:
-            log.warning("shared_state_is_back")
+            log.warning("shared_state_recovered")
             self.trouble = ""
         return answer
 
@@ -88,7 +88,7 @@ class RedisLink:
         self._failures.inc()
         reason = str(error) or "nothing came in time"
         if not self.trouble:
-            log.error("shared_state_is_lost", reason=reason)
+            log.error("shared_state_lost", reason=reason)
         self.trouble = f"Redis does not answer: {reason}"
 
 

@@ -308,4 +308,4 @@ class SharedState:
                 if len(self._blocked) > MAX_BLOCKED:
                     del self._blocked[next(iter(self._blocked))]
             case _:
-                log.warning("cluster_message_not_understood", bytes=len(message))
+                log.warning("cluster_message_invalid", bytes=len(message))

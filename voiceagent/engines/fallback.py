@@ -85,7 +85,7 @@ class _FallbackEngine(Generic[_Engine]):
 
     def _on_success(self) -> None:
         if self._breaker.state != "closed":
-            log.warning("speech_engine_back", stage=self._stage)
+            log.warning("speech_engine_recovered", stage=self._stage)
         self._breaker.record_success()
 
     def _allows_primary(self) -> bool:
@@ -103,7 +103,7 @@ class _FallbackEngine(Generic[_Engine]):
         self._breaker.record_failure(now_s)
         log.warning("speech_fallback", stage=self._stage, reason=reason)
         if self._breaker.state == "open" and before != "open":
-            log.error("speech_engine_left_alone", stage=self._stage, wait_s=self._breaker.wait_s(now_s))
+            log.error("speech_engine_circuit_open", stage=self._stage, wait_s=self._breaker.wait_s(now_s))
 
 
 class FallbackRecognizer(_FallbackEngine[Recognizer]):

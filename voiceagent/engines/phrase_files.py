@@ -62,7 +62,7 @@ class PhraseFiles:
             self._make_room()
         except OSError as error:
             if not self._broken:
-                log.warning("phrase_cache_not_written", folder=str(self._folder), reason=str(error))
+                log.warning("phrase_cache_write_failed", folder=str(self._folder), reason=str(error))
             self._broken = True
 
     def _store(self, path: Path, content: bytes) -> None:

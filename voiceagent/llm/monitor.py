@@ -202,7 +202,7 @@ class LlmMonitor:
         for engine, name in found.keys() - self._active_alarms:
             log.warning("llm_alarm", engine=engine, alarm=name, text=found[engine, name].text)
         for engine, name in self._active_alarms - found.keys():
-            log.info("llm_alarm_over", engine=engine, alarm=name)
+            log.info("llm_alarm_resolved", engine=engine, alarm=name)
         self._active_alarms = set(found)
 
     def _shed_load(self) -> None:
@@ -260,4 +260,4 @@ class PromptMonitor:
             if change.part == "history" and not intended:
                 words = {"before": Personal(change.before), "now": Personal(change.now)}
                 place, character = change.place, change.character
-                self._log.warning("prompt_parted", place=place, character=character, **words)
+                self._log.warning("prompt_prefix_changed", place=place, character=character, **words)

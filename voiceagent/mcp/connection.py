@@ -81,7 +81,7 @@ class Connection:
                 return await listing
         except TimeoutError:
             if self._target.command:
-                log.warning("mcp_program_hangs", command=self._target.command, args=self._target.args)
+                log.warning("mcp_program_hung", command=self._target.command, args=self._target.args)
                 self._closing.set()
             raise
         except McpFailed:
@@ -222,7 +222,7 @@ class Connection:
         elif isinstance(message, ValidationError):
             written = Personal(str(message.errors()[0]["input"])[:MAX_MESSAGE])
             command, args = self._target.command, self._target.args
-            log.warning("mcp_line_unread", command=command, args=args, written=written)
+            log.warning("mcp_invalid_line", command=command, args=args, written=written)
 
     async def _listen_for_changes(self, client: Client) -> None:
         """Listen for changes of the tools by subscription (protocol 2026-07-28 on), if the server

@@ -63,9 +63,9 @@ class Parent:
             if bool(self.trouble) is not reported:
                 reported = not reported
                 if reported:
-                    log.error("supervisor_hangs", reason=self.trouble)
+                    log.error("supervisor_hung", reason=self.trouble)
                 else:
-                    log.warning("supervisor_answers_again")
+                    log.warning("supervisor_recovered")
             await asyncio.sleep(until_multiple_s(supervision.beat_s, time.monotonic()))
 
     def _on_life_message(self, message: LifeMessage) -> None:

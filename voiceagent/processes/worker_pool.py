@@ -282,7 +282,7 @@ class WorkerPool:
                 # while one runs, the others are retried without limit, as callers can be served
                 if self.facts is None and all(other.failure for other in self._workers):
                     raise CommandFailed(f"worker {number} does not start: {failure}") from failure
-                log.error("worker_does_not_start", worker=number, reason=str(failure))
+                log.error("worker_start_failed", worker=number, reason=str(failure))
             await asyncio.sleep(RETRY_START_S)
 
     def _on_worker_started(self) -> None:

@@ -232,7 +232,7 @@ def _announce(line: str) -> None:
         print(line, flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # discards the rest of the line
-        log.warning("stdout_unread", reason=str(error), line=line)
+        log.warning("worker_output_invalid", reason=str(error), line=line)
 
 
 def serve(config: Config) -> None:

@@ -214,7 +214,7 @@ def engines_of_worker(task: WorkerTask, supervisor: RpcConnection, metrics: Metr
 
 
 async def _supervisor_gone(_: Request, error: Exception) -> Response:
-    log.warning("supervisor_did_not_answer", reason=str(error))
+    log.warning("supervisor_timeout", reason=str(error))
     return PlainTextResponse("the server cannot answer now; try again in a moment", 503)
 
 

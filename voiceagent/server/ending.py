@@ -40,7 +40,7 @@ async def _until_all_end(work: Coroutine[Any, Any, None]) -> None:
         if left:
             _, hanging = await asyncio.wait(left, timeout=CLOSE_S)
             for task in hanging:
-                log.warning("task_does_not_end", task=task.get_name())
+                log.warning("task_still_running", task=task.get_name())
         loop = asyncio.get_running_loop()
         await loop.shutdown_asyncgens()
         await loop.shutdown_default_executor()

@@ -37,5 +37,5 @@ async def speak_ahead(synthesizer: Synthesizer, phrases: tuple[str, ...]) -> Non
                 async for _ in speeches:
                     pass
         except SynthesizerError as error:
-            log.warning("fixed_phrases_not_spoken", reason=str(error))
+            log.warning("fixed_phrases_failed", reason=str(error))
             return

@@ -76,13 +76,13 @@ class HealthMonitor:
         for part in troubles.keys() - self._since_s.keys():
             self._since_s[part] = now_s
             self._degraded.labels(part).set(1)
-            log.error("part_degraded", part=part, reason=troubles[part])
+            log.error("component_degraded", part=part, reason=troubles[part])
         for part in self._since_s.keys() - troubles.keys():
             self._degraded.labels(part).set(0)
-            log.warning("part_recovered", part=part, after_s=round(now_s - self._since_s.pop(part), 1))
+            log.warning("component_recovered", part=part, after_s=round(now_s - self._since_s.pop(part), 1))
         for part in self._count(self._engines.restarts()) - seen:  # lost and restarted between two checks
-            log.error("part_degraded", part=part, reason="its process was lost")
-            log.warning("part_recovered", part=part, after_s=0.0)
+            log.error("component_degraded", part=part, reason="its process was lost")
+            log.warning("component_recovered", part=part, after_s=0.0)
         self._count(self._restarts())
 
     def _report_processes(self) -> None:

@@ -103,7 +103,7 @@ class BaseCall(ABC):
         self._push_audio(samples, rate_hz, made)
         late_s = self._silence.took(len(samples) / rate_hz)
         if late_s > STALL_LOGGED_S:
-            self._log.warning("line_stood_still", for_s=round(late_s, 1), reason=STALL_REASON)
+            self._log.warning("connection_stalled", for_s=round(late_s, 1), reason=STALL_REASON)
 
     def _fill_silence(self, seconds: float) -> None:
         """Push silence for the last `seconds`, in which the line sent nothing."""

@@ -55,7 +55,7 @@ class CallMonitor:
 
     def log_timeout(self, stage: str, owner: str) -> None:
         """Log that an optional stage timed out."""
-        self._log.warning("stage_silent", stage=stage, of=owner, given_up=True)
+        self._log.warning("stage_timeout", stage=stage, owner=owner, given_up=True)
 
     def log_repetition(self, response_id: str) -> None:
         """Count and log that the LLM repeated itself and its response was ended."""
@@ -69,7 +69,7 @@ class CallMonitor:
     def fault(self, where: str, error: BaseException) -> None:
         """Count and log an unexpected exception."""
         self._faults.labels(where.replace(" ", "_")).inc()
-        self._log.error("call_fault", where=where, exc_info=error)
+        self._log.error("call_error", where=where, exc_info=error)
 
     def fatal(self, where: str, error: BaseException) -> None:
         """Record a fault after which the call cannot continue, and end it."""
@@ -95,7 +95,7 @@ class CallMonitor:
         for awaited, waited_s, given_up in self._deadlines.overdue(now_s):
             reason = f"no {awaited.what} within {waited_s:.1f} s"
             self._log.warning(
-                "stage_silent", stage=awaited.stage, of=awaited.owner, reason=reason, given_up=given_up
+                "stage_timeout", stage=awaited.stage, owner=awaited.owner, reason=reason, given_up=given_up
             )
             if given_up:
                 self._give_up(awaited, reason)

@@ -65,7 +65,7 @@ class LoopMonitor:
             self._stalled(clock_s, lag_s)
         if lag_s > LOGGED_LAG_S:
             reason = "this process did not run: it was suspended, or something in it blocked"
-            log.warning("stood_still", for_s=round(lag_s, 1), reason=reason)
+            log.warning("event_loop_stalled", for_s=round(lag_s, 1), reason=reason)
 
     async def run(self) -> None:
         """Measure until cancelled."""

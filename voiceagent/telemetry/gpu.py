@@ -60,7 +60,7 @@ class GpuCollector:
                 utilization = self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100
                 memory = self._nvml.nvmlDeviceGetMemoryInfo(handle)
             except self._nvml.NVMLError as error:
-                log.debug("gpu_silent", gpu=index, reason=str(error))
+                log.debug("gpu_unreadable", gpu=index, reason=str(error))
                 continue
             busy.add_metric((str(index),), utilization)
             full.add_metric((str(index),), memory.used / memory.total)

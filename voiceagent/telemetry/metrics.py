@@ -139,9 +139,9 @@ def _log_turn(turn: TurnReport, call_id: str) -> None:
     decided = {}
     if ended is not None:
         decided = {
-            "turn_over": round(ended.probability, 3),
+            "end_of_turn_probability": round(ended.probability, 3),
             "silence_ms": round(ended.silence_s * 1000),
-            "witnesses": {name: round(nats, 2) for name, nats in ended.witnesses},
+            "end_of_turn_log_odds": {name: round(nats, 2) for name, nats in ended.witnesses},
         }
     structlog.get_logger(__name__).info(
         "turn",

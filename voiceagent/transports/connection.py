@@ -244,7 +244,7 @@ class Connection(Generic[Content]):
                     await self._wire.send(await self._outbox.next())
                 await self._wire.close(code, ending.reason)
         except (TimeoutError, Disconnected):
-            log.info("closed_without_goodbye", reason=ending.reason)
+            log.info("close_handshake_timeout", reason=ending.reason)
 
 
 async def _after(moment: Coroutine[Any, Any, None], ending: Ending) -> Ending:

@@ -37,7 +37,7 @@ def websocket_routes(
         place = request.url.path
         if request.method == "POST":
             text = f"{place} is a WebSocket, for the sound of calls; the webhook is {place}{posts_to}"
-            log.warning("posted_to_websocket", path=place, webhook=place + posts_to)
+            log.warning("post_to_websocket", path=place, webhook=place + posts_to)
             return PlainTextResponse(text, 405, {"allow": "GET"})
         text = (
             f"{place} is a WebSocket, and the request does not ask for one: it has no Upgrade header, "

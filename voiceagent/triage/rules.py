@@ -98,7 +98,7 @@ RULES = (
         "Prompts are read anew",
         Share("voiceagent_llm_cached_tokens_total", "voiceagent_llm_prompt_tokens_total", MIN_TOKENS),
         0.6,
-        'voiceagent_llm_prompt_partings_total by part ("history": see "prompt_parted" in the log), '
+        'voiceagent_llm_prompt_partings_total by part ("history": see "prompt_prefix_changed" in the log), '
         "whether calls stay at one replica",
         "what changes behind what does not in agent.instructions; enable_prefix_caching; more KV cache; "
         "route each call to the replica that has its prefix",

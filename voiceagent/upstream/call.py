@@ -159,7 +159,7 @@ class UpstreamCall(BaseCall):
 
     def upstream_given_up(self, reason: str) -> None:
         """See `UpstreamListener`: the caller hears the apology, and the call ends."""
-        self._log.error("upstream_given_up", reason=reason)
+        self._log.error("upstream_abandoned", reason=reason)
         speaking = self._services.speaking
         made = np.concatenate([speech.samples for speech in speaking.apology.sound])
         sound = resample(made, speaking.synthesizer.rate_hz, UPSTREAM_HZ)
@@ -171,7 +171,7 @@ class UpstreamCall(BaseCall):
         try:
             return self._conversation.on_upstream_event(event)
         except (KeyError, TypeError, ValueError) as error:
-            self._log.warning("upstream_event_unread", type=str(event.get("type"))[:80], reason=repr(error))
+            self._log.warning("upstream_event_invalid", type=str(event.get("type"))[:80], reason=repr(error))
             return []
 
     # ---- commands

@@ -98,7 +98,7 @@ class WebhookSender:
                     async with asyncio.timeout(CLOSE_S):
                         await self._waiting.join()
                 except TimeoutError:
-                    log.warning("webhooks_lost", waiting=self._waiting.qsize())
+                    log.warning("webhooks_dropped_at_exit", waiting=self._waiting.qsize())
                 for task in posting:
                     task.cancel()
 

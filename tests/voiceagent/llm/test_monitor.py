@@ -61,7 +61,7 @@ def test_a_history_that_was_rewritten_is_warned_of_without_callers_words():
     first = Request((Message("user", "my pin is 1234"), Message("assistant", "yes"), Message("user", "so")))
     rewritten = replace(first, messages=(Message("user", "my pin was 1234"), *first.messages[1:]))
     (line,), counted = parted(first, rewritten)
-    assert "prompt_parted" in line and "0 (user)" in line and "1234" not in line
+    assert "prompt_prefix_changed" in line and "0 (user)" in line and "1234" not in line
     assert counted == 1
 
 
@@ -77,7 +77,7 @@ def test_a_history_that_its_client_has_changed_is_counted_apart_and_warns_of_not
     assert [counted({"part": part}) for part in ("edited", "history")] == [1, None]
     with capture_logs() as lines:  # what comes later is no longer what that client meant
         monitor.check(StartResponse("resp_3", Request(said), "audio", edits=2))
-    assert [line["event"] for line in lines] == ["prompt_parted"]
+    assert [line["event"] for line in lines] == ["prompt_prefix_changed"]
 
 
 async def test_a_request_is_counted_under_its_engine_and_model():

@@ -190,7 +190,7 @@ async def test_a_programs_line_that_is_no_message_is_told_in_one(caplog: pytest.
         async with connected(Target(command="sh", args=command)) as connection:
             assert await connection.list_tools()
     (line,) = told
-    assert (line["event"], line["written"].value) == ("mcp_line_unread", "looking it up")
+    assert (line["event"], line["written"].value) == ("mcp_invalid_line", "looking it up")
     assert not caplog.records
 
 

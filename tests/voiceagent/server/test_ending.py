@@ -44,7 +44,7 @@ def test_a_process_ends_though_a_task_holds_on(monkeypatch: pytest.MonkeyPatch) 
     with capture_logs() as told:
         run_until_all_end(work())
     assert ended == ["in good order"]
-    assert [(line["event"], line["task"]) for line in told] == [("task_does_not_end", "tool look")]
+    assert [(line["event"], line["task"]) for line in told] == [("task_still_running", "tool look")]
 
 
 @pytest.fixture

@@ -28,5 +28,5 @@ def test_after_a_pause_of_this_process_no_part_is_late_before_it_had_its_time() 
         late["kept_calls"] = "calls are written 3 s late"
         parts.check(25.0 + 2 * CHECK_INTERVAL_S)
     assert [(entry["event"], entry["reason"]) for entry in logged] == [
-        ("part_degraded", "calls are written 3 s late")
+        ("component_degraded", "calls are written 3 s late")
     ]

@@ -38,4 +38,4 @@ def test_a_process_that_stood_still_says_so_in_the_log_and_to_the_calls() -> Non
         for beat, lag_s in enumerate((STALL_S, LOGGED_LAG_S, 15.0)):
             monitor.observe(beat, lag_s, 100.0)
     assert told == [(100.0, LOGGED_LAG_S), (100.0, 15.0)]
-    assert [(entry["event"], entry["for_s"]) for entry in logged] == [("stood_still", 15.0)]
+    assert [(entry["event"], entry["for_s"]) for entry in logged] == [("event_loop_stalled", 15.0)]

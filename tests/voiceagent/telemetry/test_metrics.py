@@ -126,8 +126,8 @@ def test_the_line_of_a_turn_says_what_ended_it():
     ended = EndOfTurn(0.875, 0.16, (("bias", 0.25), ("asks", 1.0)))
     Metrics().observe(replace(turn(), end_of_turn=ended))
     line = json.loads(stream.getvalue())
-    assert (line["turn_over"], line["silence_ms"]) == (0.875, 160)
-    assert line["witnesses"] == {"bias": 0.25, "asks": 1.0}
+    assert (line["end_of_turn_probability"], line["silence_ms"]) == (0.875, 160)
+    assert line["end_of_turn_log_odds"] == {"bias": 0.25, "asks": 1.0}
 
 
 def test_what_is_bound_to_a_call_is_in_its_lines():

@@ -119,10 +119,10 @@ class Exporter:
             return
         if sent and what in self._failing:
             self._failing.remove(what)
-            log.info("collector_back", of=what)
+            log.info("collector_recovered", signal=what)
         elif not sent and what not in self._failing:
             self._failing.add(what)
-            log.warning("collector_fails", of=what, effect="they are dropped until it is back")
+            log.warning("collector_failed", signal=what, effect="they are dropped until it is back")
 
 
 def readable(span: Span, resource: Resource) -> ReadableSpan:

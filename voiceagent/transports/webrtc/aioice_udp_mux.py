@@ -121,7 +121,7 @@ class UdpMux:
         try:
             self._socket.sendto(data, address)
         except OSError as error:
-            log.debug("datagram_not_sent", to=address, reason=str(error))
+            log.debug("datagram_send_failed", to=address, reason=str(error))
 
     def leave(self, place: Place) -> None:
         """Remove a call; its datagrams are no longer delivered or sent."""
@@ -183,7 +183,7 @@ class UdpMux:
         self._on_unreadable()
         self._unreadable += 1
         if self._unreadable & (self._unreadable - 1) == 0:  # 1, 2, 4, 8, ...
-            log.warning("datagrams_not_read", count=self._unreadable)
+            log.warning("datagrams_invalid", count=self._unreadable)
 
     def _asking(self, transaction_id: bytes, address: Address) -> Place | None:
         """Return the call that waits for the answer to this request."""

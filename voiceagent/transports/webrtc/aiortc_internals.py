@@ -84,7 +84,7 @@ def unreadable_dropped() -> Iterator[None]:
     except ConnectionError:
         raise
     except Exception as error:  # parsers may raise anything
-        log.debug("packet_not_read", reason=type(error).__name__)
+        log.debug("packet_invalid", reason=type(error).__name__)
 
 
 class QuietTrack(MediaStreamTrack):

@@ -108,7 +108,7 @@ class CallerAudio:
                 else:
                     self._hear(sound)
             except OpusError as error:
-                log.debug("packet_not_decoded", reason=str(error))
+                log.debug("packet_undecodable", reason=str(error))
         self._schedule()
 
     def _schedule(self) -> None:

@@ -114,7 +114,7 @@ def test_a_lost_collector_is_told_once_and_so_is_its_return():
             exporter.send(some_spans())
             received.until("call")
             until(lambda: count(registry, "sent") == 2)
-    assert [line["event"] for line in lines] == ["collector_fails", "collector_back"]
+    assert [line["event"] for line in lines] == ["collector_failed", "collector_recovered"]
 
 
 def test_the_metrics_are_sent():

@@ -117,7 +117,7 @@ async def test_a_number_whose_webhook_is_the_streams_url_is_told_where_the_webho
         assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
         assert f"the webhook is /telephony/{path}/voice" in answer.text
         assert [(line["event"], line["webhook"]) for line in told] == [
-            ("posted_to_websocket", f"/telephony/{path}/voice")
+            ("post_to_websocket", f"/telephony/{path}/voice")
         ]
 
 
