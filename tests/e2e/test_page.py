@@ -244,7 +244,7 @@ async def test_a_key_that_is_wrong_is_said_to_be(voice: Path, with_key: Path) ->
         await talk(page)
         await page.get_by_label("Key").fill("guess")
         await page.keyboard.press("Enter")
-        await expect(page.get_by_role("alert")).to_contain_text("The server does not take this key")
+        await expect(page.get_by_role("alert")).to_contain_text("The server refused this key")
         await page.get_by_label("Key").fill("secret")
         await page.keyboard.press("Enter")
         await expect(page.get_by_test_id("status")).to_have_text("Listening")

@@ -12,6 +12,7 @@ from card_costs import Card
 from virtual_vllm import StepCounts, VirtualVllmLlm
 
 from llmcore.engine import Llm
+from llmcore.engines.vllm_settings import VllmSettings
 from llmcore.policies.admission import AdmissionControl
 from llmcore.policies.priority_queue import PriorityQueue, QueueLimits
 from llmcore.serving.priority_engine import PriorityLlm
@@ -64,7 +65,10 @@ def as_shipped(card: Card) -> Server:
     """Return our gateway and scheduler with the settings of configs/gpu.toml."""
     options = load_config(ROOT / "configs/gpu.toml").llm.options
     names = ("max_num_batched_tokens", "yielding_tokens", "engine_args")
-    return Server("as configured", card, {name: options[name] for name in names})
+    defaults = {"max_num_batched_tokens": VllmSettings.max_num_batched_tokens}
+    return Server(
+        "as configured", card, defaults | {name: options[name] for name in names if name in options}
+    )
 
 
 def load_of(calls: int, seed: int = 1) -> Load:

@@ -102,7 +102,7 @@ async def test_int16_stays_as_it_is() -> None:
         (np.array([np.nan]), "float64 up to nan"),
         (np.zeros((2, 4), np.int16), r"an array \[2, 4\] of int16"),
         (np.zeros(4, np.int32), "of int32"),
-        (b"\0\0", "sound as bytes"),
+        (b"\0\0", "audio as bytes"),
     ],
 )
 async def test_other_sound_is_refused_with_what_came_and_what_is_wanted(samples: object, came: str) -> None:
@@ -127,7 +127,7 @@ async def test_what_is_no_speech_delta_or_hypothesis_is_refused() -> None:
 
 @pytest.mark.parametrize("items", [(), (Hypothesis("hello"),)])
 async def test_an_utterance_needs_a_settled_end(items: tuple[Hypothesis, ...]) -> None:
-    with pytest.raises(RecognizerError, match="no Hypothesis with settled=True came"):
+    with pytest.raises(RecognizerError, match="no Hypothesis with settled=True at the end of the audio"):
         await all_of(made("recognizer", recognize=yielding(*items)).recognize(sound()))
 
 

@@ -72,10 +72,10 @@ def test_played_text_grows_word_by_word(
     text, language, _ = drawn
     played = PlayedText(rate_hz=100)
     for fragment in fragments_of(text, language):
-        played.begin(fragment)
+        played.add_fragment(fragment)
         if fragment.spoken:
             timings = tuple(WordTiming(at, 10 * at) for at, _ in fragment.alignment) if timed else ()
-            played.add(Speech(np.zeros(10 * len(fragment.spoken), np.int16), timings))
+            played.add_audio(Speech(np.zeros(10 * len(fragment.spoken), np.int16), timings))
         played.complete_fragment()
     moments = sorted(data.draw(st.lists(st.floats(0, played.sound_s), max_size=8)))
     said_so_far = [played.played(moment) for moment in moments]

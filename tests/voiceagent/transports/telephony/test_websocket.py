@@ -269,7 +269,7 @@ async def test_keys_interrupt_the_agent_and_are_answered_as_one_entry() -> None:
 
 
 async def test_a_key_behind_what_the_agent_asked_for_cuts_nothing_and_is_no_entry() -> None:
-    async with calling(pressed=Pressed.BEHIND) as (websocket, call, _):
+    async with calling(pressed=Pressed.IGNORED_TERMINATOR) as (websocket, call, _):
         await websocket.send(line.dtmf("#"))
         await websocket.send(line.media(SOUND, 1))
         await soon(call.until(lambda call: bool(call.heard)))
