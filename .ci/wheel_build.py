@@ -50,7 +50,7 @@ class BuildPackages(build_py):
     """Copies the packages to what the wheel is made of, where two of them go into `voiceagent`."""
 
     def run(self) -> None:
-        """An editable install builds nothing: it stands on the repository."""
+        """Copy the packages. An editable install builds nothing: it uses the repository."""
         super().run()
         if not self.editable_mode:
             carry(Path(self.build_lib))

@@ -99,3 +99,18 @@ def test_few_files_are_short() -> None:
         if len(path.read_text().splitlines()) < SHORT_LINES
     ]
     assert len(short) < MAX_SHORT, sorted(map(str, short))
+
+
+QUESTION_WORDS = {"what", "who", "whether", "where", "how", "which", "when", "whose", "whoever"}
+
+
+def test_a_docstring_begins_with_a_verb_or_a_noun() -> None:
+    asking = [
+        f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and (text := ast.get_docstring(node))
+        and text.split()[0].lower() in QUESTION_WORDS
+    ]
+    assert asking == []

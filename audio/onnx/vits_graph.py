@@ -69,7 +69,7 @@ class VitsGraph:
 
     @property
     def has_speakers(self) -> bool:
-        """Whether the voice has several speakers."""
+        """True if the voice has several speakers."""
         return bool(self._cuts.speaker)
 
     def encode(self, ids: Sequence[int], length_scale: float, speaker: int = 0) -> Encoded:

@@ -156,7 +156,7 @@ class SpokenText:
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
-    """What a voice's .onnx.json says."""
+    """Settings in a voice's .onnx.json."""
 
     rate_hz: int
     hop: int
@@ -216,7 +216,7 @@ def _pcm(sound: NDArray[np.float32]) -> Samples:
 
 
 def misfits(voice: Path, speed: float = 1.0, **_: object) -> Iterator[tuple[str, str]]:
-    """The keyword arguments with which it does not start, each with what is allowed. Nothing is loaded."""
+    """Yield the keyword arguments with which it would not start, and why, without loading anything."""
     if not 0.25 <= speed <= 4:
         yield "speed", f"speed is {speed}; allowed: 0.25 to 4"
     try:

@@ -83,6 +83,6 @@ class ReplyText:
         return deltas
 
     def finish(self, usage: Usage) -> list[Delta]:
-        """The last deltas. Raises LlmError for an unreadable tool call."""
+        """Return the last deltas. Raises LlmError for an unreadable tool call."""
         held = self._parser.push(self._stops.finish())
         return [*held, *self._parser.finish("stop" if self.ended else "length", usage)]

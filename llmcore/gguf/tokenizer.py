@@ -27,7 +27,7 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class _Splitting:
-    """How text is split. whole_words: a piece that is in the vocabulary as a whole needs no merges."""
+    """Rules that split text. whole_words: a piece that is in the vocabulary as a whole needs no merges."""
 
     pieces: Callable[[], pre_tokenizers.PreTokenizer]
     composes: bool = False

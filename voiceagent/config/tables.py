@@ -1,7 +1,7 @@
-"""The configuration: a TOML file into checked models. Every key is documented where it stands.
+"""The configuration: a TOML file as validated models. Every key is documented where it is defined.
 
-Paths, here and in the tables of engines: `./x` and `../x` count from the configuration's own folder,
-`package:a.b/x` lies in the folder of the installed package `a.b`, `~/x` in the home folder. It must exist.
+Paths, here and in engine tables: `./x` and `../x` are relative to the configuration's folder, `package:a.b/x`
+to the folder of the installed package `a.b`, `~/x` to the home folder. They must exist.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ class AgentTable(AgentConfig):
 
 
 class Config(LlmTables):
-    """The whole file. Each table stands beside the code that it sets; those of the LLM come as one."""
+    """The whole file. Each table is defined next to the code that it configures; those of the LLM
+    come as one.
+    """
 
     server: ServerConfig = ServerConfig()
     limits: LimitsConfig = LimitsConfig()
@@ -159,16 +161,16 @@ class Config(LlmTables):
 
     @property
     def source(self) -> Path:
-        """The file it was read from: what its paths count from, and what errors name."""
+        """The file it was read from: the base of its paths, named in errors."""
         return self._source
 
     @property
     def calls_folder(self) -> Path:
-        """Where calls are kept; `./x` counts from the file's own folder."""
+        """Folder of kept calls; `./x` is relative to the file's folder."""
         return self._source.parent / Path(self.calls.folder).expanduser()
 
     def instructions(self) -> str:
-        """The system prompt, wherever it is kept. Raises ConfigError."""
+        """Return the system prompt, wherever it is kept. Raises ConfigError."""
         place = self.agent.instructions_from
         if place is None:
             return self.agent.instructions
@@ -186,7 +188,7 @@ class Config(LlmTables):
         return text
 
     def call_settings(self) -> CallSettings:
-        """What a call begins with, before its client sets anything. Raises ConfigError."""
+        """Return the settings of a call before its client changes any. Raises ConfigError."""
         return CallSettings(
             instructions=self.instructions(),
             temperature=self.agent.temperature,
@@ -196,9 +198,10 @@ class Config(LlmTables):
 
 
 def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | int | None) -> Config:
-    """Read and check a configuration; `server`: keys of its table that stand in for the file's, unless None.
+    """Read and validate a configuration.
 
-    changes: other keys that do, as `turn.silence_s`, with values as TOML has them. Raises ConfigError.
+    changes: values, as TOML, that replace keys such as `turn.silence_s`. server: values that replace keys of
+    `[server]`, unless None. Raises ConfigError.
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -222,7 +225,7 @@ def load(path: Path, changes: Mapping[str, str] | None = None, **server: str | i
 
 
 def _leave_out_engines(document: dict[str, Any]) -> None:
-    """Where an upstream is the core of calls engines may be left out; a synthesizer says the apology."""
+    """Fill in silent engines if a realtime backend is configured; the synthesizer speaks the apology."""
     upstream = document.get("upstream")
     if isinstance(upstream, dict) and "url" in upstream:
         for table in ("recognizer", "llm", "synthesizer"):

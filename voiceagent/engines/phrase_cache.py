@@ -63,7 +63,7 @@ class CachedSynthesizer:
 
     @property
     def in_workers(self) -> bool:
-        """Whether each worker has its own, as the synthesizer says."""
+        """True if each worker has its own synthesizer."""
         return getattr(self.inner, "in_workers", False)
 
     @property
@@ -144,7 +144,7 @@ class _Memory:
         return phrase
 
     def put(self, key: str, phrase: Speech, saved: bool) -> None:
-        """saved: it is on disk, or on its way there."""
+        """Create an entry. saved: it is on disk, or being written."""
         self._remove(key)
         self._phrases[key] = phrase
         self._bytes += phrase.samples.nbytes

@@ -266,7 +266,7 @@ class SetAnswerConfig(Section):
         return self
 
     def to_answer(self) -> SetAnswer:
-        """The same for the policy."""
+        """Return the answer for the policy."""
         return SetAnswer(re.compile(self.pattern, re.IGNORECASE), self.answer)
 
 

@@ -1,4 +1,4 @@
-"""What an agent says in every call, spoken before the first one where there is a phrase cache."""
+"""Fixed phrases of an agent, synthesised before the first call if there is a phrase cache."""
 
 from __future__ import annotations
 

