@@ -89,7 +89,7 @@ def carry(built: Path) -> None:
 
 
 def rewritten(source: bytes, modules: set[str]) -> bytes:
-    """The source with other names for what is carried; nothing else changes.
+    """Return the source with the carried packages renamed; nothing else changes.
 
     modules: the full names of all modules that are carried. Raises ValueError where an import binds the name
     of the package itself, which is another one in the wheel.

@@ -64,7 +64,7 @@ class LocalCluster:
         return f"127.0.0.1:{self._port + index}"
 
     def start_redis(self) -> None:
-        """Start the cluster. Raises FileNotFoundError if there is no redis-server."""
+        """Start Redis. Raises FileNotFoundError if there is no redis-server."""
         program = shutil.which("redis-server")
         if program is None:
             raise FileNotFoundError("redis-server is not installed: apt-get install redis-server")
