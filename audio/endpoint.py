@@ -24,7 +24,7 @@ HYSTERESIS = 0.15
 CAP_S = 7.0
 """Maximum endpointing delay of a pause."""
 NOTICE_S = 0.2
-"""How long a merely loud sound stays noticed: a voice may begin with a breath of 0.17 s."""
+"""Time for which a merely loud sound stays noticed: a voice may begin with a breath of 0.17 s."""
 LOUD_NOTICE_S = 0.8
 """The same for a sound that stays loud."""
 LINGER_S = 0.25

@@ -47,7 +47,7 @@ SURE = 0.9
 below this 40 to 100 ms after the voice's end, 140 at most.
 """
 SURE_AFTER_S = 0.02
-"""How long after the voice's end the model is taken to stay sure."""
+"""Time after the end of a voice for which the model is assumed to stay sure."""
 UNSURE_S = 0.25
 """A model that was last sure longer ago than this is not used."""
 ROOM_S = 1.0

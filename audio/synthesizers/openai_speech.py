@@ -16,7 +16,7 @@ from audio.synthesizers import Speech
 from audio.synthesizers.hosted_voice import HttpVoice, PcmBytes
 
 _SLOWEST, _FASTEST = 0.25, 4.0
-"""What the API allows."""
+"""Bounds of the API."""
 
 
 @dataclass(eq=False)

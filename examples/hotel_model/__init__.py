@@ -1,1 +1,1 @@
-"""How the weights of the demo, the front desk of a fictional hotel, are made: data, training, evaluation."""
+"""Making of the demo's weights, the front desk of a fictional hotel: data, training, evaluation."""

@@ -22,12 +22,12 @@ from tokenizers import Tokenizer
 from llmcore.engine import BusyError, Delta, EngineLoad, LlmError, Request, SetupError, Usage
 from llmcore.engines.ct2_model import PrefixKeepingModel
 from llmcore.engines.ct2_reply import Ct2Reply, Reader
-from llmcore.engines.token_reply import decoding
+from llmcore.engines.token_reply import check_at_least, decoding
 from llmcore.serving.slots import Busy, PrioritySlots
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.chat_tokens import ChatTokens, tokens_between_messages
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
-from llmcore.text.tool_calls import MARKUPS, MarkupName
+from llmcore.text.tool_calls import MarkupName, find_markup
 
 Result = TypeVar("Result")
 
@@ -91,17 +91,9 @@ class CTranslate2Llm:
         kept_tokens: int = 8192,
         tool_markup: MarkupName = "hermes",
     ) -> None:
-        for name, value, smallest in (
-            ("threads", threads, 1),
-            ("max_running", max_running, 1),
-            ("max_waiting", max_waiting, 0),
-            ("context_tokens", context_tokens, 1),
-            ("kept_tokens", kept_tokens, 0),
-        ):
-            if value < smallest:
-                raise ValueError(f"{name} is {value}, at least {smallest} is allowed")
-        if tool_markup not in MARKUPS:
-            raise ValueError(f"tool_markup is {tool_markup!r}, allowed are: {', '.join(MARKUPS)}")
+        check_at_least(1, threads=threads, max_running=max_running, context_tokens=context_tokens)
+        check_at_least(0, max_waiting=max_waiting, kept_tokens=kept_tokens)
+        find_markup(tool_markup)
         self._settings = _Settings(
             Path(model), threads, max_running, compute_type, context_tokens, kept_tokens, tool_markup
         )
@@ -251,7 +243,7 @@ def _load(settings: _Settings) -> Reader:
         tokenizer.get_vocab(),
         decoding(tokenizer),
     )
-    return Reader(model, tokenizer, chat, MARKUPS[settings.markup], tokens.index(end))
+    return Reader(model, tokenizer, chat, find_markup(settings.markup), tokens.index(end))
 
 
 def _generator(settings: _Settings) -> ctranslate2.Generator:

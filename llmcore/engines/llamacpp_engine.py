@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 
 from llmcore.engine import BusyError, Delta, EngineLoad, Request, RequestError, ServerError, Usage
 from llmcore.engines.llamacpp_process import LlamaCppProcess, ServerSettings
-from llmcore.engines.token_reply import ReplyText, decoding
+from llmcore.engines.token_reply import ReplyText, check_at_least, decoding
 from llmcore.gguf.file import GgufFile
 from llmcore.gguf.tokenizer import build_tokenizer, tokenizer_config
 from llmcore.policies.demanded_tools import DemandedTools
@@ -31,7 +31,7 @@ from llmcore.text.closing_tokens import summed
 from llmcore.text.control_marks import are_special_tokens
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.reply import forces_a_call
-from llmcore.text.tool_calls import BARE_JSON, MARKUPS, Markup, MarkupName, call_schema
+from llmcore.text.tool_calls import BARE_JSON, Markup, MarkupName, call_schema, find_markup
 
 _EVENT = "data: "
 _LIKELIEST = 64
@@ -74,19 +74,10 @@ class LlamaCppLlm:
         tool_markup: MarkupName = "hermes",
         call_tools_on: dict[str, str] | None = None,
     ) -> None:
-        for name, value, smallest in (
-            ("threads", threads, 1),
-            ("max_running", max_running, 1),
-            ("max_waiting", max_waiting, 0),
-            ("context_tokens", context_tokens, 1),
-            ("gpu_layers", gpu_layers, 0),
-        ):
-            if value < smallest:
-                raise ValueError(f"{name} is {value}, at least {smallest} is allowed")
-        if tool_markup not in MARKUPS:
-            raise ValueError(f"tool_markup is {tool_markup!r}, allowed are: {', '.join(MARKUPS)}")
+        check_at_least(1, threads=threads, max_running=max_running, context_tokens=context_tokens)
+        check_at_least(0, max_waiting=max_waiting, gpu_layers=gpu_layers)
         self._file = Path(model)
-        self._markup = MARKUPS[tool_markup]
+        self._markup = find_markup(tool_markup)
         self._context_tokens = context_tokens
         self._demanded = DemandedTools(call_tools_on or {})
         self._slots = PrioritySlots(max_running, max_waiting)

@@ -86,3 +86,10 @@ class ReplyText:
         """Return the last deltas. Raises LlmError for an unreadable tool call."""
         held = self._parser.push(self._stops.finish())
         return [*held, *self._parser.finish("stop" if self.ended else "length", usage)]
+
+
+def check_at_least(smallest: int, **options: int) -> None:
+    """Raise ValueError, naming the option, if one of an engine's options is below `smallest`."""
+    for name, value in options.items():
+        if value < smallest:
+            raise ValueError(f"{name} is {value}, at least {smallest} is allowed")

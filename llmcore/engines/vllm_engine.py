@@ -31,7 +31,7 @@ from llmcore.text.control_marks import are_special_tokens
 from llmcore.text.finish_words import finish_reason
 from llmcore.text.message_shapes import Shapes
 from llmcore.text.reply import ReplyParser, forces_a_call
-from llmcore.text.tool_calls import BARE_JSON, MARKUPS, call_schema
+from llmcore.text.tool_calls import BARE_JSON, call_schema, find_markup
 
 if TYPE_CHECKING:
     from vllm.outputs import RequestOutput
@@ -45,8 +45,7 @@ class VllmLlm(VllmSettings):
     process: VllmProcess = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.tool_markup not in MARKUPS:
-            raise ValueError(f"tool_markup {self.tool_markup!r} is not one of: {', '.join(MARKUPS)}")
+        find_markup(self.tool_markup)
         self.process = VllmProcess(self)
 
     @property
@@ -90,7 +89,7 @@ class VllmLlm(VllmSettings):
             LlmError: the request is invalid or the engine failed.
         """
         forced = forces_a_call(request)
-        markup = BARE_JSON if forced else MARKUPS[self.tool_markup]
+        markup = BARE_JSON if forced else find_markup(self.tool_markup)
         vllm = self.process.current
         in_thought = vllm.chat.template.opens_thought and not forced
         parser = ReplyParser(request, markup, in_thought=in_thought)

@@ -38,6 +38,15 @@ MARKUPS: dict[MarkupName, Markup] = {
     "llama3_json": Markup("", ""),
     "mistral": Markup("[TOOL_CALLS]", ""),
 }
+
+
+def find_markup(name: MarkupName) -> Markup:
+    """Return the markup of this name. Raises ValueError."""
+    if name not in MARKUPS:
+        raise ValueError(f"tool_markup is {name!r}, allowed are: {', '.join(MARKUPS)}")
+    return MARKUPS[name]
+
+
 BARE_JSON = Markup("", "")
 _SERVER = "server"
 _UNSENDABLE = re.compile(r"[^a-zA-Z0-9_-]")

@@ -16,7 +16,7 @@ from voiceagent.bench.wires import TEXT, websocket_frame
 FAULT_S = 60.0
 """Mean time between two faults."""
 STOPPED_S = 2.0
-"""How long a process is stopped."""
+"""Duration of a stop of a process."""
 BAD_CLIENT_S = 2.0
 """Mean time between two misbehaving clients."""
 _UPGRADE = (

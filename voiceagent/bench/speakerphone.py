@@ -14,7 +14,7 @@ REFLECTIONS = ((0.07, 1 / 3), (0.11, 1 / 8))
 """Delays in seconds of the agent's echo, and its gains: direct, and from a wall."""
 
 SUPPRESSED_S = 0.2
-"""How long an echo suppressor stays active after the agent, for reverberation and network delay."""
+"""Time for which an echo suppressor stays active after the agent, for reverberation and network delay."""
 SOUNDS = 100
 """Amplitude that activates the suppressor, of 32,768."""
 

@@ -189,7 +189,7 @@ class TurnConfig(Section):
     model together.
     """
     eagerness: Eagerness = "auto"
-    """How early "semantic_vad" ends a turn. "auto" is "medium"."""
+    """Eagerness of "semantic_vad" to end a turn. "auto" is "medium"."""
     silence_s: Duration = 0.2
     """Silence that ends a turn with "server_vad", from the end of speech as the voice activity model sees it.
     """

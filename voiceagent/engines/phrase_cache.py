@@ -109,7 +109,7 @@ class CachedSynthesizer:
             if self._memory.first_hit(key):
                 self._save(key, phrase)
             return phrase
-        if self._files is None:
+        if self._files is None or not self._files.has(key):
             return None
         phrase = await asyncio.to_thread(self._files.read, key, self.rate_hz)
         if phrase is not None:

@@ -33,6 +33,10 @@ class PhraseFiles:
         self._limit = limit
         self._broken = False
 
+    def has(self, key: str) -> bool:
+        """Return whether there is a file for this key. One `stat`: a miss needs no thread."""
+        return (self._folder / f"{key}{_SUFFIX}").exists()
+
     def read(self, key: str, rate_hz: int) -> Speech | None:
         """Return a phrase at this rate, None where there is none."""
         path = self._folder / f"{key}{_SUFFIX}"

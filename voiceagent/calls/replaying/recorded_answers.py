@@ -19,7 +19,7 @@ _ASKED = ("messages", "tools", "tool_choice", "max_tokens", "temperature", "stop
 SAME_S = 0.05
 """Tolerance within which positions in the caller's audio are equal."""
 EARLY_S = 0.25
-"""How much earlier than in the log a request may be made and still be the same."""
+"""Tolerance, in the log's time, within which an earlier request counts as the same."""
 
 Made = (
     ev.FragmentReady

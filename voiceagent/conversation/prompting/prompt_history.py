@@ -56,7 +56,7 @@ class PromptHistory:
         self._pending_summary: _Summary | None = None
         self._cut_outputs: dict[ToolOutputItem, str] = {}
         self.replacements = 0
-        """How often old turns were replaced: the next prompt then does not begin as the one before it."""
+        """Replacements of old turns. The prompt after one does not continue the prompt before it."""
 
     def messages(self, items: Sequence[Item]) -> tuple[Message, ...]:
         """Return the items as messages of a prompt."""
