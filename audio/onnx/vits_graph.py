@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
+from onnx.helper import make_node
+from onnx.numpy_helper import from_array
 from onnx.utils import Extractor
 
 from audio.onnx.runtime import onnx_session
@@ -36,6 +38,8 @@ class NotVits(ValueError):
     """The graph is not a Piper voice's; the message says what it lacks."""
 
 
+NOISE_VALUES = 786_433
+"""Values of noise, drawn once and repeated; a prime, so that no channel gets a frame's noise again soon."""
 _REST = 12
 """Frames; fewer at the end go with the window before them."""
 
@@ -54,6 +58,7 @@ class VitsGraph:
     def __init__(self, path: Path, threads: int, noise: float, noise_of_durations: float) -> None:
         graph = onnx.load(path)
         cuts = _cuts(graph.graph)
+        _fix_noise(graph.graph)
         extractor = Extractor(graph)
         parts = (
             (["input", "input_lengths", "scales", *cuts.speaker], [cuts.latents, cuts.durations]),
@@ -155,3 +160,34 @@ def _cuts(graph: onnx.GraphProto) -> _Cuts:
         durations=ceilings[0].output[0],
         speaker=tuple(value.name for value in graph.input if value.name == "sid"),
     )
+
+
+def _fix_noise(graph: onnx.GraphProto) -> None:
+    """Replace each random draw by the same NOISE_VALUES values of noise, as many as it draws.
+
+    A text then always sounds the same: it can be cached, and a test that speaks passes or fails, not both.
+    """
+    values = np.random.default_rng(0).standard_normal(NOISE_VALUES, np.float32)
+    constants = {"noise/values": values, "noise/count": np.int64(NOISE_VALUES)}
+    constants |= {"noise/zero": np.int64(0), "noise/one": np.int64(1)}
+    graph.initializer.extend(from_array(np.asarray(value), name) for name, value in constants.items())
+    nodes = []
+    for node in graph.node:
+        drawn = node.op_type == "RandomNormalLike"
+        nodes += _noise_of_shape(node.input[0], node.output[0]) if drawn else [node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _noise_of_shape(like: str, output: str) -> list[onnx.NodeProto]:
+    """Return the nodes that shape values of noise like a tensor."""
+    parts = ("size", "steps", "numbers", "values", "shape")
+    size, steps, numbers, values, shape = (f"{output}/{part}" for part in parts)
+    return [
+        make_node("Size", [like], [size]),
+        make_node("Range", ["noise/zero", size, "noise/one"], [steps]),
+        make_node("Mod", [steps, "noise/count"], [numbers]),
+        make_node("Gather", ["noise/values", numbers], [values]),
+        make_node("Shape", [like], [shape]),
+        make_node("Reshape", [values, shape], [output]),
+    ]

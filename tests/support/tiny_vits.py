@@ -32,9 +32,10 @@ def build(folder: Path, name: str = "en_US-hum-low", language: str = "en-us") ->
 
 
 def model() -> onnx.ModelProto:
-    """Of each phoneme id, ceil(length_scale * 3) frames of a hum; signs are silent."""
+    """Of each phoneme id, ceil(length_scale * 3) frames of a hum; signs are silent. Noise as in Piper's."""
     hum = np.sin(2 * np.pi * np.arange(HOP) * 4 / HOP).astype(np.float32) * 0.5
     constants = {
+        "zero": np.array(0, np.int64),
         "one": np.array(1, np.int64),
         "frames": np.array(FRAMES_A_PHONEME, np.float32),
         "last_sign": np.array(SIGNS - 1, np.int64),
@@ -61,7 +62,11 @@ def model() -> onnx.ModelProto:
         node("Cast", ["spoken"], ["loudness"], to=TensorProto.FLOAT),
         node("Reshape", ["loudness", "column"], ["rows"]),
         node("Expand", ["rows", "shape"], ["spread"]),
-        node("Reshape", ["spread", "row"], ["latents"]),
+        node("Reshape", ["spread", "row"], ["means"]),
+        node("RandomNormalLike", ["means"], ["drawn"]),
+        node("Gather", ["scales", "zero"], ["noise_scale"]),
+        node("Mul", ["drawn", "noise_scale"], ["noise"]),
+        node("Add", ["means", "noise"], ["latents"]),
         node("Sub", ["latents", "latents"], ["zeros"]),
         node("Exp", ["zeros"], ["mask"]),
         node("Conv", ["latents", "smooth"], ["flowed"], name="/flow/flows.0/Conv", pads=[2, 2]),

@@ -53,6 +53,14 @@ def test_durations_are_those_of_the_phoneme_ids(graph: VitsGraph) -> None:
     assert encoded.latents.shape[2] == 18
 
 
+def test_noise_of_a_phrase_is_always_the_same(voice: Path) -> None:
+    first, again, without = (
+        VitsGraph(voice, 1, noise, 0.0).encode([20, 30, 20], 1.0).latents for noise in (0.6, 0.6, 0.0)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert np.ptp(first - without) > 0.6
+
+
 def test_graph_without_flow_or_decoder_is_refused(tmp_path: Path) -> None:
     model = tiny_vits.model()
     for node in model.graph.node:
