@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Fixtures and groups of all tests."""
 
 import inspect
 import logging

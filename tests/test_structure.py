@@ -1,4 +1,4 @@
-"""How large the parts of the code may be: what a reader has to hold in mind at once."""
+"""Bounds on the size of the code: the amount that a reader has to hold in mind at once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def classes() -> Iterator[tuple[str, ast.ClassDef]]:
 
 
 def changed_fields(node: ast.ClassDef) -> set[str]:
-    """What its own methods assign, but for those that make it."""
+    """Return the fields that the class' own methods assign, except its constructors."""
     methods = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
     return {
         part.attr
@@ -107,7 +107,7 @@ QUESTION_WORDS = {"what", "who", "whether", "where", "how", "which", "when", "wh
 def test_a_docstring_begins_with_a_verb_or_a_noun() -> None:
     asking = [
         f"{path.relative_to(ROOT)}: {text.splitlines()[0]}"
-        for path in FILES
+        for path in (*FILES, *(ROOT / "tests").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and (text := ast.get_docstring(node))

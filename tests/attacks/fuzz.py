@@ -1,4 +1,4 @@
-"""Fuzzing at length, of a server of its own, beside a second caller who must not notice.
+"""Fuzz a server for long, while a second caller's answers must stay unaffected.
 
 python tests/attacks/fuzz.py --messages 1000000 --seed 1
 """

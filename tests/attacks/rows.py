@@ -1,4 +1,4 @@
-"""How long a second caller waits for his answers beside each attack, and what memory it leaves: a table.
+"""Print a table: a second caller's waits during each attack, and the memory left in use after it.
 
 python tests/attacks/rows.py
 """
@@ -37,7 +37,7 @@ Attack = Callable[[AttackedServer], Awaitable[None]]
 
 
 def sends(*messages: str) -> Attack:
-    """A call that sends these, and reads what it is told."""
+    """Return an attack: a call that sends these messages and reads the answers."""
 
     async def attack(server: AttackedServer) -> None:
         async with realtime.attacking(server) as attacker:
@@ -131,7 +131,7 @@ ROWS: dict[str, Attack] = {
 
 
 async def waits(caller: SecondCaller, attack: Callable[[], Awaitable[None]]) -> list[float]:
-    """What the second caller waits for each answer, in ms, until the attack has gone on for its time."""
+    """Return the second caller's waits, in ms, until the attack has lasted its time."""
     began_s, found = time.monotonic(), list[float]()
 
     async def go_on() -> None:

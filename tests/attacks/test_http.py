@@ -1,4 +1,4 @@
-"""What strangers can do to the server's port, and who may come in."""
+"""HTTP: hostile requests to the server's port, and access control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What strangers can do to what is kept of calls: nothing leaves the folder, none is read without a key."""
+"""Hostile requests for kept calls: no path leaves the folder, and reading needs a key."""
 
 from __future__ import annotations
 

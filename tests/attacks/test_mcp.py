@@ -1,4 +1,4 @@
-"""MCP servers that do harm, and clients that name what they may not: the tool fails, and the call goes on."""
+"""Hostile MCP servers, and clients that name forbidden ones: the tool fails and the call continues."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def still_answers(caller: SdkCaller, number: int) -> None:
-    """The call goes on, without tools."""
+    """Assert that the call continues, without tools."""
     await caller.connection.session.update(session={"type": "realtime", "tools": []})
     await caller.connection.conversation.item.create(item=ASK)
     await caller.connection.response.create()

@@ -1,4 +1,4 @@
-"""What comes over phone lines that is no phone call."""
+"""Messages on phone lines that do not belong to a phone call."""
 
 from __future__ import annotations
 

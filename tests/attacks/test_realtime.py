@@ -1,4 +1,4 @@
-"""What a client of the Realtime API can do to a server, and what comes of it."""
+"""Hostile clients of the Realtime API, and their effect on the server."""
 
 from __future__ import annotations
 

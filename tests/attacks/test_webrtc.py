@@ -1,4 +1,4 @@
-"""What a WebRTC caller can offer and send."""
+"""Hostile offers and packets of a WebRTC caller."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ async def test_sources_of_sound_without_end_are_not_heard(server: AttackedServer
 
 
 async def still_heard(caller: RtcCaller) -> None:
-    """The call goes on."""
+    """Assert that the call continues."""
     caller.send(type="session.update", session={"type": "realtime"})
     await caller.until("session.updated")
 

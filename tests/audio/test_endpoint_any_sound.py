@@ -1,4 +1,4 @@
-"""What holds of the endpointer's events over any sound."""
+"""Properties of the endpointer's events over any sound."""
 
 import re
 

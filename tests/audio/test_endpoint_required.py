@@ -1,4 +1,4 @@
-"""How long a pause is told to wait, and where its silence ends between two chunks."""
+"""Length of the silence that a pause requires, and its end between two chunks."""
 
 import math
 

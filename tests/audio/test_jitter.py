@@ -25,7 +25,7 @@ def packet(number: int, first: int = 0) -> MediaPacket:
 
 @dataclass
 class Heard:
-    """What came out: the number of each packet with the time, and the gaps."""
+    """Output: each packet's number with its time, and the gaps."""
 
     packets: list[tuple[int, float]]
     gaps: list[Gap]

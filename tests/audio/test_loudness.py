@@ -13,7 +13,7 @@ RATE_HZ = 16_000
 
 
 def rises(*parts: Samples) -> list[float]:
-    """When a rise is told, in seconds of the sound, which comes in windows of 32 ms."""
+    """Return the times at which a rise is reported, in seconds of the sound (windows of 32 ms)."""
     loudness, sound, told = LoudnessRise(), np.concatenate(parts).astype(np.float32), []
     for end in range(512, len(sound) + 1, 512):
         if loudness.push(energies(sound[np.newaxis, end - 512 : end], RATE_HZ)[0]):
@@ -55,7 +55,7 @@ def test_noise_that_stays_is_reported_once_and_a_voice_over_it_again():
 
 
 def level_of(*windows_db: float) -> VoiceLevel:
-    """That of voiced windows."""
+    """Return the level of voiced windows."""
     level = VoiceLevel()
     for window_db in windows_db:
         level.push([(32_768 * 10 ** (window_db / 20)) ** 2], voiced=True)

@@ -80,8 +80,7 @@ def test_what_the_model_takes_for_no_voice_is_not_reported():
 
 
 def ended_ago_s(*parts: Samples, before: Samples | None = None) -> float:
-    """How long before the end of a sound its voice ended, with all of it taken for a voice but what was
-    before."""
+    """Return how long before the end of a sound its voice ended, if all but `before` counts as voice."""
     fall = LoudnessFall()
     for sound, voiced in ((before, False), (np.concatenate(parts), True)):
         if sound is None:
@@ -127,7 +126,7 @@ def test_noise_near_the_voice_is_not_the_voice():
 
 
 def ended_in_noise_ago_s(sure_s: float, unsure_s: float) -> float:
-    """How long ago a voice ended that is as loud as its line, and of which the model was sure until then."""
+    """Return how long ago a voice as loud as its line ended, if the model was sure of it until then."""
     fall = LoudnessFall()
     for seconds, voiced, sure in ((1.0, False, False), (sure_s, True, True), (unsure_s, True, False)):
         sound = noise(seconds, -25)

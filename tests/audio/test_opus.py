@@ -72,7 +72,7 @@ def test_with_loss_expected_a_lost_packet_comes_from_the_next_ones_copy() -> Non
 
 
 def coded_by(packet: bytes) -> str:
-    """Which coder made a packet (RFC 6716, table 2)."""
+    """Return the coder that made a packet (RFC 6716, table 2)."""
     return "transform" if packet[0] >> 3 >= 16 else "speech coder"
 
 

@@ -314,7 +314,7 @@ def test_what_a_stop_says_stays_true(course, stop_after_s):
 
 
 def reporting() -> tuple[Playout, Reports]:
-    """Ten seconds of sound to a remote that has told of what it played before."""
+    """Return a playout with ten seconds of sound, to a remote that reported earlier playback."""
     reports = Reports()
     reports.take(2.0, -1.0)
     reports.begin(0.0)

@@ -1,4 +1,4 @@
-"""What a room adds to a voice, told by the voice alone."""
+"""Reverberation, estimated from the voice alone."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Blocking engines of fixed cost, each in a process of its own that a test can stop, slow down or kill.
 
-Each writes the id of its process into a file beside this module.
+Each writes its process id into a file in this module's folder.
 """
 
 from __future__ import annotations

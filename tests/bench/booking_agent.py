@@ -45,7 +45,7 @@ def _booked(table: str) -> str:
 
 
 class BookingLlm:
-    """Calls a tool when the caller has spoken, each time for another table, and tells what came of it."""
+    """Calls a tool after each turn of the caller, each time for another table, and reports its result."""
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         last = request.messages[-1]

@@ -1,7 +1,7 @@
-"""A cluster of this machine under calls, and its simulation beside it: waits, refusals, tokens in the caches.
+"""Measure a cluster on this machine under calls, and simulate the same: waits, refusals, cached tokens.
 
 Gateways are real, replicas are of known speed (`known_llm.py`), callers type, so that a turn is one request.
-What the simulation is given is measured first: the speed of a replica, one request at a time by a gateway,
+The inputs of the simulation are measured first: the speed of a replica, one request at a time by a gateway,
 and how long a request is on its way while as many calls go on as in the run. It is simulated again and again,
 with the calls placed otherwise each time, as the names of real calls are.
 
@@ -84,7 +84,7 @@ llm_ttft_ms = {budget_ms}
 
 @dataclass(slots=True)
 class Measured:
-    """What callers saw. ttft_s: of each turn. cached, prompt: tokens, the shared beginning left out."""
+    """Measurements of the callers. ttft_s: of each turn. cached, prompt: tokens without the shared prefix."""
 
     ttft_s: list[float] = field(default_factory=list)
     answer_s: list[float] = field(default_factory=list)
@@ -211,7 +211,7 @@ async def measured_machine(addresses: list[str], load: Load, cache_tokens: int) 
 
 
 async def ways(address: str, load: Load, number: int, tell: Callable[[float, int], None]) -> None:
-    """A call whose turns have next to nothing to read; told of each are its first token and what was read."""
+    """Make a call with nearly empty prompts; report the times of its first token and its prompt."""
     caller, measured = load.caller(number, seed=0), Measured()
     await asyncio.sleep(load.next_pause_s(caller))
     async with connect(f"ws://{address}/v1/realtime?model=bench", compression=None) as connection:
@@ -226,13 +226,13 @@ async def ways(address: str, load: Load, number: int, tell: Callable[[float, int
 
 
 def write_engines(folder: Path) -> None:
-    """Put the engines of known cost beside the configurations that name them."""
+    """Write the engines of known cost into the configurations' folder."""
     for name in ("fixed_engines.py", "known_llm.py", "random_llm.py"):
         shutil.copy(BENCH / name, folder)
 
 
 def limits() -> dict[str, object]:
-    """What stands in the gateways' configuration beside the LLM."""
+    """Return the gateways' configuration apart from the LLM."""
     return {
         "max_calls": MAX_CALLS,
         "max_running": MAX_RUNNING,
@@ -263,7 +263,7 @@ def started(folder: Path, options: argparse.Namespace) -> LocalCluster:
 
 
 def told(options: argparse.Namespace, machine: Machine, measured: Measured, simulated: list[Outcome]) -> None:
-    """Print both beside each other: the mean of all simulations, and between what they lie."""
+    """Print measurement and simulation in two columns: the mean of all simulations, and their range."""
     print(
         f"{options.routing}: an idle replica reads {machine.prefill_tokens_s:.0f} tokens/s, writes one in"
         f" {1000 * machine.token_s:.1f} ms, {1000 * machine.request_s:.1f} ms a request on its way"

@@ -1,11 +1,11 @@
-"""Numbers dictated in groups, after the agent has asked for one: cut, or waited for too long?
+"""Count dictated numbers that are cut, and measure the waits after them.
 
 python tests/bench/dictated_numbers.py SPEECH PEOPLE
 
 Digits of three people, cut out of recordings of the half to tune on in two folders, are joined into zip
-codes, phone numbers and account numbers, which have no length that anybody knows, with pauses of so many
-seconds between their groups, in turn, and go through whole calls by the clock of their sound. Told are turns
-too many, waits from the last voiced sample to the first sound, and figures that were heard wrongly.
+codes, phone numbers and account numbers (of unknown length), with a pause of each given length between
+groups. They go through whole calls by the clock of their sound. Printed are extra turns, waits from the last
+voiced sample to the first sound, and digits that were misrecognized.
 """
 
 from __future__ import annotations

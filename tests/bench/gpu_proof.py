@@ -1,11 +1,11 @@
-"""All that is to be measured on a GPU, in one run that can be stopped and goes on where it was.
+"""Measure everything that needs a GPU, in one run that can be stopped and resumed.
 
 make gpu-proof
 .venv/bin/python tests/bench/gpu_proof.py [--folder FOLDER] [--minutes 40] [--only PART...] [--rehearse]
 
 Needs an NVIDIA GPU and no network: models are made on the spot, of the shape of Llama 3.1 8B and with random
-weights, or are the demo's. What was measured is kept in FOLDER, one file a part, and all of it is written to
-RESULTS-gpu.md after each part. A part that was measured before by the same command is not measured again; one
+weights, or are the demo's. Results are kept in FOLDER, one file a part, and RESULTS-gpu.md is rewritten from
+all of them after each part. A part that was measured before by the same command is not measured again; one
 that failed is. --only measures these alone, where the time is short. --rehearse goes the same way on a CPU
 with a tiny model: its figures go to FOLDER only.
 """
@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Result:
-    """What came of a part. ended: its exit status, or "timeout"."""
+    """Outcome of a part. ended: its exit status, or "timeout"."""
 
     command: tuple[str, ...]
     date: str
@@ -104,7 +104,7 @@ def lines(printed: str) -> Rows:
 
 
 def variants(printed: str) -> Rows:
-    """What `bench llm --json` has measured."""
+    """Return the measurements in the output of `bench llm --json`."""
     wanted = ("TTFT p50 ms", "TTFT p95 ms", "first turns' TTFT p50 ms", "ITL p95 ms", "tokens/s", "failed")
     wanted = (*wanted, "long prompts' TTFT p50 ms", "long prompts' TTFT p95 ms")
     measured = json.loads(printed[printed.index("{") :])["measurements"]
@@ -137,7 +137,7 @@ def run(part: Part, limit_s: float, threads: int | None) -> Result:
 
 
 def rows_so_far(part: Part, printed: bytes | None) -> Rows:
-    """What can be read of an output that broke off."""
+    """Return the rows of an output that was broken off."""
     try:
         return part.rows((printed or b"").decode(errors="replace"))
     except (ValueError, KeyError):
@@ -145,7 +145,7 @@ def rows_so_far(part: Part, printed: bytes | None) -> Rows:
 
 
 def kept(path: Path, part: Part) -> Result | None:
-    """What was measured before by the same command, if that went well."""
+    """Return the result of the same command in an earlier run, if it succeeded."""
     try:
         found = json.loads(path.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Time to first sound, cost and words of `piper-english`, beside Piper's own package, on one voice and texts.
+"""Compare `piper-english` with Piper's package on one voice: time to first sound, cost, words read back.
 
     .venv/bin/python tests/bench/human_voice.py PYTHON
 

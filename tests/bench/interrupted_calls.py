@@ -60,7 +60,7 @@ ToolCall = tuple[str, tuple[str, ...]]
 
 @dataclass
 class Call:
-    """What one call came to. items: those of the history, by id."""
+    """Outcome of one call. items: those of the history, by id."""
 
     items: dict[str, dict[str, Any]] = field(default_factory=dict)
     interruptions: int = 0
@@ -141,7 +141,7 @@ async def _read(connection: ClientConnection, made: Call) -> None:
 
 @contextmanager
 def told_of_ends() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """A URL for webhooks, and what it is told of calls that have ended."""
+    """Yield a URL for webhooks, and the list of the ended calls that it is notified of."""
     ended: list[dict[str, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -173,7 +173,7 @@ def at_the_end(ended: dict[str, Any]) -> list[ToolCall]:
 
 
 def disagreements(heard: list[Call], ended: list[dict[str, Any]], effects: list[dict[str, str]]) -> list[str]:
-    """What histories and tools do not agree on."""
+    """Return the contradictions between histories and tools."""
     receipts = {effect["table"]: effect["receipt"] for effect in effects}
     twice = [table for table, times in Counter(effect["table"] for effect in effects).items() if times > 1]
     found = [f"{table} was booked twice" for table in twice]

@@ -1,7 +1,7 @@
-"""An LLM of known speed, to be a replica: what a cluster makes of it can be told from what it can.
+"""A replica of known speed, so that a cluster's performance can be compared with the possible one.
 
 A token is a word. It reads one prompt after the other, from the first message that it has not kept on, while
-its answers stand still; it writes for all at once, and keeps the messages that were asked for last.
+its answers pause; it writes for all at once, and keeps the messages that were asked for last.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ class KnownLlm:
         return prompt, cached
 
     async def _until(self, due_s: float) -> None:
-        """That time, and all that is read until then, since answers stand still meanwhile."""
+        """Return that time plus the prompt time until then, since answers pause meanwhile."""
         left_s = due_s + self._stood_still_s() - _now_s()
         while left_s > 0:
             await asyncio.sleep(left_s)
             left_s = due_s + self._stood_still_s() - _now_s()
 
     def _stood_still_s(self) -> float:
-        """How long it has read by now, in all."""
+        """Return the time spent on prompts so far, in seconds."""
         return self._reading_s - max(0.0, self._free_s - _now_s())
 
 

@@ -68,8 +68,8 @@ async def said(llm: VllmLlm, request: Request) -> str:
 
 
 async def pressure() -> str:
-    """Responses in threes, which fit into the cache, and then all of them at once, four times as much as it
-    holds: the texts, how often vLLM took back the blocks of one that was written, and the seconds of all.
+    """Write responses in threes, which fit into the cache, and then all at once, four times as much as it
+    holds: the texts, how often vLLM preempted a running response, and the seconds of all.
     """
     prompts = [words(PROMPT_TOKENS, Random(number)) for number in range(PRESSED)]
     blocks = 3 * (PROMPT_TOKENS + WRITTEN_TOKENS) // 32 + 6
@@ -91,7 +91,7 @@ async def pressure() -> str:
 
 
 async def fp8() -> str:
-    """A cache in FP8 beside one in float32: the same responses, and tokens that fit."""
+    """Compare a cache in FP8 with one in float32: the same responses, and the tokens that fit."""
     found = []
     for kind in ("auto", "fp8"):
         try:
@@ -125,9 +125,9 @@ async def window() -> str:
 
 
 async def offload() -> str:
-    """Whether a prompt that was evicted comes back from the machine's memory, with the same response, or what
-    vLLM says to that, past our own check of the setting: on a CPU it refuses. And from files, by the one
-    connector that runs there too.
+    """Restore an evicted prompt from the machine's memory, and check that the response is the same; on a CPU
+    vLLM refuses that, so print its message (bypassing our own check). Then restore it from files, by the one
+    connector that runs on a CPU too.
     """
     sizes: dict[str, Any] = {"max_model_len": 2048, "kv_cache_gib": 0.1, "max_num_seqs": 2}
     try:

@@ -74,7 +74,7 @@ class LongCall:
 
     @property
     def replacements(self) -> int:
-        """How often old turns were replaced."""
+        """Return the number of times that old turns were replaced."""
         return self._history.replacements
 
     def _prompt(self) -> tuple[Message, ...]:
@@ -101,7 +101,7 @@ async def measure(config: Config, turns: int) -> LongCall:
 
 
 def main(path: str, turns: int) -> None:
-    """Print both calls beside each other."""
+    """Print both calls in two columns."""
     config = load(Path(path))
     off = config.history.model_copy(update={"max_tokens": 0})
     for name, variant in (("off", config.model_copy(update={"history": off})), ("on", config)):

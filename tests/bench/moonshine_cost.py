@@ -1,4 +1,4 @@
-"""What hearing and reading cost by Moonshine's files, and by graphs that are made of them: processor time.
+"""Compare the processor time of Moonshine's original files with that of our graphs, step by step.
 
 taskset -c 0 .venv/bin/python tests/bench/moonshine_cost.py RECORDING.wav
 

@@ -1,4 +1,4 @@
-"""What 20 ms cost to encode and decode with libopus, by coder and complexity, and beside aiortc's own codec.
+"""Measure what 20 ms cost with libopus, by coder and complexity, compared with aiortc's own codec.
 
 pip install pesq==0.0.4     how good it sounds, by ITU-T P.862.2
 python tests/bench/opus_cost.py RECORDING.wav
@@ -47,7 +47,7 @@ def frames_of(path: Path, rate_hz: int) -> list[Samples]:
 
 
 def frame_us(act: Callable[[], int]) -> float:
-    """CPU microseconds a frame: the median of rounds of `act`, which tells how many frames it had."""
+    """Return CPU microseconds a frame: the median of rounds of `act`, which returns its number of frames."""
     return median(_timed(act) for _ in range(ROUNDS))
 
 
@@ -58,7 +58,7 @@ def _timed(act: Callable[[], int]) -> float:
 
 
 def quality(frames: list[Samples], packets: list[bytes]) -> float:
-    """How good what is decoded sounds beside the original, 1 to 4.64."""
+    """Return the quality of the decoded sound against the original, 1 to 4.64."""
     decoder = OpusDecoder()
     decoded = np.concatenate([decoder.decode(packet) for packet in packets])
     both = (resample(sound, RATE_HZ, PESQ_HZ) for sound in (np.concatenate(frames), decoded))

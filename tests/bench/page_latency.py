@@ -51,7 +51,7 @@ async def write_questions(path: Path, rounds: int) -> float:
 
 
 async def measure(rounds: int) -> dict[str, Any]:
-    """What the page exports after a call in which all was asked."""
+    """Return the page's export after a call with all questions."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "questions.wav"
         seconds = await write_questions(path, rounds)

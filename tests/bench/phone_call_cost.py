@@ -108,7 +108,7 @@ class _Calls:
         self._calls: list[tuple[WebSocketConnection, _Wire, _Wire]] = []
 
     def begin(self) -> None:
-        """Begin one more call."""
+        """Begin another call."""
         caller = WebSocketConnection(self._wire, "localhost", _now)
         from_caller, from_server = _Wire(), _Wire()
         from_server.protocol = self._http._protocol()

@@ -3,7 +3,7 @@
 python tests/bench/pipecat_server.py
 
 It prints its address and takes calls in the protocol of Twilio Media Streams at /telephony/twilio until it
-is told to end. Beside the environment of the tests it needs: pip install pipecat-ai==1.14.0 fastapi
+receives a signal. Needs, in the environment of the tests: pip install pipecat-ai==1.14.0 fastapi
 
 Everything is Pipecat's own, put together as its documentation does it, except the engines: they wait as long
 as those of fixed_engines.py and say the same. What would slow it down and can be switched off is off.
@@ -137,7 +137,7 @@ class CompactTwilioSerializer(TwilioFrameSerializer):
 
 
 class Server(uvicorn.Server):
-    """Tells where it listens."""
+    """Reports its address."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and print the address."""

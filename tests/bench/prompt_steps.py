@@ -1,9 +1,9 @@
-"""What prompts cost the responses beside them: read in pieces or at once, in steps of fixed size or not.
+"""Measure what prompts cost concurrent responses: chunked or whole, in steps of fixed size or not.
 
 .venv/bin/python tests/bench/prompt_steps.py long [ROUNDS]
 .venv/bin/python tests/bench/prompt_steps.py burst [ROUNDS [tiny]]
 
-Four responses are written all the time. "long": beside them two prompts of 4,000 tokens, one after the
+Four responses are written all the time. "long": meanwhile two prompts of 4,000 tokens, one after the
 other, and a turn of 100 tokens every 300 ms or so. "burst": twelve turns of 300 tokens at once. One engine a
 variant, of a model that is made here, in turn: a round of each. All are behind the server's priority classes
 and time-outs; only those with our scheduler lay long prompts aside for turns inside vLLM. "tiny": a model
@@ -96,7 +96,7 @@ async def running(model: Path, settings: dict[str, Any]) -> AsyncIterator[Llm]:
 
 
 async def one_round(llm: Llm, load: str, figures: Figures, random: Random) -> None:
-    """The load once, beside responses that are written from before to after it."""
+    """Apply the load once, while other responses are written from before it to after it."""
     over, beside = asyncio.Event(), []
     for _ in range(WRITING):
         prompt = words(50, random)

@@ -31,7 +31,7 @@ Tensors = dict[str, torch.Tensor]
 
 
 def eight_bits(weight: torch.Tensor) -> Tensors:
-    """A weight's parts, by what its name goes on with."""
+    """Return the parts of a quantized weight, by the suffix of the name."""
     scale = weight.abs().amax(dim=1, keepdim=True).clamp(min=1e-8) / 127
     rounded = (weight / scale).round().clamp(-127, 127).to(torch.int8)
     return {"": rounded, "_scale": scale.to(torch.bfloat16)}

@@ -1,7 +1,7 @@
-"""Ray's autoscaler between one and three replicas of the LLM, driven by calls: what it does when.
+"""Drive Ray's autoscaler with calls, between one and three replicas of the LLM, and print its decisions.
 
-Two gateways with a Redis, typing callers, replicas of known speed in `scaled` of `ray_llm.py`; beside each
-number of replicas stands the one that the formula gives. Needs Ray: pip install -e '.[cluster]'.
+Two gateways with a Redis, typing callers, replicas of known speed in `scaled` of `ray_llm.py`; each
+number of replicas is printed with the one that the formula gives. Needs Ray: pip install -e '.[cluster]'.
 
     python tests/bench/ray_scaling.py [seconds a step]
 """
@@ -97,7 +97,7 @@ def serving(folder: Path, redis_url: str) -> None:
 
 
 def replicas() -> dict[str, int]:
-    """How many there are, by their state."""
+    """Return the number of replicas by state."""
     (deployment,) = serve.status().applications["llm"].deployments.values()
     return {str(state): count for state, count in deployment.replica_states.items() if count}
 

@@ -1,4 +1,4 @@
-"""What the semantic cache costs and brings: `python tests/bench/semantic_cache.py [turns]`.
+"""Measure costs and gains of the semantic cache: `python tests/bench/semantic_cache.py [turns]`.
 
 Needs `make semantic-cache`, and redis-server for the part about Redis.
 """
@@ -52,7 +52,7 @@ class Silent:
     hits = 0
 
     def on_hit(self) -> None:
-        """One more."""
+        """Count a hit."""
         self.hits += 1
 
     def on_miss(self, reason: Miss) -> None:
@@ -79,7 +79,7 @@ def row(taken: list[float]) -> list[str]:
 
 
 async def look_ups(name: str, entries: Entries, turns: int, table: Table) -> None:
-    """How long it takes to find one of many entries, the embedding aside."""
+    """Measure a look-up among many entries, without the embedding."""
     random = np.random.default_rng(1)
     await entries.start()
     kept = 0
@@ -108,8 +108,9 @@ def questions() -> list[Exchange]:
 
 
 def quality(asked: list[Exchange], minilm: MiniLm) -> Table:
-    """How many of the pairs that are near enough have one answer, and how many have another; the facts'
-    share."""
+    """Return how many of the pairs that are near enough have the same answer and how many another, and the
+    share of facts.
+    """
     vectors = np.stack([minilm.embed(exchange.question) for exchange in asked])
     cosines, read = vectors @ vectors.T, [facts(exchange.question) for exchange in asked]
     near = [pair for pair in combinations(range(len(asked)), 2) if cosines[pair] >= 0.85]
@@ -151,7 +152,9 @@ async def whole(llm: Llm, request: Request) -> None:
 
 
 async def on_and_off(asked: list[Exchange], minilm: MiniLm, turns: int, table: Table) -> None:
-    """What a caller waits for with the cache, with the embedding made in the pause and not, and without."""
+    """Measure a caller's wait with the cache, with the embedding made in the pause and not, and without the
+    cache.
+    """
     prompts = [(Message("system", system_prompt()), Message("user", e.question)) for e in asked[:turns]]
     requests = [Request(messages) for messages in prompts]
     async with demo() as engine:

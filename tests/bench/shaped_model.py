@@ -106,8 +106,8 @@ def _write_config(shape: Shape, folder: Path, end: int) -> None:
 
 
 def device_settings() -> dict[str, Any]:
-    """Settings of an engine that has others beside it: what the device computes in, and a part of a GPU's
-    memory."""
+    """Return settings of an engine that shares its device: the device's number format, and a part of a
+    GPU's memory."""
     import torch  # noqa: PLC0415 - slow to import
 
     on_gpu = torch.cuda.is_available()

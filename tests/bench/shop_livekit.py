@@ -1,4 +1,4 @@
-"""The shop of README in LiveKit Agents, with a LiveKit server beside it: python shop_livekit.py dev"""
+"""The shop of README in LiveKit Agents; needs a running LiveKit server: python shop_livekit.py dev"""
 
 from livekit import api
 from livekit.agents import (

@@ -1,4 +1,4 @@
-"""What speculation costs and brings: an engine with it beside one without, the same load on each in turn.
+"""Measure costs and gains of speculation: the same load in turn on an engine with it and on one without.
 
 .venv/bin/python tests/bench/speculation.py configs/vllm-cpu.toml draft_model,ngram,suffix,eagle3 20 [HISTORY]
 
@@ -61,7 +61,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Load:
-    """What callers say, after so many tokens that they said before; and the system prompt."""
+    """A load: the callers' questions, after so many tokens of history, and the system prompt."""
 
     replay: Replay
     system: Message
@@ -193,7 +193,7 @@ async def measure(variants: list[Variant], load: Load, rounds: int) -> list[str]
 
 
 def processor_s(llm: VllmLlm) -> float:
-    """That vLLM's processes have taken so far."""
+    """Return the processor time of vLLM's processes so far."""
     processes = llm.process.current.engine.engine_core.resources.engine_manager.processes
     engines = [psutil.Process(process.pid) for process in processes]
     all_of_them = [*engines, *(child for engine in engines for child in engine.children(recursive=True))]

@@ -1,4 +1,4 @@
-"""What speculation costs and brings in processor time and steps, which other work changes little.
+"""Measure costs and gains of speculation in processor time and steps, which other load changes little.
 
 .venv/bin/python tests/bench/speculation_cost.py off,draft_model,ngram,suffix,eagle3 [QUESTIONS]
 
@@ -107,7 +107,7 @@ def ask(llm: Any, prompts: list[list[int]], tokens: int) -> tuple[list[list[int]
 
 
 def counts(llm: Any) -> dict[str, list[int]]:
-    """What was proposed so far, and accepted; by position the last."""
+    """Return the numbers of tokens proposed and accepted so far; the accepted ones by position."""
     found = {metric.name.removeprefix("vllm:spec_decode_num_"): metric for metric in llm.get_metrics()}
     return {
         name: list(getattr(found[name], "values", None) or [found[name].value])

@@ -2,7 +2,7 @@
 
 .venv/bin/python tests/bench/streaming_input.py configs/vllm-cpu.toml [ROUNDS] [MILLISECONDS]
 
-A round is four callers at once, each with 1,200 tokens behind him that nobody has read, who say a question in
+A round is four callers at once, each with 1,200 tokens of history not prefilled yet, who say a question in
 four parts, one every 400 ms, and want the answer as long after the last. With requests, a part is one of a
 single token on the prompt so far, one at a time as in a call, and the answer another. With streaming input
 all is one request, to which vLLM appends. One engine for both, which are measured in turn, each with its own
@@ -95,7 +95,7 @@ def question(config: Config, replay: Replay, random: Random, name: str) -> Reque
 
 
 def parts_of(request: Request) -> list[Request]:
-    """What has been said of the question so far, each time more of it; not the whole of it."""
+    """Return the question as spoken so far, growing, never whole."""
     *history, last = request.messages
     said = last.content.split()
     ends = sorted({max(1, len(said) * part // (PARTS + 1)) for part in range(1, PARTS + 1)})
@@ -167,7 +167,7 @@ async def stream(llm: VllmLlm, request: Request, figures: Figures) -> None:
 
 
 async def beside_speaking(llm: VllmLlm, request: Request) -> str:
-    """When a question is answered while others speak, each with a request that waits for more."""
+    """Measure an answer while others speak, each with a request that waits for more input."""
     from vllm.engine.protocol import StreamingInput  # noqa: PLC0415 - optional
     from vllm.inputs import tokens_input  # noqa: PLC0415
     from vllm.sampling_params import SamplingParams  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""What a trace costs, from the events of calls that were kept: `python tests/bench/trace_cost.py FOLDER`.
+"""Measure the cost of a trace, from the events of kept calls: `python tests/bench/trace_cost.py FOLDER`.
 
 The processor's time on the event loop, where spans are made, and in the thread that encodes them for OTLP.
 """

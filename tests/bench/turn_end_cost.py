@@ -1,4 +1,4 @@
-"""What it costs vLLM to tell whether a message ends, beside the prefill that reads it, in processor time.
+"""Measure the processor time that vLLM needs for the end-of-message probability, on top of the prefill.
 
 .venv/bin/python tests/bench/turn_end_cost.py [CONFIG] [BLOCKS]
 
@@ -73,7 +73,9 @@ def earlier() -> list[Message]:
 async def block(
     llm: VllmLlm, history: tuple[Message, ...], texts: list[str], asks_end: bool
 ) -> tuple[float, list[float], int]:
-    """Processor milliseconds of prefills of whole questions, the time of each, and how many told an end."""
+    """Return the processor milliseconds of prefills of whole questions, the time of each, and how many
+    reported an end.
+    """
     processor = 0.0
     times, told = [], 0
     for text in texts:

@@ -1,4 +1,4 @@
-"""What a window of voice activity costs, by the model's own file and by the graph that is made of it.
+"""Compare the cost of a voice activity window by the model's original file with that by our graph.
 
 taskset -c 0 .venv/bin/python tests/bench/vad_cost.py
 
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 async def batches() -> float:
-    """CPU microseconds of a round's frames, from their push to the last window told; mean of the rounds."""
+    """Return CPU microseconds of a round's frames, from their push to the last window; mean of the rounds."""
     front_end, rng, spent_ns = FrontEnd(), np.random.default_rng(1), 0
     front_end.start()
     streams = [front_end.open(RATE_HZ, lambda window: None) for _ in range(CALLS)]

@@ -1,4 +1,4 @@
-"""How late a voice behind a silence is told by a model that is not run in silence, and by one that always is.
+"""Measure how late a voice is detected by a model that pauses in silence, and by one that does not.
 
 python tests/bench/vad_quiet.py FOLDER     a folder of recorded speech, WAV
 """
@@ -28,7 +28,7 @@ VOICE_S = 4.0
 
 
 async def main(voices: list[Samples]) -> None:
-    """Print by the level of the voice and of the noise on the line when its start was told, on average."""
+    """Print the mean detection time by level of the voice and of the noise on the line."""
     model = SileroVad()
     model.load()
     for level_db in (-26, -40):
@@ -56,7 +56,7 @@ def _called(
 
 
 async def _told(model: SileroVad, sounds: list[Samples], gated: bool) -> np.ndarray:
-    """When the start in each of the sounds was told, seconds of its sound."""
+    """Return when the start in each of the sounds was detected, in seconds of its sound."""
     with patch.object(
         audio.detection.front_end, "MIN_ENERGY", audio.detection.front_end.MIN_ENERGY if gated else 0.0
     ):

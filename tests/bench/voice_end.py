@@ -1,13 +1,13 @@
-"""Where voices are told to end, against where they did at the source.
+"""Compare the detected ends of voices with those at the source.
 
 python tests/bench/voice_end.py HALF FOLDER...      HALF: tune or measure
 
 Recordings of people, with a manifest in each folder, go through voice activity and endpointing under each
 condition. A silence is labelled by the energy of the recording as it was before room and noise: there 0.25 s
 or more are 20 dB below the loudest second around them. A telephone's own band is let through first: an "s"
-that it does not carry has no end there. Told are, in milliseconds, how far off the pauses' beginnings are,
-p50 and p95, and of that how early and how late, p5 and p95; how long after the label a pause is told;
-silences without a pause; and pauses that were told while the voice went on, which low word ends make.
+that it does not carry has no end there. Printed, in milliseconds: the error of the pauses' beginnings (p50,
+p95; signed p5, p95), the delay from the label to the report of a pause, silences without a pause, and pauses
+reported while the voice continued, which quiet word ends cause.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ STILL_SPOKEN = 2
 
 @dataclass(slots=True)
 class Found:
-    """What was found in one condition, in seconds: how far off ends are, and how long after them they are
-    told."""
+    """Findings in one condition, in seconds: errors of the ends, and delays of their reports."""
 
     off_s: list[float] = field(default_factory=list)
     told_s: list[float] = field(default_factory=list)
@@ -60,7 +59,7 @@ class Found:
 
 
 def windows_of(sound: Samples, vad: SileroVad) -> Iterator[Window]:
-    """What the front end makes of `sound` [n], 16 kHz."""
+    """Yield the front end's windows of `sound` [n], 16 kHz."""
     whole = sound[: len(sound) // WINDOW_SAMPLES * WINDOW_SAMPLES].reshape(-1, WINDOW_SAMPLES)
     context = INPUT_SAMPLES - WINDOW_SAMPLES
     padded = np.pad(whole.reshape(-1), (context, 0)).astype(np.float32)[np.newaxis] / np.float32(32_768)
@@ -73,7 +72,7 @@ def windows_of(sound: Samples, vad: SileroVad) -> Iterator[Window]:
 
 
 def pauses_in(sound: Samples, vad: SileroVad) -> list[tuple[float, float]]:
-    """Where pauses are told to begin in `sound` [n], 16 kHz, and when that is told, in its seconds."""
+    """Return the pauses in `sound` [n], 16 kHz: detected beginning and time of the report, in seconds."""
     turn = TurnConfig(detection="server_vad", silence_s=AFTER_S)
     detector = TurnDetector(turn.to_endpointing(), turn.to_detection())
     told: list[tuple[float, float]] = []

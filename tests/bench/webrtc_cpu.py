@@ -1,4 +1,4 @@
-"""CPU that one WebRTC call costs the server, listening and speaking, beside a server without calls.
+"""Measure the CPU of one WebRTC call, listening and speaking, against a server without calls.
 
 python tests/bench/webrtc_cpu.py [CALLS]
 
@@ -43,7 +43,7 @@ class Callers:
         self._answered: list[asyncio.Event] = []
 
     async def call(self, wire: WebRtcWire, address: tuple[str, int]) -> None:
-        """Make one more call."""
+        """Make another call."""
         connection, answered = WebRtcConnection(wire, time.monotonic, PERFECT), asyncio.Event()
         connection._channel.on("message", lambda text: '"response.done"' in text and answered.set())
         await connection.open(address)

@@ -1,8 +1,8 @@
-"""What lost packets do to a caller's sound: our jitter buffer beside aiortc's, on the same packets.
+"""Compare our jitter buffer with aiortc's on the same packets, with losses.
 
 python tests/bench/webrtc_loss.py RECORDING.wav
 
-A line that takes 30 ms, give or take up to 5, and loses packets by a fixed sequence. Told are the delay from
+A line that takes 30 ms, give or take up to 5, and loses packets by a fixed sequence. Printed: the delay from
 a frame's last sample to when it can be heard, and the share of the sound that is missing altogether.
 """
 

@@ -169,7 +169,7 @@ async def test_a_killed_gateway_ends_its_calls_alone_and_they_come_again(
 
 
 async def drain(cluster: LocalCluster, name: str) -> None:
-    """End a process as a deploy does: it goes on until its work is done."""
+    """End a process as a deploy does: it runs until its work is done."""
     process = cluster.processes.pop(name)
     process.send_signal(signal.SIGTERM)
     await asyncio.to_thread(process.wait, 200)

@@ -1,4 +1,4 @@
-"""The files of `configs/cluster`, as far as parsers, our own code and, where it is there, Ray read them."""
+"""The files of `configs/cluster` are valid for parsers, our own code and, where installed, Ray."""
 
 from __future__ import annotations
 

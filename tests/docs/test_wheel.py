@@ -1,4 +1,4 @@
-"""The wheel, installed outside of the repository, beside strangers' packages called as ours are here."""
+"""The wheel, installed outside the repository, next to other packages with the names of our folders."""
 
 from __future__ import annotations
 

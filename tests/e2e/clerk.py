@@ -44,7 +44,7 @@ class Polite(Agent):
 
 
 class Remembers(Agent):
-    """Knows who has called before, by the number that the line tells."""
+    """Recognizes returning callers by the number that the line reports."""
 
     def instructions(self) -> str:  # type: ignore[override]  # a method in place of a text
         name = {"+15550123": "Anna"}.get(self.call.parameters.get("from", ""), "somebody new")

@@ -30,7 +30,7 @@ THEIRS = {"type": "function", "name": "weather", "parameters": {"type": "object"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the configuration lies, and the agents write down what happens."""
+    """Return the folder of the configuration, into which the agents write what happens."""
     return tmp_path_factory.mktemp("clerk")
 
 

@@ -199,7 +199,7 @@ async def test_over_a_websocket_a_typed_question_calls_a_tool_and_is_answered(
 async def test_a_tool_of_an_mcp_server_is_approved_called_and_spoken_of(
     tmp_path: Path, microphone: Path, bundle: Path, transport: str
 ) -> None:
-    """The client asks for the response to the result by itself."""
+    """The client requests the response to the result."""
     paths = {"websocket": "/v1/realtime?model=voiceagent", "webrtc": "/v1/realtime/calls"}
     async with mcp_server() as (address, _):
         config = mcp_config(tmp_path, address)

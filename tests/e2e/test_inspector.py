@@ -42,7 +42,7 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def silence(tmp_path: Path) -> Path:
-    """What the browser's microphone hears."""
+    """Return the sound of the browser's microphone."""
     path = tmp_path / "silence.wav"
     write_wav(path, np.zeros(8_000, np.int16), 8_000)
     return path

@@ -44,7 +44,7 @@ def recording(folder: Path) -> tuple[Samples, Samples, int]:
 
 
 def pieces(agent: Samples, rate_hz: int) -> list[Samples]:
-    """What the agent says between silences of a tenth of a second, silence inside included."""
+    """Return the agent's utterances between silences of a tenth of a second, inner silence included."""
     spoken = np.flatnonzero(agent)
     responses = np.split(spoken, np.flatnonzero(np.diff(spoken) > rate_hz // 10) + 1)
     return [agent[part[0] : part[-1] + 1] for part in responses]
@@ -69,7 +69,7 @@ def question(rate_hz: int) -> Samples:
 
 
 def sent_of(heard: Samples, log: CallLog) -> Samples:
-    """What the caller sent: a recording has silence where he sent nothing in time, as on a busy machine."""
+    """Return the caller's audio; the recording has silence where it arrived late, as on a busy machine."""
     sent = np.ones(len(heard), bool)
     for silence in log.silences:
         sent[silence.since : silence.until] = False
@@ -130,7 +130,7 @@ async def test_the_sound_of_a_kept_call_is_recognized_again_by_another_recognize
 
 
 class Overheard(Twilio):
-    """What the caller's telephone gets, [n] at 8 kHz."""
+    """Audio as the caller's telephone gets it, [n] at 8 kHz."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -212,7 +212,7 @@ async def start(config: Path) -> tuple[asyncio.subprocess.Process, str]:
 
 
 async def state_of_the_only_call(kept: Path) -> CallRow:
-    """What the store says of it, as soon as it does not go on any more."""
+    """Return the call's row in the store, as soon as the call has ended."""
     store = CallStore(sqlite_url(kept))
     try:
         while (call := store.newest()[0]).state == "running":  # noqa: ASYNC110  another process tells it

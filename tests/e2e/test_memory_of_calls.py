@@ -1,4 +1,4 @@
-"""What a call held is given back as it ends, and does not wait for the garbage collector."""
+"""Memory of a call is freed when it ends, without the garbage collector."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def address(tmp_path: Path) -> AsyncIterator[str]:
 
 
 async def held(address: str) -> Counter[str]:
-    """What of calls is there once none is left, by kind."""
+    """Return the remaining objects of calls once no call is left, by kind."""
     async with httpx.AsyncClient(base_url=f"http://{address}", trust_env=False) as http, asyncio.timeout(20):
         while (await http.get("/health")).json()["calls"]:  # noqa: ASYNC110  no event of this process
             await asyncio.sleep(0.05)

@@ -149,7 +149,7 @@ async def test_sound_in_an_item_is_understood_and_answered(fixed: Serve, rate_hz
 
 
 def out_of_band(topic: str) -> dict[str, Any]:
-    """A response beside the conversation, with a prompt of its own."""
+    """Return an out-of-band response with a prompt of its own."""
     content = [{"type": "input_text", "text": f"Is this about {topic}?"}]
     return {
         "conversation": "none",

@@ -219,7 +219,7 @@ async def test_the_words_are_a_list_whose_lines_are_read_aloud_when_they_are_who
 
 
 async def test_a_call_waits_for_no_loudspeaker(voice: Path, two_lines: Path) -> None:
-    """Where there is none Firefox never says that its sound has started."""
+    """Firefox without a loudspeaker never reports that its sound has started."""
     async with page_of(
         two_lines, voice, "AudioContext.prototype.resume = () => new Promise(() => {})"
     ) as page:

@@ -70,7 +70,7 @@ class Stack:
         return found
 
     async def trouble(self) -> dict[str, str]:
-        """What it says is wrong with its parts."""
+        """Return the errors that the server reports of its components."""
         async with httpx.AsyncClient(trust_env=False) as http:
             told = (await http.get(f"http://{self.address}/health")).json()
         return dict(told.get("degraded", {}))
@@ -115,7 +115,7 @@ async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stack
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def say() -> AsyncIterator[Callable[[str], Awaitable[Samples]]]:
-    """What a caller's sentence sounds like, [n] at 24 kHz: the voice of the demo."""
+    """Yield a function that speaks: a caller's sentence in the demo's voice, [n] at 24 kHz."""
     mouth = hosted(EspeakSynthesizer, voice="en-us+f5", words_per_minute=165)
     await mouth.start()
 
@@ -133,7 +133,7 @@ def words(text: str) -> list[str]:
 
 @asynccontextmanager
 async def transcribed(stack: Stack) -> AsyncIterator[SdkCaller]:
-    """A call over a WebSocket that is told what it was understood to say."""
+    """Yield a call over a WebSocket that receives its transcripts."""
     heard = {"input": {"transcription": {"model": "whisper-1"}}}
     async with calling(stack.address, audio=heard) as caller:
         yield caller
@@ -227,10 +227,10 @@ async def test_a_lost_llm_costs_an_apology_and_no_call(stack: Stack, say, fault:
 
 
 async def no_trouble(stack: Stack) -> bool:
-    """Whether all parts do what they are for."""
+    """Return True if all components are well."""
     return not await stack.trouble()
 
 
 async def gone(stack: Stack, lost: psutil.Process) -> bool:
-    """Whether a process of the server has been killed, or has ended."""
+    """Return True if a process of the server was killed or has ended."""
     return all(one.pid != lost.pid for one in stack.process.children(recursive=True))

@@ -21,7 +21,7 @@ class RelayedCaller(RtcCaller):
     """One behind a wall: neither side knows how to reach the other but by the relay."""
 
     async def offer(self) -> str:
-        """The offer, with a port where nobody listens."""
+        """Return the offer, with a port that is not open."""
         candidate = re.compile(r"^(a=candidate:\S+ \d+ udp \d+ \S+) \d+", re.MULTILINE)
         return candidate.sub(rf"\1 {UNREACHABLE_PORT}", await super().offer())
 

@@ -89,9 +89,9 @@ async def browse(address: str) -> RtcCaller:
 
 
 class ThreeCalls(NamedTuple):
-    """What came of a call by phone, one over the Realtime API and one over WebRTC, all at once.
+    """Outcomes of a call by phone, one over the Realtime API and one over WebRTC, all at once.
 
-    told: what the agent's code wrote down. metrics: of the server in front.
+    told: the notes of the agent's code. metrics: of the server in front.
     """
 
     exchange: Exchange

@@ -1,4 +1,4 @@
-"""vLLM's process is killed while it answers: its callers hear the apology, and it is back by itself."""
+"""vLLM's process is killed while it answers: its callers get the apology, and the engine recovers."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ async def test_two_calls_at_once_hear_each_their_own_agent(fixed: str) -> None:
 
 
 def server_at(address: str) -> psutil.Process:
-    """The process of ours that listens there: other tests may have servers of their own running."""
+    """Return our server's process that listens there; other tests may have servers of their own running."""
     port = int(address.rpartition(":")[2])
     return next(
         process

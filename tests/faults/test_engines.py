@@ -25,7 +25,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyServer]:
 
 @pytest.fixture
 async def turns_before(server: FaultyServer) -> Counter[str]:
-    """How many turns of each outcome it had counted before the test."""
+    """Return the server's count of turns by outcome before the test."""
     await until_healthy(server.address)
     return Counter(await counted(server.address, "voiceagent_turns_total"))
 

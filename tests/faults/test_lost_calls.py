@@ -1,4 +1,4 @@
-"""What is known the next morning of a call whose worker was killed: from log, trace and kept call alone."""
+"""Evidence of a call whose worker was killed: from log, trace and kept call alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def speaking_slowly(config: str) -> str:
 
 
 def kept_call(folder: Path, *options: str) -> Any:
-    """What `voiceagent calls` says of the kept calls."""
+    """Return the output of `voiceagent calls` on the kept calls."""
     voiceagent = Path(sys.executable).with_name("voiceagent")
     config = next(folder.glob("*.toml"))
     asked = [voiceagent, "calls", *options, "--config", config]
@@ -73,7 +73,7 @@ async def answered_until_its_worker_is_killed(
 
 
 class LostCall(NamedTuple):
-    """What is left of a call whose worker was killed. call: as `voiceagent calls list` has it."""
+    """Remains of a call whose worker was killed. call: as in `voiceagent calls list`."""
 
     folder: Path
     call: dict[str, Any]

@@ -1,4 +1,4 @@
-"""What a server stands on gives way: Redis, the disk, the clock."""
+"""Failures of the server's resources: Redis, the disk, the clock."""
 
 from __future__ import annotations
 

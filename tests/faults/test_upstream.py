@@ -60,7 +60,7 @@ def server_with_fallback(tmp_path_factory: pytest.TempPathFactory, llm: FaultyLl
 
 @pytest.fixture
 async def turns_before(server: FaultyServer, llm: FaultyLlm) -> Counter[str]:
-    """How many turns of each outcome it had counted before the test."""
+    """Return the server's count of turns by outcome before the test."""
     llm.mode = "well"
     return Counter(await counted(server.address, "voiceagent_turns_total"))
 

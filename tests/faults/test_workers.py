@@ -33,7 +33,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FaultyServer]:
 
 
 async def calls_of_workers(server: FaultyServer) -> dict[int, int]:
-    """How many each has; asked when those who asked before count as calls no more."""
+    """Return the calls of each worker, once earlier health probes no longer count as calls."""
     await asyncio.sleep(1.1 * UNCOUNTED_S)
     return {worker["process_id"]: worker["calls"] for worker in (await health(server.address))["workers"]}
 
@@ -103,7 +103,7 @@ async def test_a_stopped_supervisor_ends_turns_in_apologies(
 
 
 async def new_call(address: str) -> str:
-    """How the first turn ends of a call that is taken at last."""
+    """Return how the first turn of a call ends, once one is accepted."""
     while True:
         try:
             async with calling(address) as caller:

@@ -1,4 +1,4 @@
-"""What needs a GPU is skipped without one."""
+"""Skip the GPU's tests without a GPU."""
 
 from __future__ import annotations
 

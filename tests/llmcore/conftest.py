@@ -1,4 +1,4 @@
-"""Tiny models and the engines that run them; whatever starts slowly is there once for the whole run."""
+"""Tiny models and the engines that run them; slow starters are shared by the whole run."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ LINES = ("twilio", "telnyx", "plivo", "vonage", "asterisk")
 
 
 def free_port() -> int:
-    """One of 127.0.0.1 that nobody listens at."""
+    """Return a closed port of 127.0.0.1."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
 
@@ -136,7 +136,7 @@ class SecondCaller:
                 self.events.append(self._count)
 
     async def go_on(self) -> None:
-        """Ask until told to stop; the last answer is waited for."""
+        """Ask until told to stop, and wait for the last answer."""
         while not self.stopped:
             await self.ask()
 

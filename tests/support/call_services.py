@@ -1,4 +1,4 @@
-"""What a call needs of a server, around engines that a test gives; the tables have their defaults."""
+"""The services that a call needs, around engines that a test gives; the tables have their defaults."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def hearing(
     echo: EchoConfig | None = None,
     input_buffer_s: float = BUFFER_S,
 ) -> Hearing:
-    """What hears, without a turn model."""
+    """Return the input side, without a turn model."""
     if front_end is None:
         front_end = FrontEnd()
         front_end.start()
@@ -40,13 +40,13 @@ def hearing(
 
 
 def call_monitor() -> CallMonitor:
-    """Looks after a call that nobody has anything to do with."""
+    """Return the monitor of a call without supervisor."""
     measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
     return CallMonitor("tested", measuring, DeadlinesConfig(), lambda awaited, reason: None, lambda: None)
 
 
 async def speaking(synthesizer: Any, agent: AgentConfig, pacer: Pacer | None = None) -> Speaking:
-    """What speaks: apology and filler are spoken once here."""
+    """Return the output side: apology and filler are synthesized once here."""
     apology = await make_phrase(agent.apology, agent.language, synthesizer)
     filler = await make_phrase(agent.filler, agent.language, synthesizer) if agent.filler else None
     return Speaking(

@@ -10,7 +10,7 @@ from voiceagent.conversation.settings import CallSettings, TurnDetection
 
 
 def turn_detection(kind: str = "server_vad", **changes: Any) -> TurnDetection:
-    """How turns are found, with these fields changed."""
+    """Return settings of turn detection, with these fields changed."""
     return replace(TurnConfig().to_detection(), kind=kind, **changes)
 
 

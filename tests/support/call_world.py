@@ -198,7 +198,7 @@ def of(kind: type, commands: list[do.Command]) -> list[Any]:
 
 
 def said(world: CallWorld) -> list[tuple[str, str]]:
-    """Who said what, as the history has it."""
+    """Return speaker and text of each turn in the history."""
     return [(message.role, message.content) for message in to_messages(world.conversation.history.items)]
 
 

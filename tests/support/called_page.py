@@ -42,7 +42,7 @@ _LOUDEST = """async () => {
 
 @asynccontextmanager
 async def page_of(config: Path, voice: Path, script: str = "") -> AsyncIterator[Page]:
-    """A page whose "/" is the demo page of a server of its own. A call that goes on is hung up at the end.
+    """Yield a page whose "/" is the demo page of a server of its own. A running call is hung up at the end.
 
     voice: at the microphone. script: runs before those of the page.
     """
@@ -67,7 +67,7 @@ async def type_words(page: Page, words: str) -> None:
 
 
 async def is_heard(page: Page) -> bool:
-    """Whether the agent's voice comes out of the page within a second."""
+    """Return True if the page plays the agent's voice within a second."""
     return float(await page.evaluate(_LOUDEST)) > LOUD
 
 

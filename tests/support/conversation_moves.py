@@ -1,4 +1,4 @@
-"""What people and engines may do in a call, in any order: moves that become events where they can."""
+"""Moves of people and engines in a call, in any order; a move becomes an event where it can."""
 
 from __future__ import annotations
 

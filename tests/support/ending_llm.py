@@ -16,8 +16,8 @@ TURNS = Path(probability.__file__).parent / "turns.jsonl"
 
 
 class EndingLlm(LlmEngine):
-    """It knows the turns of `turns.jsonl`. knows: nats between what it says of an end and of a pause; None
-    tells nothing.
+    """Knows the turns of `turns.jsonl`. knows: nats between its scores for an end and for a pause;
+    None: no score.
     """
 
     def __init__(self, model: str = "knowing", knows: float | None = None) -> None:
@@ -30,7 +30,7 @@ class EndingLlm(LlmEngine):
         yield Delta("Yes.", finish_reason="stop", usage=Usage())
 
     async def prefill(self, request: Request) -> Usage | None:
-        """Tells the end, with some chance in it."""
+        """Score the end, with some noise."""
         words = request.messages[-1].content
         if self._knows is None or not request.asks_end:
             return Usage()

@@ -49,5 +49,5 @@ def kinds(events: Iterable[SpeechEvent]) -> list[type[Any]]:
 
 
 def times(events: Iterable[SpeechEvent]) -> list[Any]:
-    """When the events of turns were, to compare with."""
+    """Return the times of the turns' events, for comparison."""
     return [pytest.approx(event.at_s) for event in of_turns(events)]

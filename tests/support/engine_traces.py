@@ -1,4 +1,4 @@
-"""What running engines leave visible in this process: threads and child processes."""
+"""Traces of running engines in this process: threads and child processes."""
 
 from __future__ import annotations
 

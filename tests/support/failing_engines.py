@@ -35,7 +35,7 @@ class DeafRecognizer(_Unasked):
 
 
 class StoppedRecognizer(_Unasked):
-    """The server is told to stop while this starts, which it does for good. closed: how often any was."""
+    """Stops the server while this engine starts. closed: how often any was."""
 
     closed: ClassVar[int] = 0
 
@@ -43,7 +43,7 @@ class StoppedRecognizer(_Unasked):
         pass
 
     async def start(self) -> None:
-        """Tell this process to stop."""
+        """Send this process a signal to stop."""
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.Event().wait()
 

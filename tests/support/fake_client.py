@@ -1,4 +1,4 @@
-"""A client that keeps what it is sent."""
+"""A client that records the messages it receives."""
 
 from __future__ import annotations
 

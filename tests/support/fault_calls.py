@@ -84,7 +84,7 @@ class FaultCaller:
                     return dict(event)
 
     async def outcome(self) -> Status:
-        """How the turn ends that was asked for."""
+        """Return how the last turn ends."""
         try:
             status: Status = (await self.until("response.done"))["response"]["status"]
         except ConnectionClosed as closed:
@@ -139,7 +139,7 @@ async def _talk(caller: FaultCaller, over: asyncio.Event) -> None:
 
 
 async def health(address: str) -> dict[str, Any]:
-    """What the server tells of itself."""
+    """Return the server's health report."""
     async with httpx.AsyncClient(trust_env=False, timeout=WITHIN_S) as http:
         return dict((await http.get(f"http://{address}/health")).json())
 

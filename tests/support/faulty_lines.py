@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 @dataclass
 class FaultyLine:
-    """What a line does to each packet; of a stream of bytes it can only delay the pieces.
+    """Faults of a line for each packet; pieces of a byte stream can only be delayed.
 
     lost, repeated: shares of the packets. delay_s: drawn anew for each packet, which mixes up their order.
-    away: nothing comes through.
+    away: everything is lost.
     """
 
     lost: float = 0.0
@@ -24,7 +24,7 @@ class FaultyLine:
     chance: random.Random = field(default_factory=lambda: random.Random(1))
 
     def delays_s(self) -> list[float]:
-        """When the packet arrives: never, once, or twice."""
+        """Return the delays of the packet's copies: none, one, or two."""
         if self.away or self.chance.random() < self.lost:
             return []
         copies = 2 if self.chance.random() < self.repeated else 1

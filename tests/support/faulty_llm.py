@@ -1,4 +1,4 @@
-"""A chat completions server that misbehaves as it is told."""
+"""A chat completions server with chosen faults."""
 
 from __future__ import annotations
 

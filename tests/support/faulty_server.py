@@ -23,7 +23,7 @@ BLOCKING = {"FixedRecognizer": "blocking_engines:Words", "FixedSynthesizer": "bl
 
 
 class FaultyServer:
-    """Where it is, its processes, and its log."""
+    """A server with faults: its address, its processes, and its log."""
 
     def __init__(self, address: str, process: psutil.Process, folder: Path) -> None:
         self.address = address

@@ -1,4 +1,4 @@
-"""Calls at the front end, and what they are told of their sound."""
+"""Calls at the front end, and the windows they get."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def open_stream(front_end: FrontEnd, told: list[float], rate_hz: int = SAMPLE_RA
 
 
 def ignore(_: Window) -> None:
-    """Nobody wants to know."""
+    """Ignore the event."""
 
 
 async def judged(*told: list[float], windows: int) -> None:
@@ -41,7 +41,7 @@ async def judged(*told: list[float], windows: int) -> None:
 
 
 async def alone(vad_model, sound) -> list[float]:
-    """What the stream tells when no other is open."""
+    """Return the stream's probabilities when no other is open."""
     told: list[float] = []
     open_stream(FrontEnd(vad_model), told).push(sound)
     await judged(told, windows=len(sound) // WINDOW_SAMPLES)

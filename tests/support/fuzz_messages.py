@@ -1,4 +1,4 @@
-"""What the inputs of the server are sent in real calls, and the ways in which messages break."""
+"""Messages of real calls for each input of the server, and ways to break them."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ BODIES = {
 
 @dataclass
 class Fuzzing:
-    """What is sent, and how much of it was. counts: by input. refused: calls for which there was no place."""
+    """Messages sent, and their number. counts: by input. refused: calls for which there was no capacity."""
 
     server: AttackedServer
     chance: random.Random
@@ -203,7 +203,7 @@ class Fuzzing:
             writer.transport.abort()
 
     async def offers(self, offer: str) -> None:
-        """Offers with a broken line; calls that come of them are hung up."""
+        """Send offers with a broken line; hang up calls that result."""
         lines = offer.splitlines(keepends=True)
         for _ in range(20):
             changed = [*lines]

@@ -34,6 +34,6 @@ async def each(*items: Any) -> AsyncGenerator[Any, None]:
 
 
 async def all_of(host: EngineHost, *items: Any) -> list[Any]:
-    """What the engine makes of the items."""
+    """Return all items of the engine's stream."""
     async with aclosing(host.stream(each(*items))) as stream:
         return [value async for value in stream]

@@ -33,14 +33,14 @@ def conversation() -> CallWorld:
 
 
 def keep_calls(folder: Path, **settings: object) -> KeptCalls:
-    """What keeps calls there, with these keys of `[calls]`."""
+    """Return the keeper of calls in that folder, with these keys of `[calls]`."""
     kept = KeptCalls(CallsConfig(folder=str(folder), **settings), folder, CollectorRegistry())
     kept.start()
     return kept
 
 
 def begin(kept: KeptCalls, call_id: str = "call_1") -> KeptCall:
-    """A call that goes on."""
+    """Return a running call."""
     call = kept.keep(call_id, call_settings(), POLICY, RATE_HZ)
     for step in conversation().steps:
         call.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))

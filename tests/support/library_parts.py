@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 
 def assert_parts(library: str, owner: object, *names: str, user: str) -> None:
-    """Fail in words where `owner`, of `library`, lacks one of `names`, which the file `user` of ours uses."""
+    """Fail in words if `owner`, of `library`, lacks one of `names`, which our file `user` uses."""
     missing = [name for name in names if not hasattr(owner, name)]
     where = getattr(owner, "__name__", type(owner).__name__)
     assert not missing, (

@@ -1,4 +1,4 @@
-"""A server of ours for tests of MCP: engines of fixed cost, and an LLM that calls tools."""
+"""A server for tests of MCP: engines of fixed cost, and an LLM that calls tools."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def mcp_config(folder: Path, allowed_url: str = "", more: str = "") -> Path:
-    """The configuration, written into `folder`. more: tables beside `[mcp]`."""
+    """Write the configuration into `folder` and return its path. more: further tables."""
     for engines in (ROOT / "tests/bench/fixed_engines.py", ROOT / "tests/e2e/tool_engine.py"):
         shutil.copy(engines, folder)
     before, after = (ROOT / "tests/bench/fixed.toml").read_text().split("[llm]")

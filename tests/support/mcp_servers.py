@@ -72,7 +72,7 @@ async def die() -> str:
 
 @shop.tool()
 async def restock(context: Context) -> str:
-    """Has one more tool from now on, and says so."""
+    """Add a tool, and say so."""
     shop.add_tool(order, name="order_tea")
     await context.notify_tools_changed()
     await context.session.send_tool_list_changed()
@@ -118,7 +118,7 @@ class OfOldProtocols:
 
 
 class WithoutWords:
-    """Says no more of a session that it has forgotten than that the request is a bad one."""
+    """Answers "bad request" without details for a session that it has forgotten."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -42,7 +42,7 @@ def refuse(status: int, kind: str, message: str, **headers: str) -> JSONResponse
 
 
 def fault(body: dict[str, Any]) -> str:
-    """What the API finds wrong in the messages of a request; "" for nothing."""
+    """Return the API's error for the messages of a request; "" for none."""
     messages = body["messages"]
     if not messages or messages[0]["role"] != "user":
         return "first message must use the user role"
@@ -90,7 +90,7 @@ def event(kind: str, **fields: Any) -> str:
 
 
 def usage(prompt: int = 0, read: int = 0, written: int = 0, completion: int = 0) -> dict[str, int]:
-    """The counts as the API tells them: `prompt` without what was read from or written to the cache."""
+    """Return the counts in the API's form: `prompt` excludes tokens read from or written to the cache."""
     return {
         "input_tokens": prompt,
         "cache_read_input_tokens": read,

@@ -1,4 +1,4 @@
-"""A collector of OTLP over HTTP: what it was sent, decoded by the protocol's own messages."""
+"""A collector of OTLP over HTTP: records requests, decoded by the protocol's own messages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReceivedSpan:
 
 @dataclass
 class Received:
-    """What came. resource: the attributes of the last resource. metrics: by name, the last that came."""
+    """Requests received. resource: the attributes of the last resource. metrics: by name, the last one."""
 
     spans: list[ReceivedSpan] = field(default_factory=list)
     resource: dict[str, Any] = field(default_factory=dict)

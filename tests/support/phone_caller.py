@@ -1,7 +1,7 @@
 """A simulated caller on any phone line: speaks recordings, presses keys, and plays what it is sent.
 
-It plays as a provider does: in order, from a buffer, some time after the first piece has come; a mark returns
-when what is before it was played, and a clear empties the buffer and returns the marks.
+It plays as a provider does: in order, from a buffer, some time after the first piece has arrived; a mark
+returns when the audio before it was played, and a clear empties the buffer and returns the marks.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ Message = str | bytes
 
 @dataclass(frozen=True)
 class Command:
-    """What the server sent. seconds: of a piece of sound. name: of a mark."""
+    """A command of the server. seconds: of a piece of sound. name: of a mark."""
 
     kind: Literal["sound", "mark", "clear", "hang_up"]
     seconds: float = 0.0
@@ -50,7 +50,7 @@ class Provider:
         raise NotImplementedError
 
     def seconds(self, payload: bytes) -> float:
-        """How long this sound is."""
+        """Return the length of this sound in seconds."""
         return len(payload) / self.format.bytes_per_sample / self.format.rate_hz
 
 

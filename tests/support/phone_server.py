@@ -50,7 +50,7 @@ class PhoneServer(ScriptedServer):
     """A server that phone lines connect to."""
 
     def url(self, provider: str) -> str:
-        """Where a provider connects."""
+        """Return the URL that a provider connects to."""
         return f"ws://127.0.0.1:{self.port}/telephony/{provider}"
 
 

@@ -65,8 +65,8 @@ def reply(pieces: Iterable[str], finish: str | None = "stop") -> Answer:
 
 
 def calling(*pieces: dict[str, Any], finish: str = "tool_calls", **beside: Any) -> Answer:
-    """Return an answer of pieces of tool calls. beside: more fields of the message, in a chunk before
-    them.
+    """Return an answer of pieces of tool calls. beside: further fields of the message, in an earlier
+    chunk.
     """
     before = [chunk(beside)] if beside else []
     return streamed(*before, *[chunk({"tool_calls": [piece]}) for piece in pieces], chunk({}, finish), DONE)

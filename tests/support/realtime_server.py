@@ -34,7 +34,7 @@ class RealtimeServer(ScriptedServer):
 
     @property
     def url(self) -> str:
-        """Where a WebSocket client connects."""
+        """Return the URL for WebSocket clients."""
         return f"ws://127.0.0.1:{self.port}/v1/realtime"
 
 

@@ -1,4 +1,4 @@
-"""What serializers of phone lines say against messages that are wrong."""
+"""Errors of the phone lines' serializers for invalid messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from voiceagent.transports.telephony.stream.serializer import Message, ProtocolE
 
 
 def refusal(serializer: Serializer, message: Message, before: Message = "") -> str:
-    """Why this message is refused. before: one that comes first and is in order, "" for none."""
+    """Return the reason for refusing this message. before: a valid message that precedes it, "" for none."""
     if before:
         serializer.decode(before)
     with pytest.raises(ProtocolError) as refused:

@@ -58,7 +58,7 @@ aiortc.rtcrtpsender.get_encoder = lambda codec: BrowserEncoder()
 
 
 class Microphone(MediaStreamTrack):
-    """Sound at the pace of real time: what it was told to say, and silence else."""
+    """Sound at the pace of real time: the given speech, and silence otherwise."""
 
     kind = "audio"
 
@@ -141,7 +141,7 @@ class RtcCaller:
         await self.until("session.created")
 
     def reachable(self, answer: str) -> str:
-        """The answer with the addresses that this caller can reach: all of them."""
+        """Return the answer with the addresses that this caller can reach: all."""
         return answer
 
     def lose(self, fraction: float, seed: int = 3) -> None:

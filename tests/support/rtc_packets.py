@@ -1,4 +1,4 @@
-"""What a caller over WebRTC can send who does not keep to the protocols: below aiortc, on its connection."""
+"""Packets of a WebRTC caller that violates the protocols: below aiortc, on its connection."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Steps:
         reading_s: float = 0.0,
         caller: str = "",
     ) -> None:
-        """A request comes, whose prompt has so many tokens, like nobody else's."""
+        """Add a request with a unique prompt of so many tokens."""
         asked = Prompt(
             (Message("user", name),), priority_class=priority_class, reading_s=reading_s, caller=caller
         )

@@ -1,4 +1,4 @@
-"""A session that keeps what it is given and says what a test tells it to."""
+"""A session that records its input and produces the events that a test chooses."""
 
 from __future__ import annotations
 

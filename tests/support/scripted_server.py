@@ -38,7 +38,7 @@ class ScriptedServer:
         return self.calls[-1]
 
     def open_call(self, call_id: str, client: Client, model: str) -> ScriptedCall:
-        """What the server's ends open their calls with."""
+        """Open a call as the server's transports do."""
         clients = CallClients(client)
         call = ScriptedCall(call_id, clients, model, **self._prepare())
         self.calls.append(call)

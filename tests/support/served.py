@@ -56,7 +56,7 @@ async def served(
 
 
 async def calls_at(address: str) -> int:
-    """How many calls the server has."""
+    """Return the number of the server's calls."""
     async with httpx.AsyncClient(trust_env=False) as client:
         return int((await client.get(f"http://{address}/health")).json()["calls"])
 

@@ -1,4 +1,4 @@
-"""Sound for recognizers and for what tells a voice."""
+"""Sounds for recognizers and voice activity detectors."""
 
 from __future__ import annotations
 

@@ -25,5 +25,5 @@ async def spoken(synthesizer: Synthesizer, text: str) -> list[Speech]:
 
 
 def length_s(synthesizer: Synthesizer, speeches: list[Speech]) -> float:
-    """How long these pieces of its sound are together."""
+    """Return the total length of these pieces of sound."""
     return sum(len(speech.samples) for speech in speeches) / synthesizer.rate_hz

@@ -80,7 +80,7 @@ class SpeechApi:
 
 
 def error(status: int, message: str) -> Response:
-    """An error as the API tells it."""
+    """Return an error in the API's form."""
     return JSONResponse({"error": {"message": message, "type": "invalid_request_error"}}, status)
 
 

@@ -1,6 +1,6 @@
 """Servers of streaming speech, as their clients see them: Deepgram, vLLM, ElevenLabs, Cartesia.
 
-What they hear is told by the length of the voice in it, so that each sound has its words.
+Their transcript is chosen by the length of the voice, so that each sound has its words.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _FINAL_WORDS = 3
 
 @dataclass
 class Trouble:
-    """What goes wrong, each once. refusals: status and body of the next handshakes or requests.
+    """Faults, each once. refusals: status and body of the next handshakes or requests.
 
-    lost_after: messages of the next connections, after which they are gone; None for one that lasts.
+    lost_after: messages of the next connections, after which they are lost; None for one that lasts.
     unanswered: a `Finalize` has no answer.
     """
 
@@ -45,7 +45,7 @@ class Trouble:
 
 @dataclass
 class Server:
-    """One of them. connections: of each, what it was sent; handshakes: their headers and queries."""
+    """One of the servers. connections: messages of each; handshakes: their headers and queries."""
 
     trouble: Trouble = field(default_factory=Trouble)
     connections: list[list[Any]] = field(default_factory=list)
@@ -65,7 +65,7 @@ def end_of_words(sound: Samples, count: int) -> int:
 
 
 def _loud_frames(sound: Samples) -> np.ndarray:
-    """Whether each frame of 20 ms is loud, [n]."""
+    """Return True for each loud frame of 20 ms, [n]."""
     whole = sound[: len(sound) // _FRAME * _FRAME].reshape(-1, _FRAME).astype(int)
     return np.abs(whole).max(axis=1, initial=0) > 300
 
@@ -80,7 +80,7 @@ class _Connection:
         server.connections.append(self._sent)
 
     async def messages(self) -> AsyncIterator[str | bytes]:
-        """What the client sends, until it goes or the connection is lost."""
+        """Yield the client's messages, until it disconnects."""
         while self._left != 0:
             try:
                 message = await self._websocket.receive()

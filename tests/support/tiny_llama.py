@@ -3,7 +3,7 @@
 The scripted one knows a few words and answers each with a fixed response: its layers add nothing, so that the
 next token
 depends on the last one only, and the output layer is a table. Its chat template puts the caller's last words
-behind the generation prompt, where the model goes on from them. The other one has random weights, so what it
+after the generation prompt, where the model continues from them. The other one has random weights, so what it
 writes depends on everything it has read.
 """
 
@@ -85,7 +85,7 @@ def build_tokenizer() -> Tokenizer:
 
 
 def scripted_steps(tokenizer: Tokenizer) -> dict[int, int]:
-    """Which token follows which."""
+    """Return each token's successor."""
     steps: dict[int, int] = {}
     for word, response in SCRIPTS.items():
         ids = tokenizer.encode(word).ids
@@ -164,7 +164,7 @@ def build(directory: Path, scripted: bool = True) -> Path:
 
 
 def build_draft(model: Path, directory: Path, other: float = 0.3) -> Path:
-    """Copy a checkpoint with a part of random weights in it: it goes on as the model does now and then."""
+    """Copy a checkpoint with a part of random weights in it: it agrees with the model now and then."""
     import torch  # noqa: PLC0415
     from safetensors.torch import load_file, save_file  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""A Piper voice made on the spot: every phoneme a tone of its own, so that sound can be told from silence."""
+"""A Piper voice made on the spot: each phoneme has a tone of its own, so that sound differs from silence."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def build(folder: Path) -> Path:
 
 
 def convert(model: WhisperForConditionalGeneration, tokenizer: Tokenizer, folder: Path) -> Path:
-    """Write a model into `folder` in CTranslate2's format; the original lies beside it."""
+    """Write a model into `folder` in CTranslate2's format, and the original next to it."""
     original = folder.with_name("original")
     tokenizer.add_special_tokens(SPECIAL)
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=SPECIAL[0]).save_pretrained(original)

@@ -45,7 +45,7 @@ class TroubledLlm:
         """Nothing to release."""
 
     def load(self) -> EngineLoad:
-        """What it is said to be short of."""
+        """Return the simulated shortage."""
         drafted = DRAFTED * self._requests
         return EngineLoad(
             cache_usage=self._cache_usage,

@@ -1,4 +1,4 @@
-"""Where `[webhooks]` posts: a server that keeps what came, and answers as a test wants it to."""
+"""The receiver of `[webhooks]`: records requests, and answers as a test chooses."""
 
 from __future__ import annotations
 

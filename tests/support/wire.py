@@ -1,4 +1,4 @@
-"""What a client gets, proved."""
+"""A client's events, validated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FRAME = np.arange(480, dtype=np.int16)
 
 
 class Wire:
-    """What a client gets: every event proved, and in an order that it may come in."""
+    """A client's events: each is validated, and their order too."""
 
     def __init__(self, settings: CallSettings | None = None) -> None:
         self.encoder = Encoder("sess_1", "conv_1")

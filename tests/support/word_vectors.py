@@ -11,7 +11,7 @@ from llmcore.cache.vectors import DIMENSIONS, Vector
 
 
 class WordVectors:
-    """Counts what it is asked."""
+    """Counts its inputs."""
 
     def __init__(self) -> None:
         self.loaded = 0

@@ -1,4 +1,4 @@
-"""How much work something is: by what it calls, as a clock says more of the machine than of the code."""
+"""Work measured by function calls, as a clock depends more on the machine than on the code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 def calls(work: Callable[[], object]) -> int:
-    """How many functions, of Python and of C, `work` calls; what it raises is its end."""
+    """Return the number of functions, of Python and of C, that `work` calls; an exception ends it."""
     count = 0
 
     def called(frame: object, event: str, argument: object) -> None:

@@ -12,7 +12,7 @@ from voiceagent.processes.engine_process import Emit
 
 
 class EngineError(Exception):
-    """What these engines fail with."""
+    """Error of these engines."""
 
 
 class Echo:
@@ -123,7 +123,7 @@ class Unbuildable:
 
 
 class Fading:
-    """Can be built as long as a file is there."""
+    """Can be built as long as a file exists."""
 
     def __init__(self, lamp: str) -> None:
         if not Path(lamp).exists():
@@ -135,7 +135,7 @@ class Fading:
 
 
 class Slow(Echo):
-    """Is built at once as long as a file is there, and else never."""
+    """Is built at once as long as a file exists, and otherwise never."""
 
     def __init__(self, lamp: str) -> None:
         super().__init__()

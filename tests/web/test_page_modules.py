@@ -1,4 +1,4 @@
-"""The page's modules, tested by node's own test runner: each `*.test.js` beside this file."""
+"""The page's modules, tested by node's own test runner: each `*.test.js` in this folder."""
 
 from __future__ import annotations
 

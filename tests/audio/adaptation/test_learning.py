@@ -1,4 +1,4 @@
-"""What Moonshine in PyTorch has in common with the files it comes from, and that it learns."""
+"""Moonshine in PyTorch: equal to the files it was made from, and able to learn."""
 
 from __future__ import annotations
 

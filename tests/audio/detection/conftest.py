@@ -1,4 +1,4 @@
-"""What tests of the front end share."""
+"""Fixtures of the front end's tests."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ RATES = (8_000, 16_000, 24_000, 48_000)
 
 
 async def windows_of(front_end: FrontEnd, sounds: dict[int, Samples]) -> dict[int, list[Window]]:
-    """What is told of sounds, by their rates, that come at the same time in frames of 20 ms."""
+    """Return the windows of sounds, by sample rate, that arrive together in frames of 20 ms."""
     told: dict[int, list[Window]] = {rate_hz: [] for rate_hz in sounds}
     streams = {rate_hz: front_end.open(rate_hz, told[rate_hz].append) for rate_hz in sounds}
     for frame in range(50):

@@ -84,7 +84,7 @@ async def test_faint_noise_is_judged_for_as_long_as_it_lasts(counting):
 
 
 def turns(probabilities: list[float]) -> list[SpeechStarted | TurnEnded]:
-    """Where turns begin and end."""
+    """Return the starts and ends of turns."""
     endpointer, window_s = new_endpointer(), WINDOW_SAMPLES / SAMPLE_RATE_HZ
     events = [event for probability in probabilities for event in endpointer.push(probability, window_s)]
     return [event for event in events if isinstance(event, SpeechStarted | TurnEnded)]

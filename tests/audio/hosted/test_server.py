@@ -1,4 +1,4 @@
-"""What engines behind OpenAI's API for sound share."""
+"""Behaviour that all engines behind OpenAI's audio API share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The encoder as a graph of ours, against the file it is made from, run as it comes."""
+"""Our graph of the encoder, compared with the original file."""
 
 from __future__ import annotations
 

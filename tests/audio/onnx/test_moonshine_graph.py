@@ -1,4 +1,4 @@
-"""The decoder as a graph of ours, against the file it is made from, run as it comes."""
+"""Our graph of the decoder, compared with the original file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ async def of_the_question() -> Floats:
 
 @pytest.fixture(name="read", scope="module")
 def reading(states: Floats, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Reads tokens [texts, count] behind what is past: what is told of them, and what is past then."""
+    """Return a function that decodes tokens [texts, count] after a past: it gives the output and the new
+    past.
+    """
     of_sound, decoder = (
         session(make(FILE, tmp_path_factory.mktemp("graph"))) for make in (sound_graph, decoder_graph)
     )

@@ -176,7 +176,7 @@ def test_speech_is_the_less_certain_the_louder_the_noise_over_it(model: LoadedMo
 
 
 def readings_of(model: LoadedModel, patch: pytest.MonkeyPatch, sound: Samples, draft: list[int]) -> int:
-    """How often the decoder runs for the tokens of a sound."""
+    """Return how often the decoder runs for the tokens of a sound."""
     readings: list[int] = []
     decode_tokens = model.network.decode_tokens
     with patch.context() as patched:
@@ -325,9 +325,9 @@ async def test_a_file_that_is_no_model_is_named(tmp_path: Path, broken: str) -> 
 
 
 class Forgetful:
-    """Hears one word in 0.1 s of what it is given, or of what is before a long pause and nothing behind it.
+    """Recognizes one word per 0.1 s of its input, or of the part before a long pause and nothing after that.
 
-    lengths: of what it was given, in samples.
+    lengths: of its inputs, in samples.
     """
 
     def __init__(self) -> None:
@@ -346,7 +346,7 @@ class Forgetful:
 
 
 def words_of_each(*sounds: Samples) -> list[list[int]]:
-    """How many words each segment has after each of these sounds, one after the other, was heard."""
+    """Return the number of words in each segment after each of these sounds."""
     utterance = Utterance(cast("LoadedModel", Forgetful()))
     heard = [np.concatenate(sounds[: number + 1]) for number in range(len(sounds))]
     return [

@@ -1,4 +1,4 @@
-"""What every recognizer does."""
+"""Conformance: behaviour of every recognizer."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def streamed(server: Server) -> StreamedRecognizer:
 
 
 def heard_by(model: LoadedModel, sound: Samples) -> str:
-    """What a server's Whisper makes of a recording."""
+    """Return the transcript of a recording by a Whisper server."""
     return " ".join(segment.text for segment in model.open()(sound, "", threading.Event()))
 
 

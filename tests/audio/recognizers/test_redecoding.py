@@ -42,7 +42,7 @@ class HeldModel:
 
 
 class Utterance:
-    """What one caller says, and what is made of it."""
+    """One caller's utterance and its transcripts."""
 
     def __init__(self, recognizer: RedecodingRecognizer, caller: int) -> None:
         self._caller = caller
@@ -134,7 +134,7 @@ async def test_of_several_workers_one_is_kept_for_those_who_have_fallen_silent(m
 
 
 class PatientModel(HeldModel):
-    """Decodes words on their way until it is told to stop. abandoned: the samples of what was."""
+    """Decodes until it is told to stop. abandoned: samples of the decodings that were stopped."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -164,7 +164,7 @@ async def test_words_on_their_way_are_abandoned_for_settled_ones_which_are_of_al
 
 
 async def first_told(caller: Utterance, model: HeldModel, steps: int, then: Then) -> asyncio.Task[Hypothesis]:
-    """What is told first of one who speaks, and does something else once that is decoded."""
+    """Return the first hypothesis of a caller who speaks, and run `then` once it is decoded."""
     caller.speaks(steps)
     first = caller.understood()
     await until_begun(model, 1)
@@ -257,7 +257,7 @@ async def test_of_more_utterances_than_workers_each_is_decoded_less_often(model:
 
 
 class NicenessModel(HeldModel):
-    """Tells how nice the thread is that decodes."""
+    """Reports the niceness of the thread that decodes."""
 
     def __call__(self, sound: Samples, before: str, abandoned: Event, flush: Flush | None) -> list[Segment]:
         return [Segment(f"{os.getpriority(os.PRIO_PROCESS, get_native_id())}", len(sound) / 16_000)]

@@ -1,4 +1,4 @@
-"""What recognizers over a WebSocket do when their server has troubles; the rest is in test_recognizers.py."""
+"""Recognizers over a WebSocket whose server fails; the conformance test is test_recognizers.py."""
 
 from __future__ import annotations
 

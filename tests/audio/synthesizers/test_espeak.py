@@ -21,7 +21,7 @@ async def started_espeak() -> AsyncIterator[HostedSynthesizer]:
 
 
 async def quiet_end_s(espeak: HostedSynthesizer, text: str) -> float:
-    """How long the sound of `text` ends with silence."""
+    """Return the length of the silence that ends the sound of `text`, in seconds."""
     sound = np.concatenate([speech.samples async for speech in espeak.speak(text)]).astype(int)
     return float(len(sound) - 1 - np.flatnonzero(np.abs(sound) >= 100)[-1]) / espeak.rate_hz
 

@@ -1,4 +1,4 @@
-"""What the voices of ElevenLabs and Cartesia do."""
+"""Voices of ElevenLabs and Cartesia."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every synthesizer does."""
+"""Conformance: behaviour of every synthesizer."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ NEVER, ALWAYS = AuditSettings(0.0, 0.8, 0.0, 300.0), AuditSettings(1.0, 0.8, 0.0
 
 @dataclass
 class Told:
-    """What a cache tells of itself, in order."""
+    """Notifications of a cache, in order."""
 
     events: list[str] = field(default_factory=list)
 

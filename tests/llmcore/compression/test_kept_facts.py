@@ -1,4 +1,4 @@
-"""What old turns are replaced by holds on to the facts that people marked: 100 of them, in 25 calls."""
+"""Summaries of old turns keep the facts that people marked: 100 of them, in 25 calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a retriever found: which passages are shown, and where they stand in the prompt."""
+"""Retrieved passages: which are shown, and their place in the prompt."""
 
 from __future__ import annotations
 

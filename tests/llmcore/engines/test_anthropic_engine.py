@@ -65,7 +65,7 @@ async def server() -> ScriptedServer:
 
 @pytest.fixture
 def waits() -> list[float]:
-    """How long the engine would have waited between tries, in seconds."""
+    """Return the waits between the engine's tries, in seconds."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""What is sent to Anthropic's API, and where its cache breakpoints are."""
+"""Requests to Anthropic's API, and their cache breakpoints."""
 
 from __future__ import annotations
 

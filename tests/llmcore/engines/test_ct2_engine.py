@@ -1,4 +1,4 @@
-"""What is CTranslate2's own: kept prompt beginnings, few threads, a bounded queue."""
+"""Features of CTranslate2 alone: kept prompt beginnings, few threads, a bounded queue."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def changed(model: Path, folder: Path, file: str, change: Callable[[dict[str, An
 
 
 async def opening_a_door(model: Path) -> list[Delta]:
-    """What the model says and does when it is asked to open a door."""
+    """Return the model's words and calls when it is asked to open a door."""
     engine = CTranslate2Llm(model)
     await engine.start()
     request = Request((Message("user", "open"),), tools=(Tool("open_door", ""),))

@@ -1,4 +1,4 @@
-"""How probable an engine holds it that a message ends after its words: what the model itself says of it."""
+"""Probability that a message ends after its words, by the model itself."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def told(llm: Llm, words: str, asks_end: bool = True) -> float | None:
 
 
 def by_torch(model: Path, words: str) -> float:
-    """What Transformers computes for what closes a sentence or the message after the same tokens."""
+    """Return the probability by Transformers that the message or a sentence closes after the same tokens."""
     import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What every LLM engine does. Each test runs on all of them."""
+"""Conformance: behaviour of every LLM engine. Each test runs on all of them."""
 
 from __future__ import annotations
 

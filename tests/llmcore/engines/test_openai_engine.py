@@ -76,7 +76,7 @@ async def address(server: ScriptedServer) -> AsyncIterator[str]:
 
 @pytest.fixture
 def waits() -> list[float]:
-    """How long the engine would have waited between tries, in seconds."""
+    """Return the waits between the engine's tries, in seconds."""
     return []
 
 

@@ -45,7 +45,7 @@ LLAMACPP_PROPS = {
 
 
 class Server:
-    """A server of one kind. owner: of its models. tells: what it answers at other paths."""
+    """A server of one kind. owner: of its models. tells: its answers at other paths."""
 
     def __init__(self, owner: str, tells: dict[str, dict[str, Any]] | None = None) -> None:
         self.owner = owner

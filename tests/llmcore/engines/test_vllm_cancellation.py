@@ -19,7 +19,7 @@ LONG = "I would like to know what there is to see from up here. " * 2
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def beside(vllm: VllmLlm) -> AsyncIterator[None]:
-    """A reply that is written all the time: an engine that does nothing tells nothing."""
+    """Keep a response running: an idle engine reports nothing."""
     deltas = vllm.generate(Request((Message("user", "forever"),), max_tokens=460))
     await anext(deltas)
 

@@ -1,4 +1,4 @@
-"""What is vLLM's own: the prefix cache, priorities, settings it refuses, and coming back from the dead."""
+"""Features of vLLM alone: the prefix cache, priorities, refused settings, and recovery."""
 
 from __future__ import annotations
 

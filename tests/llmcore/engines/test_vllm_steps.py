@@ -23,7 +23,7 @@ async def text(deltas: AsyncGenerator[Delta, None]) -> str:
 
 
 async def steps(llm: VllmLlm, at_least: int = 0) -> list[float]:
-    """How many steps there were of each size, once there were so many in all."""
+    """Return the number of steps of each size, once there are `at_least` in all."""
     async with asyncio.timeout(PATIENCE_S):
         while (found := llm.load().steps) is None or sum(found.tokens[:-1]) < at_least:  # noqa: ASYNC110
             await asyncio.sleep(0.05)  # the engine reports some times a second

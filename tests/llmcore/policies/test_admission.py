@@ -30,13 +30,13 @@ def test_a_call_that_would_make_the_engine_too_busy_is_refused():
 
 
 def test_a_call_that_would_come_close_to_a_limit_is_refused():
-    """What those that have just begun will need is not in the mean yet."""
+    """The mean does not yet include the needs of calls that have just begun."""
     assert busy(6, calls=4).decide(4, 0.1) is not None  # 7.5 of 8
     assert busy(0).decide(4, 0.48) is not None  # of 0.5
 
 
 def test_a_rush_is_admitted_no_further_than_single_calls():
-    """What they will need is known from those before them."""
+    """Their needs are estimated from those of earlier calls."""
     admission = AdmissionControl(max_running=10, max_utilization=0.8, max_ttft_s=0.5)
     calls = 0
     for second in range(120):

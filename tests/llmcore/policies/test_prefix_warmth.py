@@ -1,4 +1,4 @@
-"""When what calls share is read again."""
+"""Repeated prefill of the prefix that calls share."""
 
 from __future__ import annotations
 

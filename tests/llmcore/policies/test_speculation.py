@@ -142,7 +142,7 @@ def test_a_draft_that_was_bad_twice_does_not_read_prompts_for_later():
 
 
 def test_it_reads_again_shortly_before_its_next_trial_and_in_it():
-    """What is read ahead of the trial's first reply would be of no use to it otherwise."""
+    """Prefill ahead of the trial's first reply would be useless otherwise."""
     draft = left_out()
     draft.reason(60.0)
     draft.propose(0, 60.0, times=TRIAL_PROPOSALS)

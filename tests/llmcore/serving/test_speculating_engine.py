@@ -56,7 +56,7 @@ class Rig:
         self.llm = SpeculatingLlm(engine, Speculation(LIMITS), self.reasons.append, lambda: self.now_s)
 
     async def ask(self) -> int | None:
-        """The proposals that the engine was told for a reply."""
+        """Return the number of proposals requested of the engine for a reply."""
         async with aclosing(self.llm.generate(ASK)) as deltas:
             async for _ in deltas:
                 pass

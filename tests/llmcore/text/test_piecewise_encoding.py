@@ -14,7 +14,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Co")), ma
 
 
 class Counting:
-    """Encodes, and remembers what it was asked for."""
+    """Encodes, and records its inputs."""
 
     def __init__(self, tokenizer: Tokenizer = TOKENIZER) -> None:
         self.asked: list[str] = []

@@ -80,7 +80,7 @@ def test_the_common_prefix_ends_at_the_first_difference() -> None:
 
 
 def change(*prompts: tuple[Message, ...]) -> PrefixChange | None:
-    """Where the last of a call's prompts leaves the one before it."""
+    """Return the first difference between the last two of a call's prompts."""
     layout = PromptLayout()
     return [layout.check(prompt, ()) for prompt in prompts][-1]
 

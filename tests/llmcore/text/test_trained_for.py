@@ -1,4 +1,4 @@
-"""Models that know one prompt: what they do not follow is told, once."""
+"""Models trained for one prompt: ignored settings are reported once."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ FILE = Path("/x/a.toml")
 
 
 def keys_in(environment: dict[str, str]) -> ApiKeys | None:
-    """Those that a server accepts whose variable is KEYS."""
+    """Return the keys that a server accepts whose variable is KEYS."""
     return accepted_keys(AccessConfig(api_keys_env="KEYS"), FILE, environment)
 
 

@@ -14,7 +14,7 @@ from voiceagent.session.call import CallRefused
 
 
 class FakeCall:
-    """A call that ends when it is told to, or closed."""
+    """A call that ends on request, or when it is closed."""
 
     def __init__(self) -> None:
         self.settings = call_settings()

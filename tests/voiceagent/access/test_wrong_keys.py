@@ -1,4 +1,4 @@
-"""How often an address may try a key."""
+"""Limits on tries of a key by one address."""
 
 from __future__ import annotations
 

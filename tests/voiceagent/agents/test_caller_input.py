@@ -1,4 +1,4 @@
-"""What an agent does with its line: it transfers the caller, and asks for digits."""
+"""An agent and its line: it transfers the caller, and asks for digits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a class must keep to be an agent is told where it is written, with what is allowed."""
+"""Errors of an agent's class appear at its definition, with the allowed values."""
 
 from __future__ import annotations
 

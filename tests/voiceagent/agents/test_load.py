@@ -1,4 +1,4 @@
-"""Which agent of a server a call is for."""
+"""Choice of a server's agent for a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of an agent's code that fails."""
+"""Errors reported for an agent's failing code."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Shy(Agent):
 
 
 class Forgetful(Agent):
-    """What it is told to do cannot be said after a tool."""
+    """Instructions that cannot be spoken after a tool."""
 
     orders: Sequence[str] | None = ("tuna",)
 
@@ -68,7 +68,7 @@ class Forgetful(Agent):
 
 
 async def failed(agent: Agent) -> HookFailed:
-    """What the call is told of a hook of this agent."""
+    """Return the failure that the call reports for a hook of this agent."""
     call, running = FakeCall(), RunningAgent("call_1", lambda: agent)
     running.join(call)
     if isinstance(agent, Forgetful):
@@ -159,7 +159,7 @@ async def test_an_agent_is_told_of_the_end_of_a_call_that_has_begun_and_of_no_ot
 
 
 def told_at(greeting: object) -> str:
-    """Where the property's only line is."""
+    """Return the place of the property's only line."""
     assert isinstance(greeting, property)
     line = greeting.fget.__code__.co_firstlineno + 2
     return f"test_running.py:{line}, in greeting"

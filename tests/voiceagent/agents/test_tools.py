@@ -22,7 +22,7 @@ class Shop(Agent):
 
     @tool(name="opening_hours")
     async def hours(self) -> str:
-        """When the shop is open."""
+        """Opening hours of the shop."""
         return "always"
 
 
@@ -96,7 +96,7 @@ def test_an_agent_has_the_tools_of_the_class_that_it_derives_from() -> None:
     class Branch(Shop):
         @tool
         async def hours(self) -> str:
-            """When the branch is open."""
+            """Opening hours of the branch."""
             return "never"
 
     assert [one.spec.name for one in Branch.tools] == ["order", "hours"]
@@ -198,5 +198,5 @@ async def _free(x: int) -> int:
 
 
 async def _yields(self: Agent) -> AsyncIterator[str]:
-    """Tells of its progress."""
+    """Yield progress."""
     yield "half of it"

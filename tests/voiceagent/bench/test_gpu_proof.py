@@ -1,4 +1,4 @@
-"""What runs only where there is a GPU is read here: its settings, its command lines, the names it expects."""
+"""Static checks of files that run only on a GPU: settings, command lines, expected names."""
 
 from __future__ import annotations
 

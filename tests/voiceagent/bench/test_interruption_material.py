@@ -1,4 +1,4 @@
-"""Who speaks over the agent, and how loud."""
+"""Speakers over the agent, and their loudness."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_the_wait_is_counted_from_the_end_of_the_voice():
 
 
 def cut_off(*early: PlayedResponse) -> Measured:
-    """A turn that was taken to be over when its voice had not ended, and answered with `early`, then anew."""
+    """A turn that was ended before its voice, answered with `early`, and answered again."""
     measured = Measured()
     responses = [*early, PlayedResponse(11.4, sound_s=2.0)]
     reports = [report() for _ in responses]

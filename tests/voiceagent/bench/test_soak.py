@@ -1,4 +1,4 @@
-"""What a soak is judged by."""
+"""Criteria of a soak."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ SOUND = np.arange(480, dtype=np.int16)
 
 
 def parsed(data: bytes) -> Frame:
-    """What the library that our server uses reads."""
+    """Return the frame as our server's library parses it."""
     reader = StreamReader()
     reader.feed_data(data)
     parser = Frame.parse(reader.read_exact, mask=True)
@@ -64,7 +64,7 @@ def test_the_server_understands_a_frame_of_sound():
 
 
 def sent_by_the_server(*notifications: notify.Notification, wire: RealtimeWire) -> list[object]:
-    """What a caller minds of the events that a server sends."""
+    """Return the fields of a server's events that a caller uses."""
     encoder = Encoder("sess_1", "conv_1")
     events = [event for notification in notifications for event in encoder.encode(notification)]
     messages = [json.dumps(event, separators=(",", ":")).encode() for event in events]

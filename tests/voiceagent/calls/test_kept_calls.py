@@ -1,4 +1,4 @@
-"""Calls on record: whatever dies or fails meanwhile, each is known in the end as what it was."""
+"""Kept calls: after any crash or failure each has its true state."""
 
 from __future__ import annotations
 

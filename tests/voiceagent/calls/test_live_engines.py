@@ -24,7 +24,7 @@ from voiceagent.session.services import Services
 
 
 class Ears:
-    """Tells how many tenths of a second it has heard."""
+    """Reports how many tenths of a second it received."""
 
     async def start(self) -> None: ...
 
@@ -39,7 +39,7 @@ class Ears:
 
 
 class Brain(Ears):
-    """Repeats what it is asked; breaks where that is nothing."""
+    """Repeats its input; fails on an empty one."""
 
     def __init__(self) -> None:
         self.read: list[int] = []

@@ -1,4 +1,4 @@
-"""A log whose process was lost is ended by whoever saw that."""
+"""The log of a lost process is ended by the process that detected the loss."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WHY = "worker 0 was lost: the worker process died (killed by SIGKILL)"
 
 
 def broken_off(folder: Path) -> Path:
-    """The log of a call that nobody ended, as a killed process leaves it: in the middle of a line."""
+    """Return the log of a killed process: it breaks off in the middle of a line."""
     kept = keep_calls(folder / "of the process")  # which holds its log as long as it lives
     begin(kept)
     kept.close()

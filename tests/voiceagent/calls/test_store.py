@@ -1,4 +1,4 @@
-"""What is known of calls, in SQLite and in a real PostgreSQL alike."""
+"""The store of calls, equal in SQLite and in a real PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that finds out whether an LLM tells the end of turns."""
+"""The command that measures whether an LLM detects the end of turns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody does in the first hour: writes a configuration, lists engines, calls the running server."""
+"""The first hour of a user: writes a configuration, lists engines, calls the running server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`voiceagent talk --mic` with a made device; what is told where there is none."""
+"""`voiceagent talk --mic` with a simulated device; the error where there is none."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_who_speaks_into_the_microphone_hears_the_answer(address: str) -> 
 
 
 class ToldOfAPause:
-    """A connection over which the server says that it dropped sound, and goes on."""
+    """A connection over which the server reports dropped sound, and continues."""
 
     close_reason = "the agent hung up"
 

@@ -1,4 +1,4 @@
-"""`serve --reload`: what counts as a change, and that the server is there again after it."""
+"""`serve --reload`: the changes that count, and the server's return after one."""
 
 from __future__ import annotations
 

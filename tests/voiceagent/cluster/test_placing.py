@@ -1,4 +1,4 @@
-"""Where calls go among gateways, and how many are wanted."""
+"""Placement of calls among gateways, and the wanted number of gateways."""
 
 from __future__ import annotations
 

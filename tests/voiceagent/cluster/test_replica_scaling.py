@@ -1,4 +1,4 @@
-"""How many replicas Ray Serve is told to run."""
+"""Wanted number of replicas for Ray Serve."""
 
 from __future__ import annotations
 

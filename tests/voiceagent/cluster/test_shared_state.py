@@ -1,4 +1,4 @@
-"""What gateways share in a Redis, and what is left where it does not answer."""
+"""State that gateways share in a Redis, and the fallback when it does not answer."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def keys_of(table: str) -> set[str]:
 
 @pytest.fixture
 def refused(tmp_path):
-    """What is said to somebody who loads such a file."""
+    """Return the error of loading such a file."""
 
     def load_it(text: str) -> str:
         path = tmp_path / "old.toml"

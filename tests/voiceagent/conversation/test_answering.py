@@ -1,4 +1,4 @@
-"""Which response is made, and when."""
+"""The answering policy: which response is made, and when."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def listening(preemptive_attempts: int = 5) -> CallWorld:
 
 
 def told_and_paused(world: CallWorld, text: str) -> tuple[str, list[do.Command]]:
-    """A caller falls silent behind words that are told and not settled: the turn's item, and what follows."""
+    """A caller pauses with an interim transcript: return the turn's item and the commands that follow."""
     item_id = world.begin_speaking()
     assert not of(do.StartResponse, world.feed(ev.TranscriptChanged(item_id, text, "", False)))
     return item_id, world.feed(ev.SpeechPaused(2.0))

@@ -1,4 +1,4 @@
-"""What holds whatever events come, lawful or not: late, twice, of nothing, in any order."""
+"""Properties of the conversation for any events: late, repeated, empty, in any order."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ LEVELS = st.floats(-60.0, 0.0)
 
 @given(st.lists(LEVELS, min_size=1, max_size=4), st.floats(0.0, 30.0), st.booleans())
 def test_a_voice_as_loud_as_the_caller_loses_nothing(levels_db: list[float], above_db: float, words: bool):
-    """What it brings about is what a voice without a level does."""
+    """Its effect equals that of a voice without a level."""
     worlds = answered(*levels_db), answered(*levels_db)
     text = "is there a pool" if words else ""
     same = [

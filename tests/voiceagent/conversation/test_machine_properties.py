@@ -1,6 +1,4 @@
-"""What holds in every call, whatever happens in whatever order. `CallWorld` asserts the rest at every
-command.
-"""
+"""Properties of every call in any order of events. `CallWorld` asserts the rest at every command."""
 
 from __future__ import annotations
 
@@ -103,7 +101,7 @@ def test_the_requests_of_an_answer_are_bounded(rounds: int, script):
 
 
 def false_end(world: CallWorld) -> list[str]:
-    """What the history holds of each response that was taken back and has an item there."""
+    """Return the history's text of each withdrawn response that has an item there."""
     ended = [c for c in world.commands if isinstance(c, notify.NotifyResponseEnded) and c.false_end]
     responses = {command.response_id for command in ended}
     texts = [

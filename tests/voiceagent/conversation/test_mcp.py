@@ -71,7 +71,7 @@ def results(call: CallWorld) -> list[McpCallItem]:
 
 
 def prompt(call: CallWorld) -> list[tuple[str, str]]:
-    """What the model is told in a response that the client asks for now."""
+    """Return the prompt of a response that the client requests now."""
     (begun,) = of(do.StartResponse, call.feed(ev.ResponseRequested()))
     return [(message.role, message.content) for message in begun.request.messages]
 

@@ -1,4 +1,4 @@
-"""Responses that a client asks for beside the conversation's own."""
+"""Responses that a client requests outside the conversation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A caller who goes on after a pause that was taken for the end of the turn."""
+"""A caller who continues after a pause that was taken for the end of the turn."""
 
 from __future__ import annotations
 

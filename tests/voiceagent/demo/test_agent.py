@@ -1,4 +1,4 @@
-"""The hotel's agent, called by a model that is told what to call, and by its own."""
+"""The hotel's agent, with a model that is told what to call, and with its own."""
 
 from __future__ import annotations
 

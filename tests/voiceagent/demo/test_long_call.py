@@ -29,7 +29,7 @@ EARLY = "My name is Anna Lund, and I am in room 412 for two nights."
 
 
 class Recorded(CTranslate2Llm):
-    """The demo model; keeps what it was asked, and what that came to."""
+    """The demo model; records requests and responses."""
 
     def __init__(self, model: Path) -> None:
         super().__init__(model, kept_tokens=16_384)

@@ -56,7 +56,7 @@ def function() -> None: ...
 
 @pytest.fixture
 def engine(tmp_path: Path):
-    """Builds the engine of a table written into a configuration beside the module of engines."""
+    """Build the engine of a table in a configuration whose folder holds the module of engines."""
     (tmp_path / "engines_of_test.py").write_text(MODULE)
     (tmp_path / "model.bin").touch()
 

@@ -29,8 +29,8 @@ SOUND: Samples = np.full(8_000, 500, np.int16)
 
 @dataclass
 class Ears(RecognizerEngine):
-    """Tells how many samples it heard of each utterance. fails_after: flushes; silent: it answers none;
-    answers: not before that.
+    """Reports the number of samples of each utterance. fails_after: flushes; silent: never answers;
+    answers: the event that it waits for before it answers.
     """
 
     name: str
@@ -135,7 +135,7 @@ async def test_the_second_hears_where_the_first_does_not_answer_in_time() -> Non
 
 
 async def after_a_pause(asked: Coroutine[None, None, T], answers: asyncio.Event) -> T:
-    """What comes where the whole process stands still longer than an engine may need, which then answers."""
+    """Return the answer that comes after the whole process stopped for longer than an engine may take."""
     asking = asyncio.create_task(asked)
     for _ in range(5):
         await asyncio.sleep(0)  # until it waits

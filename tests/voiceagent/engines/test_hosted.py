@@ -56,7 +56,7 @@ class Turnless:
 
 @pytest.fixture
 def build(tmp_path: Path) -> Any:
-    """Builds an engine from a table of a configuration beside the module of engines."""
+    """Build an engine from a table in a configuration whose folder holds the module of engines."""
     (tmp_path / "own_blocking_engines.py").write_text(OWN)
 
     def build(stage: Any, name: str, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The agent's language: told to engines that take one, and asked of those that have only some."""
+"""The agent's language: passed to engines that take one, and checked against those with only some."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phrases that come again cost nothing: in memory, and on disk between starts."""
+"""Repeated phrases cost nothing: in memory, and on disk between starts."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ class TalkativeLlm(SilentLlm):
 
 
 async def said_for_one_delta(priority_class: PriorityClass) -> int:
-    """How many words the supervisor's LLM says while a worker reads one delta and no more."""
+    """Return the number of words that the supervisor's LLM produces while a worker reads one delta."""
     llm, (near, far) = TalkativeLlm(), socket.socketpair()
     engines = Engines(SilentRecognizer(), llm, SilentSynthesizer())
     supervisor = RpcConnection(far, engine_services(engines, "en"), opens_even=True)

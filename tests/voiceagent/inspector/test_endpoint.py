@@ -1,4 +1,4 @@
-"""Kept calls over HTTP: who may read them, what is told of them, and in which parts."""
+"""Kept calls over HTTP: access, contents, and paging."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ async def test_a_call_whose_words_were_left_out_cannot_be_replayed(tmp_path: Pat
 
 
 def events(text: str) -> list[tuple[str, Any]]:
-    """Server-sent events: their names and what they tell."""
+    """Return the names and data of server-sent events."""
     blocks = [block.split("\n") for block in text.split("\n\n") if block.startswith("event: ")]
     return [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]
 

@@ -41,7 +41,7 @@ async def asked(times: int, usage: Usage) -> tuple[LlmMonitor, CollectorRegistry
 
 
 def parted(*prompts: Request) -> tuple[list[str], float | None]:
-    """What is warned of where these prompts follow one another, and how many histories are counted."""
+    """Return the warnings for these consecutive prompts, and the number of histories."""
     registry = CollectorRegistry()
     monitor = PromptMonitor("call", LlmMetrics(registry))
     with capture_logs() as lines:

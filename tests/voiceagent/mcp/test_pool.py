@@ -25,7 +25,7 @@ ORDER = ListedTool("order", "")
 
 @dataclass
 class Scripted:
-    """A connection that answers at once, or as it is told."""
+    """A connection that answers at once, or as instructed."""
 
     target: Target
     changed: Callable[[], None]

@@ -10,7 +10,7 @@ from voiceagent.processes.engine_host import EngineHost
 
 @pytest_asyncio.fixture(name="host")
 async def obedient_host() -> AsyncIterator[EngineHost]:
-    """One that does what it is told."""
+    """Yield a host that follows instructions."""
     host = EngineHost(hosted_engine("Obedient"))
     await host.start()
     yield host

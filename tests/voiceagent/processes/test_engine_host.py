@@ -29,7 +29,7 @@ async def settled() -> None:
 
 
 async def waited_for(pipe: Path) -> int:
-    """The end of the pipe to write to, once somebody waits at the other."""
+    """Return the pipe's end to write to, once the other end is being read."""
     while True:
         try:
             return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)

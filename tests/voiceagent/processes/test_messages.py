@@ -36,7 +36,7 @@ class Plain:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One that looks at what it is made of."""
+    """A message that validates its fields."""
 
     text: str
     number: int = 0

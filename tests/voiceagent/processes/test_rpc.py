@@ -22,7 +22,7 @@ class ToldError(Exception):
 
 
 class Services:
-    """What the other end does, and what it noticed."""
+    """Services at the other end, and the calls it noticed."""
 
     def __init__(self) -> None:
         self.stopped = asyncio.Event()
@@ -112,7 +112,7 @@ def unhurried(text: str) -> CoalescedValue:
 
 
 async def told(*values: Any, turns: int = 0) -> list[Any]:
-    """What comes of the values of a service; so many turns of the event loop are between two of them."""
+    """Return the received values of a service, with so many turns of the event loop between two of them."""
 
     async def tell(_asked: None, _: Any) -> AsyncGenerator[Any, None]:
         for value in values:

@@ -32,7 +32,7 @@ def many(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def read_counts(folder: Path) -> list[dict[str, int]]:
-    """What each process wrote down."""
+    """Return the counts that each process wrote."""
     return [json.loads(path.read_text()) for path in folder.glob("*.threads")]
 
 

@@ -1,4 +1,4 @@
-"""What a worker was handed over and has taken."""
+"""Connections handed to a worker, and those it has accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a call stands, as its worker tells it."""
+"""A call's progress, as its worker reports it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from voiceagent.server.call_progress import CallOver, CallProgress, ProgressRepo
 
 
 def told_of(world: CallWorld) -> list[CallProgress | CallOver]:
-    """What the supervisor is told of a call."""
+    """Return the reports of a call to the supervisor."""
     told: list[CallProgress | CallOver] = []
     call = ProgressReporter("call_1", told.append, None)
     for step in world.steps:

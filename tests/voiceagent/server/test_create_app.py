@@ -1,4 +1,4 @@
-"""The server as an application beside somebody's own routes, under a uvicorn that knows nothing of it."""
+"""The server as an application next to other routes, under an ordinary uvicorn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a process of the server ends: its signals, and what still runs then."""
+"""Shutdown of a server process: its signals, and its remaining work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent says in every call is known before the first one."""
+"""Fixed phrases of an agent are synthesized before the first call."""
 
 from __future__ import annotations
 

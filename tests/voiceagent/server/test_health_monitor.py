@@ -1,4 +1,4 @@
-"""What is told of parts that are not well."""
+"""Reports of unhealthy components."""
 
 from __future__ import annotations
 

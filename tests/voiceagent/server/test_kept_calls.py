@@ -1,4 +1,4 @@
-"""What is wrong with `[calls]` is told before anything starts."""
+"""Errors in `[calls]` are reported before anything starts."""
 
 from __future__ import annotations
 

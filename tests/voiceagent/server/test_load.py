@@ -1,4 +1,4 @@
-"""Which calls a late process refuses."""
+"""Refusals of calls by a late process."""
 
 from __future__ import annotations
 

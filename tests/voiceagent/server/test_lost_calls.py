@@ -1,4 +1,4 @@
-"""What the supervisor says of the calls of a worker that was lost."""
+"""The supervisor's reports of the calls of a lost worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What [otlp] needs is told before anything starts."""
+"""Errors in [otlp] are reported before anything starts."""
 
 from __future__ import annotations
 

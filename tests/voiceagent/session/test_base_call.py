@@ -1,4 +1,4 @@
-"""What holds for every call, whoever makes its responses."""
+"""Behaviour of every call, for any source of responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call whose response comes from the semantic cache goes on as if the LLM had said it."""
+"""A call whose response comes from the semantic cache continues as if the LLM had said it."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ async def test_a_call_that_ends_leaves_no_question_behind() -> None:
 
 
 class Answers:
-    """What answers in one call, with context; text only."""
+    """The answering side of one call, with context; text only."""
 
     def __init__(self) -> None:
         self.llm = ScriptedLlm(["At seven."], usage=Usage(9, 0, 2))

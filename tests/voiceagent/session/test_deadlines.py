@@ -1,4 +1,4 @@
-"""What a call waits for, and for how long."""
+"""Deadlines of a call."""
 
 from __future__ import annotations
 

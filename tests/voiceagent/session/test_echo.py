@@ -96,7 +96,7 @@ def mouth() -> Mouth:
 
 def call(mouth: Mouth, cancel: bool, says: str = "", after_s: float = 0.0) -> SpokenOver:
     """The agent's greeting on a speakerphone, spoken over with `says`; by the clock of the sound, so that no
-    frame is late on a busy machine, whose echo would be one that the canceller has to find anew.
+    frame is late on a busy machine: the canceller would have to find such an echo again.
     """
 
     async def spoken_over() -> SpokenOver:

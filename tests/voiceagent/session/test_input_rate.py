@@ -1,4 +1,4 @@
-"""How far ahead of real time a client may be."""
+"""Limit on a client that sends ahead of real time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a listener hears, in whatever frames it comes."""
+"""Output of a listener, for any framing of its sound."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FRAME = RATE_HZ // 50
 
 
 class Ears:
-    """Keeps what it is given to recognize."""
+    """Keeps the audio that it should recognize."""
 
     def __init__(self) -> None:
         self.heard: list[Samples] = []
@@ -73,7 +73,7 @@ def listening(settings: CallSettings = SETTINGS) -> tuple[Listener, list[Event],
 
 
 async def hear(listener: Listener, sound: Samples, frame: int = FRAME, plays: bool = False) -> None:
-    """Frame by frame; plays: beside a frame of the agent's each."""
+    """Push the sound frame by frame. plays: with a frame of the agent's each."""
     for begin in range(0, len(sound), frame):
         listener.hear(sound[begin : begin + frame])
         if plays:
@@ -182,7 +182,7 @@ async def test_a_change_of_format_does_not_move_a_voice(voice: Samples, begin: A
 
 
 async def test_sound_that_grows_loud_is_noticed_over_the_agent_only() -> None:
-    """Nobody else would be ducked by it."""
+    """Only then is there something to duck."""
     thud = np.zeros(RATE_HZ, np.int16)
     thud[RATE_HZ // 2 : RATE_HZ // 2 + RATE_HZ // 20] = 8_000
     noticed = []
@@ -223,7 +223,7 @@ async def test_that_a_voice_grows_louder_when_the_agent_is_silent_is_told(voice:
 
 
 async def test_the_agent_can_be_spoken_over_after_its_last_frame() -> None:
-    """What is sent is still to be played."""
+    """Sent audio still has to be played."""
     listener, events, _ = listening()
     await hear(listener, np.zeros(RATE_HZ // 2, np.int16), plays=True)
     await hear(listener, np.zeros(round(OVER_AGENT_S * RATE_HZ / 2), np.int16))
@@ -275,7 +275,7 @@ async def test_words_end_a_turn_by_all_the_silence_that_was_received(voice: Samp
 
 
 async def recognized(sound: Samples, settings: CallSettings = PATIENT) -> Samples:
-    """What of this sound comes to the recognizer of a turn that begins with it."""
+    """Return the audio of this sound that reaches the recognizer in the turn that begins with it."""
     listener, _, ears = listening(settings)
     listener.hear(sound[:FRAME])
     listener.start_recognition("item_1", 0.0)

@@ -35,7 +35,7 @@ AGENT = AgentConfig(apology="Sorry.")
 
 
 class Engine:
-    """What every engine here shares."""
+    """Base of every engine here."""
 
     async def start(self) -> None: ...
 
@@ -85,7 +85,7 @@ class Brain(Engine):
 
 
 class Queued(Brain):
-    """Where requests wait. hurried: whose went before the others."""
+    """A queue of requests. hurried: those that were moved to the front."""
 
     def __init__(self) -> None:
         super().__init__(hang=True)
@@ -104,7 +104,7 @@ class Queued(Brain):
 
 
 class Knowing(Brain):
-    """Tells that its caller's message is over. asked: about which words."""
+    """Reports that its caller's message is complete. asked: the words of each request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -250,7 +250,7 @@ async def test_of_a_response_that_the_call_ends_in_the_words_heard_so_far_are_ke
 
 
 def turns_counted(one: Call) -> dict[str, float]:
-    """How many turns ended how."""
+    """Return the number of turns by outcome."""
     registry = one.services.measuring.metrics.registry
     samples = [sample for family in registry.collect() for sample in family.samples]
     return {s.labels["outcome"]: s.value for s in samples if s.name == "voiceagent_turns_total"}

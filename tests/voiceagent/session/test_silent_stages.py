@@ -1,4 +1,4 @@
-"""A stage that is silent, or raises what nobody expected, ends its turn in an apology; the call goes on."""
+"""A stage that hangs, or raises an unexpected error, ends its turn in an apology; the call continues."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ APOLOGY = "Sorry."
 
 
 class Engine:
-    """Recognizer, LLM and synthesizer in one, of which a part does what a test says.
+    """Recognizer, LLM and synthesizer in one; a test chooses the part that fails.
 
-    silent: where it hangs: "recognizer", "llm", "further token", "synthesizer" or "further sound".
-    raises: where it fails with what nobody expects.
+    silent: the part that hangs: "recognizer", "llm", "further token", "synthesizer" or "further sound".
+    raises: the part that fails with an unexpected error.
     """
 
     rate_hz = 24_000

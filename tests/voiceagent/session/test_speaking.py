@@ -42,7 +42,7 @@ async def a_speaker(
 
 
 async def sent_at_once(frame_s: float) -> list[Samples]:
-    """What goes out when a second of sound is there."""
+    """Return the frames sent when a second of sound is available."""
     frames: list[tuple[Samples, int]] = []
     speaker = await a_speaker(frames, lambda: 100.0, frame_s)
     speaker.play("r1", SECOND)

@@ -41,7 +41,7 @@ class Desk:
         self.summarising = Summarising("call_1", llm, settings, "en", metrics, self.got.put_nowait)
 
     async def text(self) -> str:
-        """The summary that comes of it."""
+        """Return the resulting summary."""
         self.summarising.summarise(WANTED)
         async with asyncio.timeout(20):
             event = await self.got.get()
@@ -146,7 +146,7 @@ async def test_the_end_of_the_call_ends_the_summary():
 
 
 class DeafLlm(ScriptedLlm):
-    """Does not stop when it is told to, before it is released."""
+    """Does not stop when cancelled, before it is released."""
 
     def __init__(self) -> None:
         super().__init__()

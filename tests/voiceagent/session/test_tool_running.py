@@ -1,4 +1,4 @@
-"""Tools at the end of a call: what may not be cancelled runs on, whoever has the call by then."""
+"""Tools at the end of a call: one that may not be cancelled continues, without its call."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Booking:
         self.over.set()
 
     async def outcome_after_call(self) -> str:
-        """What became of it, after the call is closed."""
+        """Return its outcome after the call is closed."""
         await self.began.wait()
         await self.runner.close()
         self.may_end.set()

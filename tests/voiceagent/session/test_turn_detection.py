@@ -1,4 +1,4 @@
-"""Where a pause is told, of what the models say of each window."""
+"""Detection of pauses, from the models' output for each window."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def paused(quiet: Window, windows: int) -> TurnDetector:
 
 
 def told(*windows: Window, by: TurnDetector | None = None) -> list[tuple[float, SpeechEvent]]:
-    """The events, with when each is told."""
+    """Return the events, with the time of each."""
     detector = by or Detector()
     events = []
     for count, window in enumerate(windows, 1):

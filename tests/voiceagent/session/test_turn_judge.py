@@ -1,4 +1,4 @@
-"""The turn model is asked beside the call: a turn ends without its judgement, too."""
+"""The turn model runs concurrently with the call: a turn ends without its judgement, too."""
 
 from __future__ import annotations
 

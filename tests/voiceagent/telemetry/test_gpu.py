@@ -11,7 +11,7 @@ from voiceagent.telemetry.gpu import register_gpu_metrics
 
 
 class NvmlError(Exception):
-    """What NVML raises."""
+    """Error of NVML."""
 
 
 class MadeNvml:

@@ -1,4 +1,4 @@
-"""What stands in the log of what others say and send."""
+"""Log lines of what others say and send."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from voiceagent.telemetry.totals import Page, Totals, summed
 
 
 def page(turns: int, calls: int, waits: tuple[float, ...] = ()) -> Page:
-    """What a worker tells, as it comes over the socket."""
+    """Return a worker's report, as it comes over the socket."""
     registry = CollectorRegistry()
     Counter("turns", "Turns.", ("outcome",), registry=registry).labels("completed").inc(turns)
     Gauge("calls", "Calls.", registry=registry).set(calls)

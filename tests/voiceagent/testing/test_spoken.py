@@ -13,7 +13,7 @@ from voiceagent.testing import Calls, TestCall
 class Desk(Agent):
     @tool
     async def opens(self, meal: str) -> str:
-        """When a meal begins."""
+        """Return when a meal begins."""
         return f"{meal} at 7"
 
 

@@ -1,4 +1,4 @@
-"""Agents called without sound: what runs, what is said, what the hooks are told, and handing over."""
+"""Agents called without sound: tools, words, hooks, and handing over."""
 
 from __future__ import annotations
 
@@ -415,7 +415,7 @@ async def test_hooks_are_told_and_what_they_raise_harms_nobody() -> None:
 
 
 class Careless(Agent):
-    """Its code does what nobody should."""
+    """An agent whose code breaks the rules."""
 
     @tool
     async def exits(self) -> None:

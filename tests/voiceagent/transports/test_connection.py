@@ -1,4 +1,4 @@
-"""How long a call may be, how silent, and how fast its client may send."""
+"""Limits on a call's length and silence, and on its client's rate."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class FakeHandler:
 
 
 async def ended(wire: FakeWire, handler: FakeHandler, **limits: float) -> tuple[int, str]:
-    """How a call ends under these limits."""
+    """Return how a call ends under these limits."""
     outbox: Outbox[str] = Outbox()
     call = ScriptedCall("call", None, "")  # type: ignore[arg-type]  # nobody is told anything
     checked = TransportLimits.model_validate(limits)

@@ -1,4 +1,4 @@
-"""What waits for a client is bounded, and sound that is not wanted any more is taken back."""
+"""The queue to a client is bounded, and unwanted sound is removed from it."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Clock:
 
 
 class Socket(asyncio.Transport):
-    """What an event loop has of a connection. reading: whether the loop reads it."""
+    """A connection as the event loop has it. reading: True while the loop reads it."""
 
     def __init__(self) -> None:
         self.far, self.near = socket.socketpair()

@@ -1,4 +1,4 @@
-"""Limits on uvicorn's HTTP protocol, and that the parts of it are there that they reach into."""
+"""Limits on uvicorn's HTTP protocol; the private parts of it that they use exist."""
 
 from __future__ import annotations
 

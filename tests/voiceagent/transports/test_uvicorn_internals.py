@@ -130,7 +130,7 @@ class Peer:
             await asyncio.sleep(0.005)
 
     async def took(self, count: int) -> list[str]:
-        """What the server took, once it is so much."""
+        """Return what the server received, once it is so much."""
         async with asyncio.timeout(5):
             while len(self.texts) < count:  # noqa: ASYNC110  the server tells no end
                 await asyncio.sleep(0.005)
@@ -146,7 +146,7 @@ class Peer:
 
 @pytest.fixture(name="found")
 def what_was_found(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """What the faster path found to be a whole message."""
+    """Return the messages that the fast path found complete."""
     found: list[bytes] = []
 
     def noted(data: bytes, begin: int) -> tuple[bytes, int] | None:

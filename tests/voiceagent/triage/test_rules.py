@@ -157,8 +157,8 @@ def test_the_files_for_prometheus_and_grafana_are_those_of_the_rules() -> None:
 
 
 async def test_what_is_drawn_and_alarmed_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gateway with replicas and a Redis measures all of it, before anything has happened; what is told of a
-    semantic cache or of a GPU is measured where there is one.
+    """A gateway with replicas and a Redis measures all of it, before anything has happened; the values of a
+    semantic cache or of a GPU are measured where there is one.
     """
     pytest.importorskip(
         "redis", reason="Redis' client is not installed: pip install 'voiceagent-server[cluster]'"

@@ -99,14 +99,14 @@ async def calling(
 
 
 async def until_quiet(call: UpstreamCall) -> None:
-    """Until all that was said has been played, which nobody is told of."""
+    """Wait until everything said has been played; there is no notification of that."""
     async with asyncio.timeout(20):
         while not call.quiet:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
 
 async def until_told(call: UpstreamCall) -> None:
-    """Until the upstream has told what each response took, which is long before it was heard."""
+    """Wait until the upstream has reported the usage of each response, long before it was played."""
     async with asyncio.timeout(20):
         while not all(usage.prompt_tokens for usage in call._conversation.usages.values()):  # noqa: ASYNC110
             await asyncio.sleep(0.01)

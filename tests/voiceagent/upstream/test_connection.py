@@ -1,4 +1,4 @@
-"""Whether an upstream is there."""
+"""Health of an upstream."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What events of an upstream, of the call and of its tools come to."""
+"""Reactions to events of an upstream, of the call and of its tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts out of band: responses beside the conversation."""
+"""Texts out of band: responses outside the conversation."""
 
 from __future__ import annotations
 

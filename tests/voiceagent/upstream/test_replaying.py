@@ -56,7 +56,7 @@ class Kept:
 
 
 async def logged_call() -> CallLog:
-    """What is read of that log."""
+    """Return that log, parsed."""
     return read_log(await logged_lines())
 
 

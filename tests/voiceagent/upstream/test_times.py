@@ -1,4 +1,4 @@
-"""Which turn a response of an upstream answers, as its times are told."""
+"""The turn that an upstream's response answers, by its times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def times() -> UpstreamTimes:
 
 
 def turn_of(times: UpstreamTimes, response_id: str, beside: bool = False) -> str:
-    """Whose times are told as a response ends that was begun now."""
+    """Return the turn whose times are reported as a response ends that was begun now."""
     times.command(notify.NotifyResponseStarted(response_id, "text", beside=beside))
     ended = notify.NotifyResponseEnded(response_id, "completed", usage=Usage(10, 0, 5), beside=beside)
     report = times.report(ended)

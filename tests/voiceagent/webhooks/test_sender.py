@@ -1,4 +1,4 @@
-"""Events reach their receiver, again and again if need be, and never hold up whoever sends them."""
+"""Events reach their receiver, with retries if need be, and never delay the sender."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the network for the end of a voice learns from."""
+"""Training examples of the network that finds the end of a voice."""
 
 from __future__ import annotations
 

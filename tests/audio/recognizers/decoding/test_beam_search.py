@@ -153,7 +153,7 @@ def test_what_it_finds_is_at_least_as_likely_as_the_greedy_choice(table: list[li
 
 
 def followed(draft: Sequence[int], *rows: Sequence[float]) -> tuple[int, BeamSearch]:
-    """How far a search goes along a draft, and the search."""
+    """Return how far a search follows a draft, and the search."""
     search = BeamSearch(BEGIN, END)
     return search.follow(draft, likeliest(rows)), search
 

@@ -12,7 +12,7 @@ texts = st.lists(st.lists(st.integers(2, SIZE - 1), max_size=6), max_size=8)
 
 
 def counted(said: list[list[int]], context: list[int]) -> Counter[int]:
-    """What follows a context, counted one by one."""
+    """Count the successors of a context, one by one."""
     rows = [[BEGIN] * (ORDER - 1) + one for one in said]
     length = len(context)
     return Counter(

@@ -36,7 +36,7 @@ def test_the_answer_taught_in_training_is_right(item: Labelled) -> None:
 
 
 def _drawn(templates: Iterable[str], times: int) -> list[str]:
-    """What each template may say, so many times."""
+    """Return so many texts of each template."""
     rng, data = Random(1), catalogue()
     values = data.slot_values("train", "heldout")
     return [

@@ -1,4 +1,4 @@
-"""What a recognizer may make of a question."""
+"""Misrecognitions of a question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What callers say, as people type it."""
+"""Callers' questions as people type them."""
 
 from __future__ import annotations
 

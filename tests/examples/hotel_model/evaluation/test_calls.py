@@ -1,4 +1,4 @@
-"""Whether a call is right, and how the answers of a model that calls are judged."""
+"""Verdicts on calls, and the scoring of a model that calls tools."""
 
 from __future__ import annotations
 

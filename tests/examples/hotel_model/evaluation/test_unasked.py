@@ -1,4 +1,4 @@
-"""How a model is judged by what nobody asked it for."""
+"""Scoring of a model on questions outside its task."""
 
 from __future__ import annotations
 

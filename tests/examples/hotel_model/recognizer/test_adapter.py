@@ -1,4 +1,4 @@
-"""What the shipped corrections of the recognizer bring."""
+"""Gain of the shipped corrections of the recognizer."""
 
 from __future__ import annotations
 

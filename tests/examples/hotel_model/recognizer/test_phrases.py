@@ -1,4 +1,4 @@
-"""What the bundled recognizer is told that callers say."""
+"""Phrases that the bundled recognizer expects."""
 
 from __future__ import annotations
 

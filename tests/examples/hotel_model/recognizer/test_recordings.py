@@ -1,4 +1,4 @@
-"""What the bundled recognizer learns voices from."""
+"""Voices that the bundled recognizer is trained on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the model learns from, and behind what."""
+"""Training examples of the model, and their prompts."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LINES = {
 
 @pytest.fixture
 def learned(tmp_path) -> dict[str, str]:
-    """What was heard of each question that is learned from, by its answer."""
+    """Return the transcript of each question trained on, by its answer."""
     asked = [question for question in LINES if "parrot" not in question]
     path = tmp_path / "transcripts.tsv"
     path.write_text("\n".join(f"{said}\t{words}" for said, words in LINES.items()) + "\n")

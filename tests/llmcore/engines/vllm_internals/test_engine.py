@@ -1,4 +1,4 @@
-"""The private parts of vLLM that ours reach into are there; the files beside this one have what is done."""
+"""The private parts of vLLM that ours use exist; other files in this folder test their behaviour."""
 
 from __future__ import annotations
 

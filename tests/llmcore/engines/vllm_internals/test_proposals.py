@@ -30,7 +30,7 @@ async def reply(
 
 
 async def counted(llm: VllmLlm, question: str, proposals: int | None) -> EngineLoad:
-    """What one reply adds to the engine's counts."""
+    """Return the engine's counts for one reply."""
     before = llm.load()
     await reply(llm, question, proposals)
     after = llm.load()

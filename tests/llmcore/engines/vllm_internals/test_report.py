@@ -1,4 +1,4 @@
-"""What our scheduler tells of its steps, and how the next ones follow from it."""
+"""The scheduler's report of its steps, and the next steps derived from it."""
 
 from __future__ import annotations
 

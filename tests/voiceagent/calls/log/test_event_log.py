@@ -18,7 +18,7 @@ SECRETS = ("Marlowe", "4711", "555-0100", "Rosebud", "wharf")
 
 
 def confiding_call() -> CallWorld:
-    """The caller tells secrets in every way there is."""
+    """The caller says secrets in every possible way."""
     world = CallWorld()
     world.feed(ev.CallStarted("Welcome to the wharf."))
     world.feed(ev.ItemCreated(MessageItem("i1", "system", "The caller is 555-0100.")))

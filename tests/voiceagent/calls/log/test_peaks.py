@@ -1,4 +1,4 @@
-"""How loud a recording is, as it is drawn: the same however its sound came."""
+"""Peaks of a recording for drawing: equal for any chunking of its sound."""
 
 from __future__ import annotations
 

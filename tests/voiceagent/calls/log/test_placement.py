@@ -56,7 +56,7 @@ COUNTED = np.tile(np.arange(1, 30_001, dtype=np.int16), 2)
 
 
 def counted(first: int, samples: int) -> np.ndarray:
-    """Samples that tell where they are, from 1 on."""
+    """Return samples that hold their own number, from 1 on."""
     first %= 30_000
     if first + samples <= len(COUNTED):
         return COUNTED[first : first + samples]

@@ -1,4 +1,4 @@
-"""What a call came to, read from its log."""
+"""Outcome of a call, read from its log."""
 
 from __future__ import annotations
 

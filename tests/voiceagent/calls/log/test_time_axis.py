@@ -1,4 +1,4 @@
-"""What was said stands where it is heard in the recording; what was done, by the clock beside it."""
+"""Speech has its time in the recording; actions have the clock's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would have been: a call that was logged goes on under other settings."""
+"""Counterfactuals: a logged call continues under other settings."""
 
 from __future__ import annotations
 

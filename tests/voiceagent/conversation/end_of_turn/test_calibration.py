@@ -1,4 +1,4 @@
-"""Whether the probabilities are kept to, on what callers of the demo type: whole turns, and the same cut."""
+"""Calibration of the probabilities, on typed turns of the demo's callers: whole, and cut."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def whole_and_cut_turns() -> list[tuple[float, bool]]:
 
 
 def part_over(judged: list[tuple[float, bool]], low: float, high: float) -> float:
-    """How many of those that were given such a probability were over."""
+    """Return the share of ended turns among those with a probability in this range."""
     within = [over for probability, over in judged if low <= probability < high]
     assert len(within) >= 20
     return sum(within) / len(within)

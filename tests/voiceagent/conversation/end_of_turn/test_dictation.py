@@ -1,4 +1,4 @@
-"""What is dictated is waited for as long as groups pause, and no longer than until it is whole."""
+"""Dictation is waited for as long as groups pause, and no longer than until it is complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""German and Spanish callers are waited for as English ones are: what words tell in these languages."""
+"""German and Spanish callers are waited for as English ones are, by the words of these languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is found of a model that tells the end of turns, and of one that does not."""
+"""Findings for a model that detects the end of turns, and for one that does not."""
 
 from __future__ import annotations
 

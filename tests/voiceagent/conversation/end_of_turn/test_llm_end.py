@@ -1,4 +1,4 @@
-"""How the LLM's word on an end is weighed."""
+"""Weight of the LLM's probability of an end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who asks for a moment is given one."""
+"""A caller who asks for a moment gets one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How probable the end of a turn is, and the silence that is waited for."""
+"""End-of-turn probability, and the silence that it requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a language's models are learned from."""
+"""Training data of a language's models."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ TELLS = ["we went to the station", "it was a long day"]
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Lines of what asks, twice as many as of what tells; what is learned is written beside them."""
+    """Return a folder with twice as many statements as questions; the trained models are written into it."""
     monkeypatch.setattr(train_language, "LANGUAGES", tmp_path)
     for name, lines in (("asks", ASKS * 4), ("answers", ["yes", "six"]), ("tells", TELLS * 4)):
         (tmp_path / f"{name}.txt").write_text("\n".join(lines), "utf-8")

@@ -1,4 +1,4 @@
-"""When old turns are replaced by their summary in the course of a call."""
+"""Replacement of old turns by their summary in the course of a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history against the sound itself: every word's samples carry its number, so what was played tells
+"""The history against the sound itself: every word's samples carry its number, so what was played proves
 what was heard.
 """
 
@@ -46,7 +46,7 @@ VOCABULARY = [
 
 
 class FarEnd:
-    """Plays the frames it gets one after the other, from the first one on, and knows what it has played."""
+    """Plays its frames in order, from the first one on, and records them."""
 
     def __init__(self) -> None:
         self.plays: list[tuple[float, np.ndarray]] = []

@@ -1,4 +1,4 @@
-"""What a caller dictates is waited for."""
+"""Dictation is waited for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose a voice over the agent is, by how loud it is."""
+"""Attribution of a voice over the agent, by its loudness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MARGIN_DB = 12.0
 
 @pytest.fixture
 def levels() -> VoiceLevels:
-    """Those of a call whose caller speaks at -20 dB."""
+    """Return the levels of a call whose caller speaks at -20 dB."""
     levels = VoiceLevels()
     levels.add_turn(-20.0)
     return levels

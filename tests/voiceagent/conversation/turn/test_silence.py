@@ -1,4 +1,4 @@
-"""How long a silence ends the caller's turn."""
+"""Length of the silence that ends the caller's turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_question_is_answered_sooner_than_what_is_not_finished():
 
 
 def more_s(commands: list[do.Command]) -> list[float]:
-    """What each silence asked for is longer for the answer's sake."""
+    """Return the extra silence of each request, for the answer's sake."""
     return [command.more_s for command in commands if isinstance(command, do.RequireSilence)]
 
 

@@ -1,4 +1,4 @@
-"""Which servers sessions may reach: those of the list, and no private address that it does not name."""
+"""Allowed MCP servers: those of the list, and private addresses only if it names them."""
 
 from __future__ import annotations
 

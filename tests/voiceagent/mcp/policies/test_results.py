@@ -1,4 +1,4 @@
-"""What MCP servers give, within limits: tools without fixed arguments, results cut to a budget."""
+"""Limits on MCP servers' output: tools without fixed arguments, results cut to a budget."""
 
 from __future__ import annotations
 

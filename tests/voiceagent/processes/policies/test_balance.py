@@ -33,7 +33,7 @@ def calls(*each: int) -> list[WorkerLoad]:
 
 
 def came(balance: Balance, workers: int, connections: int, now_s: float = 0.0) -> list[int]:
-    """Who got how many of connections that came at once to workers without calls."""
+    """Return how many of simultaneous connections each worker gets; they have no calls yet."""
     got = [0] * workers
     for _ in range(connections):
         got[balance.pick(now_s, calls(*[0] * workers), range(workers))] += 1

@@ -1,4 +1,4 @@
-"""When a process counts as hung, and when one that died is started again."""
+"""Liveness: when a process counts as hung, and when a dead one is restarted."""
 
 from __future__ import annotations
 

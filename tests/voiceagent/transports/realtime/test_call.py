@@ -1,4 +1,4 @@
-"""What a session that is given beforehand means to the beginning of a call."""
+"""Effect of a session that was configured before the beginning of a call."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ APPEND = client_event(type="input_audio_buffer.append", audio=SOUND)
 
 
 async def soon(what: Awaitable[Any]) -> Any:
-    """What happens at once on a healthy server; the limit is for a broken one."""
+    """Wait for something that is immediate on a healthy server; the limit is for a broken one."""
     return await asyncio.wait_for(what, 20)
 
 

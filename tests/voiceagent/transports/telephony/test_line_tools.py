@@ -1,4 +1,4 @@
-"""How the agent leaves a call: it hangs up, or hands the caller on."""
+"""Ways in which the agent leaves a call: it hangs up, or transfers the caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TRANSFERS = {"desk": "+1555"}
 
 
 class Control:
-    """A provider that keeps what it is asked; `failure` is what it answers."""
+    """A provider that records its requests; `failure` is its answer."""
 
     transfers = True
 

@@ -30,7 +30,7 @@ PCMU = encode(FRAME, AudioFormat.PCMU)
 
 
 def json_line(stream_field: str) -> dict[str, Any]:
-    """What a provider of Twilio's kind says."""
+    """Return a message of a provider like Twilio."""
     payload = base64.b64encode(PCMU).decode()
     content = {"track": "inbound", "chunk": "1", "timestamp": "5", "payload": payload}
     return {

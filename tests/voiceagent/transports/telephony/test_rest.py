@@ -1,4 +1,4 @@
-"""What the REST APIs of Telnyx, Plivo and Vonage are asked."""
+"""Requests to the REST APIs of Telnyx, Plivo and Vonage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which lines a configuration serves, and what it must say to serve them to others."""
+"""Phone lines that a configuration serves, and the settings that serving them to others requires."""
 
 from __future__ import annotations
 

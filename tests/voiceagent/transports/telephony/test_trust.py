@@ -1,4 +1,4 @@
-"""What proves that a request comes from Telnyx, Plivo, Vonage or the operator's own Asterisk."""
+"""Proofs that a request comes from Telnyx, Plivo, Vonage or the operator's own Asterisk."""
 
 from __future__ import annotations
 

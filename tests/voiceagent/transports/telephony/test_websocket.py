@@ -39,7 +39,7 @@ TWILIO: dict[str, Any] = {"twilio": {}}
 
 
 async def soon(what: Awaitable[Any]) -> Any:
-    """What happens at once on a healthy server; the limit is for a broken one."""
+    """Wait for something that is immediate on a healthy server; the limit is for a broken one."""
     return await asyncio.wait_for(what, 20)
 
 
@@ -72,7 +72,7 @@ async def calling(
 
 @asynccontextmanager
 async def unmoved(server: PhoneServer) -> AsyncIterator[None]:
-    """Another call of the server, which does not notice what happens meanwhile: it goes on."""
+    """Yield another call of the server, and assert at the end that it continues unaffected."""
     before = len(server.calls)
     async with connect(server.url("twilio")) as websocket:
         await websocket.send(line.start())

@@ -1,4 +1,4 @@
-"""The private parts of aioice that give calls our sockets are there; `test_aioice_udp_mux.py` uses them."""
+"""The private parts of aioice that give calls our sockets exist; `test_aioice_udp_mux.py` uses them."""
 
 from __future__ import annotations
 

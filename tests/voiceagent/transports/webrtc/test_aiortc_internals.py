@@ -1,4 +1,4 @@
-"""The private parts of aiortc that sound goes through are there; `test_webrtc.py` uses them."""
+"""The private parts of aiortc that sound goes through exist; `test_webrtc.py` uses them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_a_transport_has_its_keys_and_the_connection_below() -> None:
 
 
 class Line:
-    """Packets of a caller with a key, and what comes of them: the sound heard, and what aiortc takes."""
+    """Packets of a caller with a key, and their effect: the sound, and the packets that aiortc receives."""
 
     def __init__(self) -> None:
         self.heard: list[RtpPacket] = []

@@ -1,4 +1,4 @@
-"""The private parts of aiortc that events go through are there; `tests/attacks/test_webrtc.py` uses them."""
+"""The private parts of aiortc that events go through exist; `tests/attacks/test_webrtc.py` uses them."""
 
 from __future__ import annotations
 

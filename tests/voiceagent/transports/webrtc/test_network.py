@@ -1,4 +1,4 @@
-"""How WebRTC calls are reached, from the configuration."""
+"""Addresses of WebRTC calls, from the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RTP packets, beside aiortc's."""
+"""RTP packets, compared with aiortc's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is taken out of offers and put into answers."""
+"""Contents of offers and answers."""
 
 from __future__ import annotations
 

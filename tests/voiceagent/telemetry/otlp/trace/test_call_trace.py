@@ -1,4 +1,4 @@
-"""The trace of a call: which spans there are, what is above them, when they were, what they tell."""
+"""The trace of a call: its spans, their parents, times and attributes."""
 
 from __future__ import annotations
 

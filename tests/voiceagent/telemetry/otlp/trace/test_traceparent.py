@@ -1,4 +1,4 @@
-"""Which trace a call is part of: W3C Trace Context."""
+"""The trace that a call belongs to: W3C Trace Context."""
 
 from __future__ import annotations
 

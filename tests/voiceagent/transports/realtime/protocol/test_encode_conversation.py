@@ -1,4 +1,4 @@
-"""What the conversation tells in any call is a lawful sequence of proved events on the wire."""
+"""Events of any call's conversation are valid and in a valid order on the wire."""
 
 from __future__ import annotations
 

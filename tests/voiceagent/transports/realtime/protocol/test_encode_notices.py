@@ -1,4 +1,4 @@
-"""What the caller does, items, settings and errors become events, proved against the `openai` package."""
+"""The caller's acts, items, settings and errors become events, validated against the `openai` package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one event may be: refused before anything is made of it, in work that its length bounds."""
+"""Limits on one event: it is refused before it is parsed, in work bounded by its length."""
 
 from __future__ import annotations
 

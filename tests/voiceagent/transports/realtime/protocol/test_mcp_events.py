@@ -64,7 +64,7 @@ class WireCall:
         return sent
 
     def name_server(self, **fields: Any) -> list[dict[str, Any]]:
-        """The client names a server, which tells its tools."""
+        """Send the name of a server, which lists its tools."""
         self.send(type="session.update", session={"type": "realtime", "tools": [SERVER | fields]})
         (command,) = of(do.ListMcpTools, self.world.commands)
         return self.feed(ev.McpListed(command.item_id, (LOOK,)))

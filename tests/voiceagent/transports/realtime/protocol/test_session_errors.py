@@ -1,4 +1,4 @@
-"""What a session cannot be set to is refused with the field, the value and what is allowed."""
+"""Invalid session settings are refused with the field, the value and the allowed values."""
 
 from __future__ import annotations
 

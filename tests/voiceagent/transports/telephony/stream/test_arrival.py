@@ -78,7 +78,7 @@ def big(samples: Samples) -> bytes:
 
 
 def heard(order: ByteOrder, sound: bytes) -> bytes:
-    """What comes out of `sound`, frame by frame."""
+    """Return the output of `sound`, frame by frame."""
     frames = range(0, len(sound), 2 * FRAME)
     return b"".join(order.received(sound[at : at + 2 * FRAME]) for at in frames)
 
