@@ -36,6 +36,24 @@ def test_links_lead_to_what_is_there(readme: Path) -> None:
 
 
 @pytest.mark.parametrize("readme", READMES, ids=lambda each: str(each.relative_to(ROOT)))
+def test_links_to_sections_lead_to_headings(readme: Path) -> None:
+    text = re.sub(r"```.*?```", "", readme.read_text(), flags=re.DOTALL)
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", text)
+    missing = [
+        f"{page}#{section}"
+        for page, section in links
+        if section not in _anchors(readme.parent / page if page else readme)
+    ]
+    assert missing == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("readme", READMES, ids=lambda each: str(each.relative_to(ROOT)))
 def test_each_line_of_a_shell_block_is_a_command(readme: Path) -> None:
     blocks = re.findall(r"```(?:sh|bash)\n(.*?)```", readme.read_text(), re.DOTALL)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines() if line]
@@ -121,7 +139,7 @@ async def test_readmes_agent_passes_readmes_test(tmp_path: Path) -> None:
 def test_the_lines_of_the_agent_and_its_peers_are_counted_right() -> None:
     agent = snippet("from voiceagent.agents")
     peers = [(ROOT / f"tests/bench/shop_{peer}.py").read_text() for peer in ("pipecat", "livekit")]
-    text = (ROOT / "voiceagent/agents/README.md").read_text()
+    text = (ROOT / "docs/agents.md").read_text()
     table = text.split("\n## The same agent elsewhere")[1].split("\n\n")[2]
     told = [int(row.split("|")[2]) for row in table.splitlines()[2:]]
     assert told == [sum(map(bool, map(str.strip, text.splitlines()))) for text in (agent, *peers)]

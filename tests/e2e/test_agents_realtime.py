@@ -258,7 +258,7 @@ async def test_an_agent_in_python_calls_a_tool_and_is_interrupted(config: Path, 
 
 @pytest.mark.timeout(300)
 async def test_readmes_agent_calls_its_tool(config: Path, agents_python: Path, tmp_path: Path) -> None:
-    section = (ROOT / "voiceagent/transports/README.md").read_text().split("## With openai-agents")[1]
+    section = (ROOT / "docs/realtime-api.md").read_text().split("## With openai-agents")[1]
     script = tmp_path / "clerk.py"
     script.write_text(section.split("```python\n")[1].split("```")[0])
     async with served(config) as address:

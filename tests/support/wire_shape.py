@@ -3,7 +3,7 @@
 Written from the types of the `openai` package 3.x, which leave most fields optional, and from recordings of
 the API (gpt-realtime, 2026), which do not. A dictionary is an object with exactly these fields; a name that
 ends in "?" may be absent. A list is a list of such values, a tuple lists alternatives, and a type or a value
-stands for itself. `voiceagent/transports/realtime/README.md` lists the differences from OpenAI and their
+stands for itself. `docs/realtime-events.md` lists the differences from OpenAI and their
 reasons.
 """
 

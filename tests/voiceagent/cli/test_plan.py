@@ -59,13 +59,13 @@ def test_the_command_tells_what_is_measured_and_what_is_not(capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("calls", [10, 1_000, 100_000])
-def test_the_readme_has_what_the_command_tells(calls: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_on_clusters_has_the_figures_of_the_command(
+    calls: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["plan", "--calls", str(calls)]) == 0
     told = capsys.readouterr().out
-    readme = (Path(__file__).parents[3] / "configs/cluster/README.md").read_text()
-    _, replicas, token, cores, line, _ = re.search(rf"^\| {calls} (\|.*)$", readme, re.MULTILINE)[1].split(
-        "|"
-    )
+    page = (Path(__file__).parents[3] / "docs/clusters.md").read_text()
+    _, replicas, token, cores, line, _ = re.search(rf"^\| {calls} (\|.*)$", page, re.MULTILINE)[1].split("|")
     reserve, parts = replicas.strip().split("; ")
     memory, reading, writing = parts.split(", ")
     by = f"{reserve} h100, one in reserve; for memory {memory}, reading {reading}, writing {writing}"

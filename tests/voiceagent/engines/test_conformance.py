@@ -1,4 +1,4 @@
-"""One test for all engines, ours and README's: each does what its kind promises, from start to close."""
+"""One test for all engines, ours and those of docs/engines.md: each does what its kind promises, from start to close."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ engine = "my_engines:Tones"
 
 
 def readme_engines() -> str:
-    """The three blocks of README, which make one module."""
-    text = (ROOT / "voiceagent/engines/README.md").read_text()
+    """The three blocks of docs/engines.md, which make one module."""
+    text = (ROOT / "docs/engines.md").read_text()
     section = text.split("## Your own engines")[1].split("\n## ")[0]
     return "\n\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
 

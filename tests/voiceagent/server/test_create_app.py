@@ -19,13 +19,13 @@ from websockets.asyncio.client import connect
 from voiceagent.server.app import create_app
 from voiceagent.validation.errors import ConfigError
 
-README = Path(__file__).parents[3] / "voiceagent/server/README.md"
+PAGE = Path(__file__).parents[3] / "docs/operations.md"
 
 
 @pytest.fixture
 async def address(tmp_path: Path) -> AsyncIterator[str]:
-    """The README's application, with a configuration of engines of fixed cost."""
-    section = README.read_text().split("## In your own application")[1].split("\n## ")[0]
+    """The application of docs/operations.md, with a configuration of engines of fixed cost."""
+    section = PAGE.read_text().split("## In your own application")[1].split("\n## ")[0]
     (code,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     names: dict[str, Any] = {}
     exec(code.replace("my_agent.toml", str(write_config(tmp_path, ""))), names)
