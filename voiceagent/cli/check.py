@@ -43,7 +43,7 @@ async def _start(config: Config) -> None:
     engines, before = build_engines(config, monitor), available_memory()
     try:
         took = await engines.start()
-        after, refused = available_memory(), monitor.refused_shapes()
+        after, refused, troubles = available_memory(), monitor.refused_shapes(), engines.troubles()
     except (RecognizerError, LlmError, SynthesizerError) as error:
         raise CommandFailed(f"cannot start: {error}") from error
     finally:
@@ -51,6 +51,8 @@ async def _start(config: Config) -> None:
     loaded = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in took.items())
     taken = f"; {(before - after) / GIB:.1f} GiB taken" if before is not None and after is not None else ""
     Console().print(f"loaded at once: {loaded}{taken}")
+    for stage, trouble in troubles.items():
+        Console().print(escape(f"[{stage}] {trouble}"), soft_wrap=True)
     for name, lines in refused.items():
         for line in lines:
             Console().print(escape(f"[{name}] {line}"), soft_wrap=True)

@@ -34,6 +34,10 @@ class WeightsMissing(ConfigError):
     """An engine's weights cannot be downloaded."""
 
 
+class WeightsDamaged(ConfigError):
+    """An engine's downloaded weights cannot be used."""
+
+
 def build_engine(
     stage: Stage,
     table: EngineConfig,
@@ -44,7 +48,7 @@ def build_engine(
 ) -> Any:
     """Build the engine of a stage from its table in `source`. Missing weights are downloaded.
 
-    Raises ConfigError, WeightsMissing.
+    Raises ConfigError, WeightsMissing, WeightsDamaged.
 
     name: the table's name, if it is not the stage's. supervision: of the engine's processes, if it has some.
     language: the agent's, an ISO 639 code; "" for any.
@@ -57,7 +61,7 @@ def build_engine(
     except OtherLanguage as error:
         raise problem(source, f"{name}.{error.key}", error.value, str(error)) from error
     arguments = _arguments(options, engine_class, source, name)
-    _check_misfits(known, arguments, source, name)
+    _check_misfits(known, arguments, options, source, name)
     is_custom = ":" in table.engine
     try:
         if not is_blocking(engine_class):
@@ -103,12 +107,23 @@ def _fetch_weights(value: Any, source: Path, key: str) -> None:
             raise WeightsMissing(str(problem(source, key, value, str(error)))) from error
 
 
-def _check_misfits(known: KnownEngine | None, arguments: Mapping[str, Any], source: Path, name: str) -> None:
-    """Raise ConfigError for arguments that a built-in engine would refuse at its start."""
+def _check_misfits(
+    known: KnownEngine | None,
+    arguments: Mapping[str, Any],
+    given: Mapping[str, Any],
+    source: Path,
+    name: str,
+) -> None:
+    """Raise ConfigError for arguments that a built-in engine would refuse at its start, WeightsDamaged if the
+    refused one names downloaded weights. given: the arguments as in the file.
+    """
     if known is None or not known.misfits:
         return
     options = {key: value for key, value in arguments.items() if key != "workers"}
     for key, message in import_object(known.misfits)(**options):
+        if weights := weights_in(given.get(key)):
+            remedy = f"to download damaged files again: voiceagent weights {' '.join(sorted(weights))}"
+            raise WeightsDamaged(str(problem(source, f"{name}.{key}", given[key], f"{message}; {remedy}")))
         raise problem(source, f"{name}.{key}", options.get(key), message)
 
 

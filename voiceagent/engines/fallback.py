@@ -1,4 +1,4 @@
-"""A recognizer or synthesizer with a fallback that takes over if it fails.
+"""A recognizer or synthesizer with a fallback that takes over if it fails, at its start or later.
 
 Like the LLM's fallback: a circuit breaker stops requests to an engine that keeps failing, and lets single
 utterances or texts probe it.
@@ -61,23 +61,38 @@ class _FallbackEngine(Generic[_Engine]):
         self._timeout_s = timeout_s
         self._clock = clock
         self._count = count
+        self._start_error = ""
 
     @property
     def trouble(self) -> str:
-        """Reason that the circuit breaker blocks the primary; "" if it does not."""
+        """Reason that the primary gets no requests; "" if it gets them."""
+        if self._start_error:
+            return f"it did not start, and the fallback stands in until a restart: {self._start_error}"
         if self._breaker.state == "closed":
             return ""
         wait_s = self._breaker.wait_s(self._clock())
         return f"it keeps failing, and the fallback stands in; it is tried again in {wait_s:.1f} s"
 
     async def start(self) -> None:
-        """Start both engines concurrently. Raises the error of either."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self.primary.start())
-                group.create_task(self.fallback.start())
-        except BaseExceptionGroup as failures:
-            raise failures.exceptions[0] from None
+        """Start both engines concurrently. A primary that fails is logged, and the fallback serves alone.
+
+        Raises the fallback's error.
+        """
+        primary, fallback = await asyncio.gather(
+            self.primary.start(), self.fallback.start(), return_exceptions=True
+        )
+        if isinstance(fallback, BaseException):
+            raise fallback
+        if isinstance(primary, RecognizerError | SynthesizerError):
+            self._on_start_failure(primary)
+        elif isinstance(primary, BaseException):
+            raise primary
+
+    def _on_start_failure(self, error: Exception) -> None:
+        """Leave the primary out. A remote one keeps its requests: its server may come back."""
+        log.error("speech_engine_start_failed", stage=self._stage, reason=str(error))
+        if not getattr(self.primary, "in_workers", False):
+            self._start_error = str(error)
 
     async def close(self) -> None:
         """Close both engines; a second call does nothing."""
@@ -89,8 +104,8 @@ class _FallbackEngine(Generic[_Engine]):
         self._breaker.record_success()
 
     def _allows_primary(self) -> bool:
-        """Return True if the circuit breaker lets this request through to the primary."""
-        allowed = self._breaker.allows(self._clock())
+        """Return True if the primary runs and the circuit breaker lets this request through to it."""
+        allowed = not self._start_error and self._breaker.allows(self._clock())
         if not allowed:
             self._count("circuit_open")
         return allowed
@@ -200,12 +215,12 @@ class FallbackSynthesizer(_FallbackEngine[Synthesizer]):
     """
 
     rate_hz: int
-    """Sample rate of the primary, known once started. The fallback's audio is resampled to it."""
+    """Sample rate, known once started: the primary's if that started. Audio of the fallback is resampled."""
 
     async def start(self) -> None:
-        """Start both engines concurrently. Raises SynthesizerError."""
+        """Start both engines concurrently. Raises the fallback's SynthesizerError."""
         await super().start()
-        self.rate_hz = self.primary.rate_hz
+        self.rate_hz = (self.fallback if self._start_error else self.primary).rate_hz
 
     @property
     def takes_speed(self) -> bool:

@@ -1,7 +1,7 @@
 """Phrases that were spoken before: greetings, fillers, answers that come again cost nothing.
 
-Kept in memory, and on disk from the second time on, so that what is said once, such as a caller's name, does
-not go there. The agent's fixed phrases go there at once. The least recently used go first.
+All are kept in memory; the least recently used go first. Only the fixed phrases of configuration and agent go
+to disk: others may repeat what a caller said, such as a name.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class PhraseCacheConfig(Section):
     memory_mb: int = Field(default=64, ge=0)
     """Audio kept in memory by each process that handles calls. 0 disables the cache."""
     disk_mb: int = Field(default=256, ge=0)
-    """Audio of phrases spoken at least twice, kept on disk between starts in `voiceagent/phrases` of the
-    user's cache. 0 keeps none.
+    """Audio kept on disk between starts, in `voiceagent/phrases` of the user's cache. Only phrases of the
+    configuration and the agent's class are stored, as others may repeat what callers said. 0 stores none.
     """
 
 
@@ -40,7 +40,7 @@ class CachedSynthesizer:
     """A synthesizer with a cache before it. inner: the synthesizer.
 
     voice: identifies everything that its sound depends on but the text. files: None keeps nothing on disk.
-    fixed: texts that are kept on disk from the first time on. count: called with the result of each look-up.
+    fixed: texts that may be stored on disk. count: called with the result of each look-up.
     """
 
     def __init__(
@@ -73,8 +73,10 @@ class CachedSynthesizer:
 
     async def start(self) -> None:
         """Start the synthesizer. Raises SynthesizerError."""
-        await self.inner.start()
-        self.rate_hz = self.inner.rate_hz
+        try:
+            await self.inner.start()
+        finally:  # a remote one may be used although its server could not be reached
+            self.rate_hz = getattr(self.inner, "rate_hz", 0)
 
     async def close(self) -> None:
         """Close the synthesizer and finish writing; a second call does nothing."""
@@ -98,29 +100,25 @@ class CachedSynthesizer:
                 yield _shifted(speech, before)
         if made:  # all of it: a text that is given up in the middle does not come here
             phrase = _joined(made)
-            self._memory.put(key, phrase, saved=spoken in self._fixed)
-            if spoken in self._fixed:
-                self._save(key, phrase)
+            self._memory.put(key, phrase)
+            if self._files is not None and spoken in self._fixed:
+                self._save(self._files, key, phrase)
 
     async def _found(self, key: str) -> Speech | None:
         phrase = self._memory.get(key)
         if phrase is not None:
             self._count("memory")
-            if self._memory.first_hit(key):
-                self._save(key, phrase)
             return phrase
         if self._files is None or not self._files.has(key):
             return None
         phrase = await asyncio.to_thread(self._files.read, key, self.rate_hz)
         if phrase is not None:
             self._count("disk")
-            self._memory.put(key, phrase, saved=True)
+            self._memory.put(key, phrase)
         return phrase
 
-    def _save(self, key: str, phrase: Speech) -> None:
-        if self._files is None:
-            return
-        task = asyncio.create_task(asyncio.to_thread(self._files.write, key, self.rate_hz, phrase))
+    def _save(self, files: PhraseFiles, key: str, phrase: Speech) -> None:
+        task = asyncio.create_task(asyncio.to_thread(files.write, key, self.rate_hz, phrase))
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
 
@@ -135,7 +133,6 @@ class _Memory:
         self._limit = limit
         self._bytes = 0
         self._phrases: OrderedDict[str, Speech] = OrderedDict()
-        self._unsaved: set[str] = set()
 
     def get(self, key: str) -> Speech | None:
         phrase = self._phrases.get(key)
@@ -143,28 +140,17 @@ class _Memory:
             self._phrases.move_to_end(key)
         return phrase
 
-    def put(self, key: str, phrase: Speech, saved: bool) -> None:
-        """Create an entry. saved: it is on disk, or being written."""
+    def put(self, key: str, phrase: Speech) -> None:
         self._remove(key)
         self._phrases[key] = phrase
         self._bytes += phrase.samples.nbytes
-        if not saved:
-            self._unsaved.add(key)
         while self._bytes > self._limit:
             self._remove(next(iter(self._phrases)))
-
-    def first_hit(self, key: str) -> bool:
-        """Return whether this key was never asked for again before."""
-        if key not in self._unsaved:
-            return False
-        self._unsaved.discard(key)
-        return True
 
     def _remove(self, key: str) -> None:
         phrase = self._phrases.pop(key, None)
         if phrase is not None:
             self._bytes -= phrase.samples.nbytes
-        self._unsaved.discard(key)
 
 
 def _joined(speeches: list[Speech]) -> Speech:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import aclosing
 
 import structlog
@@ -14,19 +15,32 @@ from voiceagent.text_normalization import normalize
 
 log = structlog.get_logger()
 
+_CALLERS_WORDS = "\ue000"
+"""Stands for a group of a set answer's pattern, which is filled with words of the caller."""
+
 
 def fixed_phrases(config: Config) -> tuple[str, ...]:
     """Return the phrases as a synthesizer is given them, without blanks around. Raises ConfigError."""
     agent, language = config.agent, config.agent.language
     alone = [agent.apology, agent.refusal, agent.filler]
-    greetings = [agent.greeting]
-    if (usual := load_agents(agent, config.instructions(), config.source).usual) is not None:
-        greetings = [usual.greeting] if isinstance(usual.greeting, str) else []
+    agents = load_agents(agent, config.instructions(), config.source)
+    classes = [one for one in (agents.usual, *agents.named.values()) if one is not None]
+    greetings = [one.greeting for one in classes if isinstance(one.greeting, str)] or [agent.greeting]
     phrases = [normalize(text, language)[0] for text in alone if text]
     for text in (*greetings, *agent.idle_prompts, agent.goodbye):
-        fragmenter = Fragmenter(language)
-        phrases += [fragment.spoken for fragment in (*fragmenter.push(text or ""), *fragmenter.finish())]
+        phrases += _fragments(text or "", language)
+    for table in config.set_answers:
+        groups = dict.fromkeys(table.to_answer().pattern.groupindex, _CALLERS_WORDS)
+        phrases += _fragments(table.answer.format(**groups), language)
     return tuple(dict.fromkeys(phrase.strip() for phrase in phrases if phrase.strip()))
+
+
+def _fragments(text: str, language: str) -> Iterator[str]:
+    """Yield the fragments of a response as they are spoken, without those that hold words of the caller."""
+    fragmenter = Fragmenter(language)
+    for fragment in (*fragmenter.push(text), *fragmenter.finish()):
+        if _CALLERS_WORDS not in fragment.text:
+            yield fragment.spoken
 
 
 async def speak_ahead(synthesizer: Synthesizer, phrases: tuple[str, ...]) -> None:

@@ -28,7 +28,7 @@ from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.agents.load import beginning_of
 from voiceagent.config.tables import Config
 from voiceagent.conversation.tool_names import free_names
-from voiceagent.engines.build import WeightsMissing, build_engine
+from voiceagent.engines.build import WeightsDamaged, WeightsMissing, build_engine
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.engines import Engines
@@ -255,10 +255,11 @@ def _with_fallback(
 ) -> object:
     try:
         primary: Any = _built(config, stage, table)
-    except WeightsMissing as error:
+    except (WeightsMissing, WeightsDamaged) as error:
         if fallback is None:
             raise
-        log.error("weights_missing", stage=stage, instead=fallback.engine, reason=str(error))
+        event = "weights_missing" if isinstance(error, WeightsMissing) else "weights_damaged"
+        log.error(event, stage=stage, instead=fallback.engine, reason=str(error))
         return _built(config, stage, fallback, f"{stage}_fallback")
     if stage == "synthesizer":
         primary = _cached(config, metrics, primary)

@@ -14,6 +14,7 @@ import pytest
 from scripted_llm import ScriptedLlm
 from sounds import chunks, recognized
 from speaking import spoken
+from structlog.testing import capture_logs
 
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
@@ -59,13 +60,20 @@ class Ears(RecognizerEngine):
 
 @dataclass
 class Voice(SynthesizerEngine):
-    """A tone of 0.1 s a word. fails_after: words; silent: no sound ever comes; answers: none before that."""
+    """A tone of 0.1 s a word. fails_after: words; silent: no sound ever comes; answers: none before that.
+    starts: False for one that fails at its start.
+    """
 
     rate_hz: int
     fails_after: int | None = None
     silent: bool = False
     answers: asyncio.Event | None = None
+    starts: bool = True
     texts: list[str] = field(default_factory=list)
+
+    async def start(self) -> None:
+        if not self.starts:
+            raise SynthesizerError(f"no voice at {self.rate_hz} Hz")
 
     async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
         self.texts.append(text)
@@ -224,6 +232,37 @@ async def test_a_voice_that_keeps_failing_is_left_alone_and_tried_again() -> Non
     first.fails_after, clock.now_s = None, 1.1
     await spoken(both, "hello")
     assert (len(first.texts), len(second.texts), both.trouble) == (3, 3, "")
+
+
+async def test_primary_that_does_not_start_leaves_the_fallback_alone() -> None:
+    reasons: list[str] = []
+    first = Voice(16_000, starts=False)
+    with capture_logs() as logged:
+        both, second = await two_voices(first, count=reasons.append)
+        speeches = await spoken(both, "good evening")
+    assert [(line["event"], line["reason"]) for line in logged] == [
+        ("speech_engine_start_failed", "no voice at 16000 Hz")
+    ]
+    assert both.rate_hz == second.rate_hz and sum(len(speech.samples) for speech in speeches) == 1_600
+    assert first.texts == [] and "no voice at 16000 Hz" in both.trouble
+    assert reasons == ["circuit_open"]
+
+
+async def test_remote_primary_that_does_not_start_is_tried_again() -> None:
+    class Remote(Voice):
+        in_workers = True
+
+    first = Remote(16_000, starts=False)
+    both, second = await two_voices(first)
+    await spoken(both, "good evening")
+    assert (both.rate_hz, first.texts, second.texts) == (16_000, ["good evening"], [])
+
+
+async def test_fallback_that_does_not_start_is_an_error() -> None:
+    second = Voice(8_000, starts=False)
+    both = FallbackSynthesizer("synthesizer", Voice(16_000), second, breaker(), 0.05)
+    with pytest.raises(SynthesizerError, match="no voice at 8000 Hz"):
+        await both.start()
 
 
 async def test_the_server_is_told_of_a_first_that_is_left_alone() -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 import tiny_vits
+from speaking import spoken
 from structlog.testing import capture_logs
 
 from voiceagent.config.tables import Config, load
-from voiceagent.engines.build import WeightsMissing
+from voiceagent.engines.build import WeightsDamaged, WeightsMissing
 from voiceagent.engines.hosted import HostedSynthesizer
 from voiceagent.server.startup import build_synthesizer
 from voiceagent.telemetry.metrics import Metrics
@@ -55,6 +56,54 @@ def test_without_a_fallback_the_start_fails_with_what_was_tried(nowhere: Path, t
         build_synthesizer(written(tmp_path), Metrics())
 
 
+def stored(folder: Path) -> Path:
+    """Return the voice's folder, with files of the right sizes and the wrong content."""
+    home = folder / "piper-en_US-joe"
+    home.mkdir(parents=True)
+    for file in known_weights()["piper-en_US-joe"].files:
+        with (home / file.name).open("wb") as sparse:
+            sparse.truncate(file.bytes)
+    return home
+
+
+def restore_settings(home: Path, voice: Path) -> None:
+    """Give the stored voice the settings of another one, in a file of the right size."""
+    path = home / "en_US-joe-medium.onnx.json"
+    path.write_text(Path(f"{voice}.json").read_text().ljust(path.stat().st_size))
+
+
+def test_fallback_speaks_alone_where_settings_of_stored_weights_are_damaged(
+    nowhere: Path, tmp_path: Path
+) -> None:
+    stored(nowhere)
+    with capture_logs() as logged:
+        synthesizer = build_synthesizer(written(tmp_path, FALLBACK), Metrics())
+    [line] = [line for line in logged if line["event"] == "weights_damaged"]
+    assert line["instead"] == "espeak" and "voiceagent weights piper-en_US-joe" in line["reason"]
+    assert isinstance(synthesizer, HostedSynthesizer)
+
+
+def test_without_a_fallback_damaged_weights_fail_the_start(nowhere: Path, tmp_path: Path) -> None:
+    stored(nowhere)
+    with pytest.raises(WeightsDamaged, match=r"own.toml: synthesizer.voice = .*again: voiceagent weights"):
+        build_synthesizer(written(tmp_path), Metrics())
+
+
+async def test_fallback_speaks_alone_where_the_graph_of_stored_weights_is_damaged(
+    nowhere: Path, tmp_path: Path
+) -> None:
+    restore_settings(stored(nowhere), tiny_vits.build(tmp_path))
+    synthesizer = build_synthesizer(written(tmp_path, FALLBACK), Metrics())
+    with capture_logs() as logged:
+        await synthesizer.start()
+    try:
+        assert await spoken(synthesizer, "Good evening.")
+    finally:
+        await synthesizer.close()
+    [line] = [line for line in logged if line["event"] == "speech_engine_start_failed"]
+    assert "cannot be loaded" in line["reason"]
+
+
 def test_path_of_weights_that_are_not_stored_names_the_command(nowhere: Path, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="voiceagent weights piper-en_US-joe"):
         find_path(VOICE, tmp_path)
@@ -66,11 +115,7 @@ def test_unknown_weights_are_refused_with_the_known_ones(tmp_path: Path) -> None
 
 
 def test_path_of_stored_weights_is_in_their_folder(nowhere: Path, tmp_path: Path) -> None:
-    home = nowhere / "piper-en_US-joe"
-    home.mkdir(parents=True)
-    for file in known_weights()["piper-en_US-joe"].files:
-        with (home / file.name).open("wb") as sparse:
-            sparse.truncate(file.bytes)
+    home = stored(nowhere)
     assert find_path(VOICE, tmp_path) == home / "en_US-joe-medium.onnx"
     with pytest.raises(FileNotFoundError, match=r"have no other.onnx"):
         find_path("weights:piper-en_US-joe/other.onnx", tmp_path)

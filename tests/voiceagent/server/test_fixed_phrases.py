@@ -39,3 +39,13 @@ def test_phrases_are_as_a_call_has_them_spoken(tmp_path: Path) -> None:
         "Are you there?",
         "Bye.",
     )
+
+
+def test_set_answers_are_fixed_but_for_words_of_the_caller(tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    booking = 'pattern = "(?P<stay>two nights)"\nanswer = "Gladly, for {stay}. Which room?"'
+    pool = 'pattern = "pool"\nanswer = "It opens at 7."'
+    path.write_text(f"{CONFIG}[[set_answers]]\n{booking}\n[[set_answers]]\n{pool}\n")
+    phrases = fixed_phrases(load(path))
+    assert phrases[-2:] == ("Which room?", "It opens at seven.")
+    assert not [phrase for phrase in phrases if "night" in phrase or "for" in phrase]
