@@ -18,12 +18,13 @@ from voiceagent.conversation.settings import AgentTool, CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 
 WORDS = ("", "yes", "uh huh", "no wait", "is there a pool", "hello")
+FILLER = "One moment."
 LEVELS_DB = (None, -20.0, -45.0)
 MOVES = (
     "speak", "blip", "louder", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
     "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "response_fails", "sent",
     "heard", "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle", "summarised",
-    "tool_ends", "output", "written",
+    "tool_ends", "output", "written", "late",
 )  # fmt: skip
 LOOK = AgentTool(Tool("look", "Looks something up."))
 CALLS = st.sampled_from(
@@ -150,6 +151,15 @@ class Caller:
                     lambda response_id: ev.FragmentReady(response_id, fragment(f"Word {number}. "))
                 )
                 return
+
+    def _late(self, number: int) -> None:
+        """Report a response as late; its filler, if it gets one, is played at once."""
+        for response_id in sorted(set(self.world.working) - self.generated):
+            if do.Fill(response_id) in self.world.feed(ev.ResponseLate(response_id)):
+                self.world.feed(ev.FragmentReady(response_id, fragment(f" {FILLER} "), filler=True))
+                self.world.feed(ev.SpeechReady(response_id, speech(0.1 * number)))
+                self.world.feed(ev.FragmentSpoken(response_id))
+            return
 
     def _sound(self, number: int) -> None:
         for response_id in sorted(set(self.world.working) - self.generated):

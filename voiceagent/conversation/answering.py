@@ -181,7 +181,8 @@ class Answering:
         assert isinstance(response.phase, Over)
         self._prompts.observe(response.start, response.phase.usage)
         interrupted, cut = response.phase.stop_reason == "turn_detected", response.phase.stop_reason != ""
-        unheard = not response.phase.played and not response.called_tools
+        answer = response.played.without_filler(response.phase.played)
+        unheard = not answer and not response.called_tools
         # the caller heard no answer; a turn of theirs that follows replaces the pending one
         if interrupted and response.wanted.in_conversation and unheard:
             self._queue.answer_due = True

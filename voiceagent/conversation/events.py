@@ -115,10 +115,14 @@ class CallerIdle:
 
 @dataclass(frozen=True, slots=True)
 class FragmentReady:
-    """The next speakable fragment (audio responses) or piece of text (text responses) was generated."""
+    """The next speakable fragment (audio responses) or piece of text (text responses) was generated.
+
+    filler: it is the prepared filler, played before the response's own text.
+    """
 
     response_id: str
     fragment: Fragment
+    filler: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

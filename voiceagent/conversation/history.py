@@ -28,7 +28,8 @@ CANCELLED = "cancelled: the caller went on"
 class MessageItem:
     """A message of one side. spoken: it was audio; `text` is the transcript or the played part. by_line:
     information of the telephony provider for the model, not said by anyone. opaque: data that the LLM server
-    attached to the text; it is returned to that server with it. images: pictures, as data URLs.
+    attached to the text; it is returned to that server with it. images: pictures, as data URLs. filler: the
+    filler at the start of `text`, which prompts leave out: small models repeat it in later answers.
     """
 
     item_id: str
@@ -39,6 +40,12 @@ class MessageItem:
     by_line: bool = False
     opaque: str = field(default="", metadata=LOGGED_IF_SET)
     images: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
+    filler: str = field(default="", metadata=LOGGED_IF_SET)
+
+    @property
+    def prompt_text(self) -> str:
+        """The text without its filler. "" if playback was cut within the filler."""
+        return self.text.lstrip()[len(self.filler) :].lstrip() if self.filler else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +305,7 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
 
 def _message(item: Item) -> Message | None:
     match item:
-        case MessageItem(role=role, text=text, opaque=opaque, images=images):
+        case MessageItem(role=role, prompt_text=text, opaque=opaque, images=images):
             return Message(role, text, opaque=opaque, images=images) if text.strip() or images else None
         case ToolCallItem(call=call):
             return Message("assistant", "", tool_calls=(call,))
@@ -330,7 +337,7 @@ def _with_results_at_calls(items: Sequence[Item]) -> list[Item]:
             waiting[item.call_id] -= 1
             if not waiting[item.call_id]:
                 del waiting[item.call_id]
-        elif not isinstance(item, MessageItem) or item.text.strip():  # prompts leave out blank text
+        elif not isinstance(item, MessageItem) or item.prompt_text.strip():  # prompts leave out blank text
             if waiting:
                 unanswered += [(len(told), call_id) for call_id in waiting.elements()]
                 waiting.clear()

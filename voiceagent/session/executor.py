@@ -117,7 +117,7 @@ class CommandExecutor:
                 self._apologise(response_id, refused)
             case do.Fill(response_id):
                 if self._speaking.filler is not None:
-                    self._say(response_id, self._speaking.filler)
+                    self._say(response_id, self._speaking.filler, filler=True)
             case do.HangUp(reason):
                 self._log.info("hanging_up", reason=reason)
                 self._end(reason)
@@ -245,8 +245,8 @@ class CommandExecutor:
                 if self._reports:
                     self._client.report(report)
 
-    def _say(self, response_id: str, phrase: SetPhrase) -> None:
-        self._post(ev.FragmentReady(response_id, phrase.fragment))
+    def _say(self, response_id: str, phrase: SetPhrase, filler: bool = False) -> None:
+        self._post(ev.FragmentReady(response_id, phrase.fragment, filler))
         for speech in phrase.sound:
             self._post(ev.SpeechReady(response_id, speech))
         self._post(ev.FragmentSpoken(response_id))

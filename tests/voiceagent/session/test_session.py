@@ -475,7 +475,13 @@ async def test_a_late_answer_is_filled_whatever_ends_beside_it(call):
     await one.client.until(lambda: one.client.of(notify.NotifyResponseText))
     assert one.client.of(notify.NotifyResponseText)[0].text == one.services.speaking.filler.fragment.text
     brain.more.set()
-    await one.ended()
+    await one.client.until(lambda: len(one.client.of(notify.NotifyResponseEnded)) == 2)
+    await one.session.close("test over")
+    answer = one.session.items[-1]
+    assert isinstance(answer, MessageItem)
+    assert answer.filler == one.services.speaking.filler.fragment.text.strip()
+    assert answer.text.startswith(answer.filler)
+    assert answer.filler not in answer.prompt_text
 
 
 async def test_a_text_call_is_shown_not_spoken(call):

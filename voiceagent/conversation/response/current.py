@@ -61,11 +61,11 @@ class CurrentResponse:
 
     @property
     def planned_words(self) -> PlannedWords | None:
-        """The text of the active response as the history will hold it if playback is not cut. None if it is
-        not known yet, or if the response is being cut.
+        """The text of the active response as prompts will show it if playback is not cut. None if it is not
+        known yet, or if the response is being cut.
         """
         response = self.active
-        text = None if response is None else response.whole_text
+        text = None if response is None else response.own_text
         if response is None or text is None:
             return None
         message = MessageItem(response.item_id, "assistant", text.strip(), response.spoken)
@@ -218,9 +218,9 @@ class CurrentResponse:
         match event:
             case ev.FragmentReady(fragment=fragment) if self._is_blank_start(response, fragment):
                 pass  # models write a line break before a call, which is no message
-            case ev.FragmentReady(fragment=fragment):
+            case ev.FragmentReady(fragment=fragment, filler=is_filler):
                 previous = self._join_history(response)
-                response.played.add_fragment(fragment)
+                (response.played.add_filler if is_filler else response.played.add_fragment)(fragment)
                 return [notify.NotifyResponseText(response_id, response.item_id, previous, fragment.text)]
             # after a failure fragments were cut short: late audio of theirs is dropped
             case ev.SpeechReady(speech=speech) if response.played.awaits_audio:
@@ -256,7 +256,7 @@ class CurrentResponse:
 
     def _on_generated(self, response: Response, event: ev.ResponseGenerated) -> list[Command]:
         made = response.phase.result if isinstance(response.phase, Generating) else Result()
-        if response.refused_calls and not response.played.text and not made.failure:
+        if response.refused_calls and not response.played.own_text and not made.failure:
             return self._fail(response, "llm: it calls tools without end (agent.max_tool_rounds)")
         result = replace(made, finish_reason=event.finish_reason, usage=event.usage, opaque=event.opaque)
         if not response.spoken:
@@ -298,7 +298,10 @@ class CurrentResponse:
         if not response.joined or response.item_id not in self._history:
             return
         status: ItemStatus = "completed" if whole else "incomplete"
-        item = MessageItem(response.item_id, "assistant", played, response.spoken, status, opaque=opaque)
+        filler = response.played.filler
+        item = MessageItem(
+            response.item_id, "assistant", played, response.spoken, status, opaque=opaque, filler=filler
+        )
         self._history.put(item)
         if response.spoken:
             self.played_texts[response.item_id] = response.played

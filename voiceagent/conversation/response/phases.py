@@ -140,11 +140,11 @@ class Response:
         return isinstance(self.phase, Sent) or (isinstance(self.phase, Stopping) and self.phase.notified)
 
     @property
-    def whole_text(self) -> str | None:
-        """The full text that is spoken if the response is not cut; None while the LLM may add to it."""
+    def own_text(self) -> str | None:
+        """The LLM's full text, which is spoken if the response is not cut; None while it may grow."""
         match self.phase:
             case Playing() | Sent():
-                return self.played.text
+                return self.played.own_text
             case Generating(Result(failure="")):
                 return self.written
         return None

@@ -101,12 +101,18 @@ class PlayedText:
     def __init__(self, rate_hz: int) -> None:
         self._rate_hz = rate_hz
         self._parts: list[_Part] = []
+        self.filler = ""
         self.false_end = False
 
     @property
     def text(self) -> str:
         """All text so far, without trailing white space."""
         return "".join(part.fragment.text for part in self._parts).rstrip()
+
+    @property
+    def own_text(self) -> str:
+        """The text without the filler."""
+        return self.without_filler(self.text.strip())
 
     @property
     def sound_s(self) -> float:
@@ -121,6 +127,15 @@ class PlayedText:
     def add_fragment(self, fragment: Fragment) -> None:
         """Append the next fragment of the response; its audio follows."""
         self._parts.append(_Part(fragment, CHARACTER_S * self._rate_hz))
+
+    def add_filler(self, fragment: Fragment) -> None:
+        """Put the filler before the text, none of which has audio yet; the filler's audio follows."""
+        self.filler = fragment.text.strip()
+        self._parts.insert(0, _Part(fragment, CHARACTER_S * self._rate_hz))
+
+    def without_filler(self, played: str) -> str:
+        """Return a part of the text, from its start on, without the filler."""
+        return played[len(self.filler) :].strip()
 
     def add_audio(self, speech: Speech) -> None:
         """Append audio of the oldest incomplete fragment. Raises ValueError if there is none."""
