@@ -13,7 +13,7 @@ from fault_calls import LONG, FaultCaller, calling, counted, until_counted, unti
 from faulty_server import BLOCKING, FaultyServer, faulty_server
 
 APOLOGY = "Could you say that again?"
-LINES = "[supervision]\nengine_hang_s = 2.0\nrestart_s = 0.1\nmax_restart_s = 0.4"
+LINES = "[timeouts]\nengine_hang_s = 2.0"
 
 
 @pytest.fixture(scope="module")

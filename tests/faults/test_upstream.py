@@ -18,9 +18,10 @@ from faulty_server import FaultyServer, faulty_server
 FALLBACK = "This is the other engine."
 WITH_FALLBACK = f'[fallback]\nengine = "served_engines:FixedLlm"\nresponse = "{FALLBACK}"\n'
 RESILIENCE = """
+[timeouts]
+first_token_s = 1.0
+token_s = 1.0
 [resilience]
-first_token_timeout_s = 1.0
-stall_timeout_s = 1.0
 failures = 2
 retry_s = 0.2
 max_retry_s = 0.2

@@ -19,10 +19,7 @@ from websockets.exceptions import InvalidMessage, InvalidStatus
 
 from voiceagent.processes.policies.balance import UNCOUNTED_S
 
-LINES = (
-    "max_calls = 20\nworker_load_threshold = 0\n"
-    "[supervision]\nworker_hang_s = 3.0\n[deadlines]\nfirst_token_s = 4.0"
-)
+LINES = "max_calls = 20\nworker_load_threshold = 0\n[timeouts]\nworker_hang_s = 3.0\nfirst_token_s = 1.0"
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryConfig, TurnConfig
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
-from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
+from voiceagent.session.config import EchoConfig, PlayoutConfig
+from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
@@ -42,7 +43,7 @@ def hearing(
 def call_monitor() -> CallMonitor:
     """Return the monitor of a call without supervisor."""
     measuring = Measuring(Metrics(), BudgetConfig().to_budget(), time.monotonic)
-    return CallMonitor("tested", measuring, DeadlinesConfig(), lambda awaited, reason: None, lambda: None)
+    return CallMonitor("tested", measuring, StageLimits(), lambda awaited, reason: None, lambda: None)
 
 
 async def speaking(synthesizer: Any, agent: AgentConfig, pacer: Pacer | None = None) -> Speaking:

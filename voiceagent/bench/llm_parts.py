@@ -78,7 +78,6 @@ def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
     while speaking.
     """
     table = {"engine": "openai", "model": model, "base_url": base_url, "api_key_env": "", "retries": 0}
-    table |= {"first_token_timeout_s": PATIENCE_S, "timeout_s": PATIENCE_S}
     llm = LlmEngineConfig.model_validate(table)
     off = _unordered(config.model_copy(update={"llm": llm}))
     return LlmVariant("baseline", off, prefill_while_speaking=False)
@@ -86,9 +85,8 @@ def served_elsewhere(config: Config, base_url: str, model: str) -> LlmVariant:
 
 def alone(config: Config) -> Config:
     """Return a configuration without a fallback LLM, which would hide failures, and with long timeouts."""
-    waits = {"first_token_timeout_s": PATIENCE_S, "stall_timeout_s": PATIENCE_S}
-    resilience = config.resilience.model_copy(update=waits)
-    return config.model_copy(update={"fallback": None, "resilience": resilience})
+    timeouts = config.timeouts.model_copy(update={"first_token_s": PATIENCE_S, "token_s": PATIENCE_S})
+    return config.model_copy(update={"fallback": None, "timeouts": timeouts})
 
 
 def for_bench(config: Config, load_format: str = "") -> Config:

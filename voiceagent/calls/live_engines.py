@@ -207,11 +207,11 @@ class RunningEngines:
         began_s = _clock()
         turn.recognition.flush(Flush(number))
         try:
-            async with asyncio.timeout(services.deadlines.transcript_s):
+            async with asyncio.timeout(services.limits.transcript_s):
                 await turn.settled.wait()
         except TimeoutError:
-            reason = f"no settled words within {services.deadlines.transcript_s:.1f} s"
-            return [(services.deadlines.transcript_s, ev.RecognitionFailed(turn.recognition.item_id, reason))]
+            reason = f"no settled words within {services.limits.transcript_s:.1f} s"
+            return [(services.limits.transcript_s, ev.RecognitionFailed(turn.recognition.item_id, reason))]
         return [(came_s - began_s, event) for came_s, event in turn.hypotheses]
 
     def _next(self, turn: _Turn, until_s: float) -> Samples:
@@ -270,7 +270,7 @@ class _HypothesisCollector:
 
 
 def _monitor(call_id: str, services: Services, give_up: Callable[[Awaited, str], None]) -> CallMonitor:
-    return CallMonitor(call_id, services.measuring, services.deadlines, give_up, lambda _: None)
+    return CallMonitor(call_id, services.measuring, services.limits, give_up, lambda _: None)
 
 
 async def _room() -> None:

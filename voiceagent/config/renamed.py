@@ -1,4 +1,4 @@
-"""Renamed keys: errors for old names state the new ones."""
+"""Renamed and removed keys: errors for old names state the new ones, or what to do now."""
 
 from __future__ import annotations
 
@@ -9,19 +9,28 @@ from typing import Any
 from voiceagent.validation.errors import ConfigError, problem
 
 RENAMED_KEYS = {
+    "deadlines.first_sound_s": "timeouts.first_audio_s",
+    "deadlines.sound_s": "timeouts.audio_s",
+    "deadlines.token_s": "timeouts.token_s",
+    "deadlines.transcript_s": "timeouts.transcript_s",
     "history.most_tokens": "history.max_tokens",
     "lanes.places": "priority.max_running",
     "lanes.long_tokens": "priority.long_tokens",
     "lanes.long": "priority.max_long",
     "lanes.most_busy": "priority.max_utilization",
     "lanes.most_ttft_ms": "priority.max_ttft_ms",
+    "resilience.first_token_timeout_s": "timeouts.first_token_s",
     "resilience.most_retry_s": "resilience.max_retry_s",
+    "resilience.stall_timeout_s": "timeouts.token_s",
     "routing.most_characters": "routing.max_characters",
     "routing.most_context_characters": "routing.max_context_characters",
     "speculation.fewest_tokens": "speculation.min_tokens",
     "speculation.least_acceptance": "speculation.min_acceptance",
     "speculation.most_retry_s": "speculation.max_retry_s",
     "speculation.most_streams": "speculation.max_streams",
+    "supervision.engine_hang_s": "timeouts.engine_hang_s",
+    "supervision.start_s": "timeouts.restart_s",
+    "supervision.worker_hang_s": "timeouts.worker_hang_s",
     "turn.interrupt_s": "turn.interruption_confirmed_s",
     "turn.interrupt_words": "turn.min_interruption_words",
     "turn.provisional_attempts": "turn.preemptive_attempts",
@@ -30,17 +39,39 @@ RENAMED_KEYS = {
     "turn.sustain_s": "turn.interruption_candidate_s",
 }
 """Old names and new ones, with their tables."""
-RENAMED_TABLES = {"lanes": "priority"}
+RENAMED_TABLES = {"deadlines": "timeouts", "lanes": "priority", "supervision": "timeouts"}
 """The same for tables, for those without renamed keys."""
+REMOVED_KEYS = {
+    "deadlines.first_token_s": "leave it out: it follows from timeouts.first_token_s (twice that, and 2 s)",
+    "deadlines.turn_model_s": "leave it out: the turn model has 1 s",
+    "resilience.speech_timeout_s": "leave it out: fallbacks are asked after half of timeouts.transcript_s and"
+    " timeouts.first_audio_s",
+    "supervision.heartbeat_s": "leave it out: heartbeats are sent every 0.5 s",
+    "supervision.late_s": "leave it out: a process is late after 1 s",
+    "supervision.max_restart_s": "leave it out: the longest wait between restarts is 30 s",
+    "supervision.restart_s": "leave it out: restarts begin 0.5 s apart, and the wait doubles",
+}
+"""Keys without a successor, with their tables: what to do now."""
 RENAMED_OPTIONS = {
     "ctranslate2": {"most_waiting": "max_waiting", "parallel": "max_running"},
-    "openai": {"most_backoff_s": "max_backoff_s"},
+    "openai": {
+        "first_token_timeout_s": "timeouts.first_token_s",
+        "most_backoff_s": "max_backoff_s",
+        "timeout_s": "timeouts.token_s",
+    },
+    "anthropic": {
+        "first_token_timeout_s": "timeouts.first_token_s",
+        "timeout_s": "timeouts.token_s",
+    },
 }
-"""The same for LLM engines' keyword arguments, by the engine's short name: others may use these names."""
+"""The same for LLM engines' keyword arguments, by the engine's short name: others may use these names. A new
+name with a table is not the engine's own.
+"""
+_LLM_TABLES = ("llm", "fallback", "small_llm")
 
 
 def refuse_renamed(document: Mapping[str, Any], source: Path) -> None:
-    """Raise ConfigError for the first renamed key or table in the file `source`."""
+    """Raise ConfigError for the first renamed or removed key or table in the file `source`."""
     for error in _renamed(document, source):
         raise error
 
@@ -49,12 +80,14 @@ def _renamed(document: Mapping[str, Any], source: Path) -> Iterator[ConfigError]
     for table, keys in document.items():
         if not isinstance(keys, dict):
             continue
-        of_llm = table not in ("recognizer", "synthesizer")
-        options = RENAMED_OPTIONS.get(str(keys.get("engine")), {}) if of_llm else {}
+        options = RENAMED_OPTIONS.get(str(keys.get("engine")), {}) if table in _LLM_TABLES else {}
         for key, value in keys.items():
             old = f"{table}.{key}"
-            new = f"{table}.{options[key]}" if key in options else RENAMED_KEYS.get(old)
+            new = options.get(key) or RENAMED_KEYS.get(old)
             if new is not None:
+                new = new if "." in new else f"{table}.{new}"
                 yield problem(source, old, value, f"this key is now {new}")
+            elif old in REMOVED_KEYS:
+                yield problem(source, old, value, f"this key is gone; {REMOVED_KEYS[old]}")
         if table in RENAMED_TABLES:
             yield ConfigError(f"{source}: [{table}]: this table is now [{RENAMED_TABLES[table]}]")

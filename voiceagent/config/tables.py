@@ -31,8 +31,7 @@ from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.phrase_cache import PhraseCacheConfig
 from voiceagent.llm.config import LlmTables, PromptLimits
 from voiceagent.mcp.config import McpConfig, McpServerConfig
-from voiceagent.processes.config import SupervisionConfig
-from voiceagent.session.config import ContextConfig, DeadlinesConfig, EchoConfig, PlayoutConfig
+from voiceagent.session.config import ContextConfig, EchoConfig, PlayoutConfig
 from voiceagent.telemetry.log import LogConfig
 from voiceagent.telemetry.otlp.config import OtlpConfig
 from voiceagent.transports.limits import TransportLimits
@@ -116,8 +115,6 @@ class Config(LlmTables):
     webrtc: WebRtcConfig = WebRtcConfig()
     echo: EchoConfig = EchoConfig()
     budget: BudgetConfig = BudgetConfig()
-    deadlines: DeadlinesConfig = DeadlinesConfig()
-    supervision: SupervisionConfig = SupervisionConfig()
     log: LogConfig = LogConfig()
     calls: CallsConfig = CallsConfig()
     otlp: OtlpConfig = OtlpConfig()

@@ -19,6 +19,7 @@ from llmcore.policies.routing import Rules
 from llmcore.policies.set_answers import SetAnswer
 from llmcore.policies.speculation import SpeculationLimits
 from voiceagent.engines.config import EngineConfig
+from voiceagent.engines.timeouts import TimeoutsConfig
 from voiceagent.validation.errors import problem
 from voiceagent.validation.references import resolve_paths
 from voiceagent.validation.section import Section
@@ -74,16 +75,6 @@ class LlmEngineConfig(EngineConfig):
 class ResilienceConfig(Section):
     """`[resilience]`: when an engine counts as failed, and when it is tried again."""
 
-    first_token_timeout_s: Seconds = 5.0
-    """Longest wait for the first token before the fallback is asked. The estimated prefill time of the prompt
-    is added to it.
-    """
-    stall_timeout_s: Seconds = 5.0
-    """Longest gap between two tokens. After it, the caller hears the apology."""
-    speech_timeout_s: Seconds = 2.0
-    """Longest wait for the final transcript, or for the first audio of the synthesizer, before the fallback
-    engine is asked. Without a fallback it has no effect.
-    """
     failures: int = Field(default=3, ge=1)
     """Consecutive failures after which requests go straight to the fallback."""
     retry_s: Seconds = 1.0
@@ -277,6 +268,7 @@ class LlmTables(Section):
     """LLM engine, its own keys, and its replicas."""
     fallback: LlmEngineConfig | None = None
     """LLM that answers when `[llm]` fails. Left out, the caller hears the apology."""
+    timeouts: TimeoutsConfig = TimeoutsConfig()
     resilience: ResilienceConfig = ResilienceConfig()
     small_llm: LlmEngineConfig | None = None
     """Smaller LLM for short, simple turns (`[routing]`), and for all short turns under overload."""

@@ -21,16 +21,17 @@ from llmcore.serving.routed_engine import RoutedLlm
 from llmcore.serving.set_answers_engine import SetAnswersLlm
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.config import EngineConfig
+from voiceagent.engines.timeouts import REPLICA_SHARE, TimeoutsConfig
 from voiceagent.llm.cache import build_cache
-from voiceagent.llm.config import LlmEngineConfig, LlmTables, PriorityConfig, ResilienceConfig
+from voiceagent.llm.config import LlmEngineConfig, LlmTables, PriorityConfig
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.validation.errors import problem
 
 if TYPE_CHECKING:  # importing the openai package takes a quarter of a server's import time
     from llmcore.engines.openai_engine import OpenAILlm
 
-TIMEOUT_SHARE = 0.5
-"""Share of the time limits in `[resilience]` for one replica, so that another can still answer in time."""
+_REMOTE = ("openai", "anthropic")
+"""Engines with timeouts of their own."""
 
 
 def build_llm(
@@ -47,12 +48,12 @@ def build_llm(
     def build(name: str, table: LlmEngineConfig) -> Llm:
         if table.replicas:
             count = partial(monitor.metrics.replica_chosen, name)
-            replicated = _build_replicas(name, table, source, tables.priority, tables.resilience, count)
+            replicated = _build_replicas(name, table, source, tables.priority, tables.timeouts, count)
             monitor.register_replicas(name, replicated)
             for replica, one in replicated.replicas.items():
                 monitor.register_shapes(f"{name} {replica}", one)
             return monitor.wrap_metered(name, table, replicated)
-        engine = cast("Llm", build_engine("llm", table, source, name))
+        engine = cast("Llm", build_engine("llm", _with_timeouts(table, tables.timeouts), source, name))
         monitor.register_shapes(name, engine)
         if isinstance(engine, SupportsPriorityRaise):
             queues.append(engine)
@@ -69,7 +70,7 @@ def build_llm(
 
         llm = RoutedLlm(llm, build("small_llm", tables.small_llm), choose)
     fallback = build("fallback", tables.fallback) if tables.fallback is not None else None
-    with_fallback = _with_fallback(tables.resilience, llm, fallback, monitor)
+    with_fallback = _with_fallback(tables, llm, fallback, monitor)
     monitor.register_fallback(with_fallback)
     queued = _with_queue(tables.priority, with_fallback, monitor, max_prompt_characters, queues)
     monitor.register_queue(queued, ttft_budget_s)
@@ -80,15 +81,23 @@ def build_llm(
     return SetAnswersLlm(cached, answers) if answers else cached
 
 
-def _with_fallback(
-    settings: ResilienceConfig, llm: Llm, fallback: Llm | None, monitor: LlmMonitor
-) -> FallbackLlm:
+def _with_timeouts(table: EngineConfig, timeouts: TimeoutsConfig) -> EngineConfig:
+    """Add a remote engine's own timeouts. They are longer than those around the engine, which report its
+    failures, and end only what these do not cover, such as the fallback's reply.
+    """
+    if table.engine not in _REMOTE:
+        return table
+    waits = {"first_token_timeout_s": timeouts.answer_s, "timeout_s": timeouts.answer_token_s}
+    return EngineConfig.model_validate({"engine": table.engine} | waits | table.options)
+
+
+def _with_fallback(tables: LlmTables, llm: Llm, fallback: Llm | None, monitor: LlmMonitor) -> FallbackLlm:
     """Wrap `llm` with time-outs, circuit breaker and fallback."""
     return FallbackLlm(
         llm,
         fallback,
-        settings.to_breaker(),
-        TimeOuts(settings.first_token_timeout_s, settings.stall_timeout_s),
+        tables.resilience.to_breaker(),
+        TimeOuts(tables.timeouts.first_token_s, tables.timeouts.token_s),
         monitor.metrics.primary_failed,
     )
 
@@ -116,7 +125,7 @@ def _build_replicas(
     table: LlmEngineConfig,
     source: Path,
     priority: PriorityConfig,
-    resilience: ResilienceConfig,
+    timeouts: TimeoutsConfig,
     observe: Callable[[Choice], None],
 ) -> ReplicatedLlm:
     """Build the engine of the table `name` for each of its `replicas`. Raises ConfigError.
@@ -131,8 +140,8 @@ def _build_replicas(
         message = "is set as well as replicas; allowed: one of the two"
         raise problem(source, f"{name}.base_url", table.options["base_url"], message)
     limits = {
-        "first_token_timeout_s": TIMEOUT_SHARE * resilience.first_token_timeout_s,
-        "timeout_s": TIMEOUT_SHARE * resilience.stall_timeout_s,
+        "first_token_timeout_s": REPLICA_SHARE * timeouts.first_token_s,
+        "timeout_s": REPLICA_SHARE * timeouts.token_s,
     }
     replicas: dict[str, OpenAILlm] = {}
     for url in table.replicas:

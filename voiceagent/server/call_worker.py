@@ -110,7 +110,7 @@ class CallWorker:
         """Serve until the supervisor is gone. Raises CommandFailed, RpcError."""
         loop = asyncio.get_running_loop()
         serving = asyncio.create_task(self._http.serve([]), name="http")
-        supervision = self._config.supervision.of_workers()
+        supervision = self._config.timeouts.of_workers()
         monitoring = [
             asyncio.create_task(self._supervisor.monitor(), name="monitor the LLM"),
             asyncio.create_task(self._parent.monitor(supervision), name="monitor the supervisor"),

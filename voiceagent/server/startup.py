@@ -35,6 +35,7 @@ from voiceagent.engines.engines import Engines
 from voiceagent.engines.fallback import FailureReason, FallbackRecognizer, FallbackSynthesizer
 from voiceagent.engines.phrase_cache import CachedSynthesizer, CacheResult
 from voiceagent.engines.phrase_files import PhraseFiles, phrases_folder
+from voiceagent.engines.timeouts import FALLBACK_SHARE
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.llm.stack import build_llm
 from voiceagent.mcp.pool import McpPool
@@ -42,6 +43,7 @@ from voiceagent.processes.rounds import ROUND_S
 from voiceagent.server.context import build_context
 from voiceagent.server.fixed_phrases import fixed_phrases, speak_ahead
 from voiceagent.server.warm_up import WarmUpError, warm_up
+from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.llm_metrics import LlmMetrics
@@ -176,7 +178,7 @@ async def compose(
         measuring=Measuring(metrics, config.budget.to_budget(), clock),
         settings=config.call_settings(),
         shedder=shedder,
-        deadlines=config.deadlines,
+        limits=StageLimits.of(config.timeouts),
     )
 
 
@@ -266,7 +268,8 @@ def _with_fallback(
     if fallback is None:
         return primary
     other: Any = _built(config, stage, fallback, f"{stage}_fallback")
-    breaker, timeout_s = config.resilience.to_breaker(), config.resilience.speech_timeout_s
+    waits, breaker = config.timeouts, config.resilience.to_breaker()
+    timeout_s = FALLBACK_SHARE * (waits.transcript_s if stage == "recognizer" else waits.first_audio_s)
     return both(stage, primary, other, breaker, timeout_s, count=_counting(metrics.speech_failures, stage))
 
 
@@ -287,7 +290,7 @@ def _cached(config: Config, metrics: Metrics, synthesizer: Synthesizer) -> Synth
 
 
 def _built(config: Config, stage: Stage, table: EngineConfig, name: str = "") -> object:
-    supervision = config.supervision.of_engines()
+    supervision = config.timeouts.of_engines()
     return build_engine(stage, table, config.source, name, supervision, config.agent.language)
 
 

@@ -93,7 +93,7 @@ class Workers:
             self._services(),
             ENGINE_ERRORS,
             self._counts.fileno(),
-            self._config.supervision.of_workers(),
+            self._config.timeouts.of_workers(),
             self._lost_calls.told,
             self._note_lost,
         )

@@ -8,8 +8,7 @@ from collections.abc import Callable
 import structlog
 
 from voiceagent.processes.rounds import InRound, rounds_of
-from voiceagent.session.config import DeadlinesConfig
-from voiceagent.session.deadlines import Awaited, Deadlines
+from voiceagent.session.deadlines import Awaited, Deadlines, StageLimits
 from voiceagent.session.services import Measuring
 
 CHECK_INTERVAL_S = 0.25
@@ -27,7 +26,7 @@ class CallMonitor:
         self,
         call_id: str,
         measuring: Measuring,
-        limits: DeadlinesConfig,
+        limits: StageLimits,
         give_up: Callable[[Awaited, str], None],
         end: Callable[[str], None],
     ) -> None:

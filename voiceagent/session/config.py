@@ -1,4 +1,4 @@
-"""Configuration tables of a running call: timeouts, context, playout, echo."""
+"""Configuration tables of a running call: context, playout, echo."""
 
 from __future__ import annotations
 
@@ -7,29 +7,7 @@ from typing import Self
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from voiceagent.validation.section import Duration, Section
-
-LOG_WAIT_AFTER_S = 3.0
-"""Waits longer than this are logged, so that every silence of 5 s has its reason in the log."""
-
-
-class DeadlinesConfig(Section):
-    """`[deadlines]`: longest duration of a stage of a turn. After it, the caller hears the apology.
-    `[resilience]` has the shorter time-outs after which a fallback is asked.
-    """
-
-    transcript_s: Duration = 4.5
-    """From a pause to the final transcript."""
-    first_token_s: Duration = 12.0
-    """From the LLM request to the first token, including queueing and the fallback's attempt."""
-    token_s: Duration = 6.0
-    """Between two tokens of the LLM."""
-    first_sound_s: Duration = 4.0
-    """From a text fragment to its first audio."""
-    sound_s: Duration = 4.0
-    """Between two chunks of a fragment's audio."""
-    turn_model_s: Duration = 1.0
-    """For the turn model. Without its result, silence alone ends the turn."""
+from voiceagent.validation.section import Section
 
 
 class ContextSourceConfig(Section):

@@ -6,7 +6,36 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from voiceagent.session.config import LOG_WAIT_AFTER_S
+from voiceagent.engines.timeouts import TimeoutsConfig
+
+LOG_WAIT_AFTER_S = 3.0
+"""Waits longer than this are logged, so that every silence of 5 s has its reason in the log."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageLimits:
+    """Longest wait of a call for each stage of a turn, in seconds. After it, the caller hears the apology.
+
+    turn_model_s: without the turn model's result, silence alone ends the turn.
+    """
+
+    transcript_s: float = 4.5
+    first_token_s: float = 12.0
+    token_s: float = 6.0
+    first_audio_s: float = 4.0
+    audio_s: float = 4.0
+    turn_model_s: float = 1.0
+
+    @classmethod
+    def of(cls, timeouts: TimeoutsConfig) -> StageLimits:
+        """Return the limits of the configuration."""
+        return cls(
+            timeouts.transcript_s,
+            timeouts.answer_s,
+            timeouts.answer_token_s,
+            timeouts.first_audio_s,
+            timeouts.audio_s,
+        )
 
 
 class Awaited(NamedTuple):

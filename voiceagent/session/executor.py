@@ -60,7 +60,7 @@ class CommandExecutor:
         self._publisher = publisher
         clock = services.measuring.clock
         self.monitor = CallMonitor(
-            call_id, services.measuring, services.deadlines, weak_callback(self._give_up), end
+            call_id, services.measuring, services.limits, weak_callback(self._give_up), end
         )
         self.listener = Listener(services.hearing, clock, settings, post, self.monitor)
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, call_id)

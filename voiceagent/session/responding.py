@@ -172,14 +172,14 @@ class ResponseWork:
         self._generated()
 
     async def _say(self, text: str) -> None:
-        self._monitor.start_timeout(self._id, "synthesizer", "first sound", self._limits.first_sound_s)
+        self._monitor.start_timeout(self._id, "synthesizer", "first sound", self._limits.first_audio_s)
         async with aclosing(self._speak_fragment(text)) as sound:
             async for speech in sound:
                 self._monitor.cancel_timeout(self._id, "synthesizer")
                 self._stamp(self._id, "first_sound")
                 self._post(SpeechReady(self._id, speech))
                 await self._room()
-                self._monitor.start_timeout(self._id, "synthesizer", "further sound", self._limits.sound_s)
+                self._monitor.start_timeout(self._id, "synthesizer", "further sound", self._limits.audio_s)
         self._monitor.cancel_timeout(self._id, "synthesizer")
 
     async def _show(self) -> None:

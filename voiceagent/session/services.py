@@ -24,8 +24,9 @@ from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.mcp.pool import McpPool
-from voiceagent.session.config import DeadlinesConfig, EchoConfig
+from voiceagent.session.config import EchoConfig
 from voiceagent.session.context import ContextSources
+from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.text_normalization import normalize
@@ -109,7 +110,7 @@ class Measuring:
 class Services:
     """The dependencies of a session.
 
-    settings: of a new call. shedder: shedding of optional work under load. deadlines: timeouts. mcp:
+    settings: of a new call. shedder: shedding of optional work under load. limits: longest waits. mcp:
     connections to MCP servers, None without any.
     """
 
@@ -119,7 +120,7 @@ class Services:
     measuring: Measuring
     settings: CallSettings
     shedder: LoadShedder
-    deadlines: DeadlinesConfig = DeadlinesConfig()  # noqa: RUF009  it is immutable
+    limits: StageLimits = StageLimits()  # noqa: RUF009  it is immutable
     mcp: McpPool | None = None
 
 

@@ -137,8 +137,7 @@ RULES = (
         Quantile("voiceagent_llm_ttft_seconds", 0.99, MIN_FOR_P99),
         5.0,
         "long prompts (voiceagent_llm_prompt_tokens_total), bursts, voiceagent_llm_primary_failures_total",
-        "a smaller priority.max_long, history.max_tokens, a [fallback] with a short resilience."
-        "first_token_timeout_s",
+        "a smaller priority.max_long, history.max_tokens, a [fallback] with a short timeouts.first_token_s",
     ),
     Rule(
         "batch_steps",
@@ -173,7 +172,8 @@ RULES = (
         0.05,
         "stage and reason of voiceagent_speech_primary_failures_total, `degraded` at /health, speech_fallback"
         " in the log",
-        "the hosted engine's status page, key and limits; resilience.speech_timeout_s, where it is only slow",
+        "the hosted engine's status page, key and limits; timeouts.transcript_s or timeouts.first_audio_s,"
+        " where it is only slow",
     ),
     Rule(
         "stt",

@@ -67,7 +67,7 @@ class UpstreamCall(BaseCall):
         self._connecting: asyncio.Task[None] | None = None
         post, end = weak_callback(self.post), weak_callback(self._end)
         self._monitor = CallMonitor(
-            call_id, services.measuring, services.deadlines, lambda awaited, reason: None, end
+            call_id, services.measuring, services.limits, lambda awaited, reason: None, end
         )
         play = partial(_play_frame, client, self._publisher)
         speaking = replace(services.speaking, synthesizer=SilentSynthesizer())  # at the backend's rate

@@ -31,10 +31,8 @@ def test_the_configuration_comes_first_then_one_variant_a_technique(drafted):
 
 
 def test_what_is_late_is_no_failure():
-    plain = served_elsewhere(VLLM, "http://127.0.0.1:1/v1", "plain").config.llm.options
-    resilience = for_bench(VLLM).resilience
-    assert (resilience.first_token_timeout_s, resilience.stall_timeout_s) == (PATIENCE_S, PATIENCE_S)
-    assert (plain["first_token_timeout_s"], plain["timeout_s"]) == (PATIENCE_S, PATIENCE_S)
+    timeouts = for_bench(VLLM).timeouts
+    assert (timeouts.first_token_s, timeouts.token_s) == (PATIENCE_S, PATIENCE_S)
 
 
 def test_without_policies_requests_go_to_the_engine_as_they_come():

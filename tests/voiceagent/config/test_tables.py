@@ -69,7 +69,7 @@ def test_an_unknown_key_is_named_with_the_allowed_ones(write):
 
 def test_an_unknown_table_is_named_with_the_allowed_ones(write):
     message = refusal(write("[sever]\nport = 8080"))
-    assert message.startswith("sever = {'port': 8080}: unknown table; allowed: llm, fallback, resilience,")
+    assert message.startswith("sever = {'port': 8080}: unknown table; allowed: llm, fallback, timeouts,")
 
 
 def test_a_missing_engine_is_named(tmp_path):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.session.config import LOG_WAIT_AFTER_S
-from voiceagent.session.deadlines import Awaited, Deadlines
+from voiceagent.engines.timeouts import FALLBACK_SHARE, TimeoutsConfig
+from voiceagent.session.deadlines import LOG_WAIT_AFTER_S, Awaited, Deadlines, StageLimits
 
 SOUND = Awaited("resp_1", "synthesizer", "first sound")
 TOKEN = Awaited("resp_1", "llm", "first token")
@@ -59,3 +59,23 @@ def test_time_in_which_the_process_stood_still_does_not_count(
             ran_s += step_s
         given_up = any(overdue.given_up for overdue in deadlines.overdue(now_s))
         assert not given_up or ran_s >= limit_s - 1e-6
+
+
+@given(
+    st.builds(
+        TimeoutsConfig,
+        **dict.fromkeys(
+            ("transcript_s", "first_token_s", "token_s", "first_audio_s", "audio_s"), st.floats(0.01, 600)
+        ),
+    )
+)
+def test_the_fallback_has_its_turn_before_the_call_gives_up(timeouts: TimeoutsConfig) -> None:
+    limits = StageLimits.of(timeouts)
+    assert limits.first_token_s > 2 * timeouts.first_token_s
+    assert limits.token_s > timeouts.token_s
+    assert limits.transcript_s > FALLBACK_SHARE * timeouts.transcript_s
+    assert limits.first_audio_s > FALLBACK_SHARE * timeouts.first_audio_s
+
+
+def test_the_defaults_of_a_call_are_those_of_the_configuration() -> None:
+    assert StageLimits.of(TimeoutsConfig()) == StageLimits()

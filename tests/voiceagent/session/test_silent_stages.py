@@ -20,13 +20,13 @@ from llmcore.engine import Delta, Request, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import AgentConfig
-from voiceagent.session.config import DeadlinesConfig
+from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.session import Session
 from voiceagent.telemetry.metrics import Metrics
 
 SOON_S = 0.3
-DEADLINES = DeadlinesConfig(
-    transcript_s=SOON_S, first_token_s=SOON_S, token_s=SOON_S, first_sound_s=SOON_S, sound_s=SOON_S
+LIMITS = StageLimits(
+    transcript_s=SOON_S, first_token_s=SOON_S, token_s=SOON_S, first_audio_s=SOON_S, audio_s=SOON_S
 )
 APOLOGY = "Sorry."
 
@@ -86,7 +86,7 @@ async def call(engine: Any, metrics: Metrics | None = None) -> tuple[Session, Fa
         metrics=metrics,
         settings=call_settings(turn_detection=None),
     )
-    services = replace(services, deadlines=DEADLINES)
+    services = replace(services, limits=LIMITS)
     session = Session("call", services, services.settings, client)
     session.begin()
     return session, client

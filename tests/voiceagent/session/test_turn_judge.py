@@ -11,7 +11,7 @@ import numpy as np
 from voiceagent.conversation.config import BudgetConfig
 from voiceagent.conversation.events import Event, TurnJudged
 from voiceagent.session.call_monitor import CallMonitor
-from voiceagent.session.config import DeadlinesConfig
+from voiceagent.session.deadlines import StageLimits
 from voiceagent.session.services import Measuring
 from voiceagent.session.turn_judge import TurnJudge
 from voiceagent.telemetry.metrics import Metrics
@@ -44,7 +44,7 @@ def judge_of(model: Model, limit_s: float = 0.01) -> tuple[TurnJudge, asyncio.Qu
     posted: asyncio.Queue[Event] = asyncio.Queue()
     metrics = Metrics()
     measuring = Measuring(metrics, BudgetConfig().to_budget(), time.monotonic)
-    limits = DeadlinesConfig(turn_model_s=limit_s)
+    limits = StageLimits(turn_model_s=limit_s)
     monitor = CallMonitor("tested", measuring, limits, lambda awaited, reason: None, lambda: None)
     return TurnJudge(model, posted.put_nowait, monitor), posted, metrics  # type: ignore[arg-type] - a fake
 

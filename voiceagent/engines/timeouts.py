@@ -1,0 +1,71 @@
+"""`[timeouts]`: the longest wait for each stage of a turn and for each process."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from voiceagent.processes.policies.liveness import Supervision
+from voiceagent.validation.section import Duration, Section
+
+FALLBACK_SHARE = 0.5
+"""Share of a speech engine's wait after which its fallback is asked: the fallback has as long again."""
+REPLICA_SHARE = 0.5
+"""Share of the LLM's waits for one replica, so that another can still answer in time."""
+QUEUEING_S = 2.0
+"""Time in the LLM's queue, in addition to the waits for the engine and its fallback."""
+NOTICE_S = 1.0
+"""Time for an engine's own timeout to be reported before the call times out as well: only the former
+counts as a failure of the engine.
+"""
+_LATE_S = 1.0
+"""Silence after which a process gets no new work. Other processes are asked instead."""
+
+
+class TimeoutsConfig(Section):
+    """`[timeouts]`: longest waits for the stages of a turn and for processes. Each wait has this one limit;
+    the waits for fallbacks and for replicas are shares of it.
+    """
+
+    transcript_s: Duration = 4.5
+    """From a pause to the final transcript. Then the caller hears the apology. `[recognizer_fallback]` is
+    asked after half of it.
+    """
+    first_token_s: Duration = 5.0
+    """From the LLM request, once it has left the queue, to the first token; the estimated prefill time of the
+    prompt is added. Then `[fallback]` is asked, or the caller hears the apology. They hear it at the latest
+    after twice this time and 2 s, which includes the queue and the fallback.
+    """
+    token_s: Duration = 5.0
+    """Between two tokens of the LLM. Then the caller hears the apology."""
+    first_audio_s: Duration = 4.0
+    """From a text fragment to its first audio. Then the caller hears the apology. `[synthesizer_fallback]` is
+    asked after half of it.
+    """
+    audio_s: Duration = 4.0
+    """Between two chunks of a fragment's audio. Then the caller hears the apology."""
+    engine_hang_s: float = Field(default=5.0, ge=_LATE_S)
+    """Time without a heartbeat after which an engine process is killed and restarted. It must exceed one
+    piece of the engine's work.
+    """
+    worker_hang_s: float = Field(default=10.0, ge=_LATE_S)
+    """Time without a heartbeat after which a call worker is killed and restarted. Its calls end."""
+    restart_s: Duration = 120.0
+    """Longest restart of a process. The first start, which may load a model, has no limit."""
+
+    @property
+    def answer_s(self) -> float:
+        """Longest wait of a call for the first token: queue, engine and fallback."""
+        return 2 * self.first_token_s + QUEUEING_S
+
+    @property
+    def answer_token_s(self) -> float:
+        """Longest wait of a call for a further token, from the engine or its fallback."""
+        return self.token_s + NOTICE_S
+
+    def of_engines(self) -> Supervision:
+        """Return the settings for the processes of engines."""
+        return Supervision(late_s=_LATE_S, hang_s=self.engine_hang_s, start_s=self.restart_s)
+
+    def of_workers(self) -> Supervision:
+        """Return the settings for call workers."""
+        return Supervision(late_s=_LATE_S, hang_s=self.worker_hang_s, start_s=self.restart_s)
