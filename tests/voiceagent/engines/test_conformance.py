@@ -1,4 +1,4 @@
-"""One test for all engines, ours and those of docs/engines.md: each does what its kind promises, from start to close."""
+"""One test for all engines, ours and those of docs/engines.md: each keeps the contract of its kind."""
 
 from __future__ import annotations
 
