@@ -19,6 +19,8 @@ RENAMED_KEYS = {
     "lanes.long": "priority.max_long",
     "lanes.most_busy": "priority.max_utilization",
     "lanes.most_ttft_ms": "priority.max_ttft_ms",
+    "limits.max_keys": "limits.max_dtmf_digits",
+    "limits.max_wrong_keys": "limits.max_failed_auth_per_minute",
     "resilience.first_token_timeout_s": "timeouts.first_token_s",
     "resilience.most_retry_s": "resilience.max_retry_s",
     "resilience.stall_timeout_s": "timeouts.token_s",
@@ -42,16 +44,30 @@ RENAMED_KEYS = {
 RENAMED_TABLES = {"deadlines": "timeouts", "lanes": "priority", "supervision": "timeouts"}
 """The same for tables, for those without renamed keys."""
 REMOVED_KEYS = {
-    "deadlines.first_token_s": "leave it out: it follows from timeouts.first_token_s (twice that, and 2 s)",
-    "deadlines.turn_model_s": "leave it out: the turn model has 1 s",
-    "resilience.speech_timeout_s": "leave it out: fallbacks are asked after half of timeouts.transcript_s and"
+    "deadlines.first_token_s": "it follows from timeouts.first_token_s (twice that, and 2 s)",
+    "deadlines.turn_model_s": "the turn model has 1 s",
+    "limits.max_channels": "a call has at most 4 data channels",
+    "limits.max_client_secrets": "1000 client secrets are valid at the same time",
+    "limits.max_event_depth": "an event has at most 32 levels",
+    "limits.max_event_values": "an event has at most 10000 values",
+    "limits.max_instructions_characters": "instructions have at most 100000 characters",
+    "limits.max_item_characters": "an item has at most 100000 characters",
+    "limits.max_offer_bytes": "an offer has at most 65536 bytes",
+    "limits.max_offer_candidates": "an offer has at most 32 candidates",
+    "limits.max_offer_lines": "an offer has at most 1000 lines",
+    "limits.max_offer_sections": "an offer has at most 8 media sections",
+    "limits.max_response_items": "an out-of-band response has at most 500 items",
+    "limits.max_sidebands": "a call has at most 8 sidebands",
+    "limits.max_streams": "a call has at most 8 RTP sources",
+    "limits.max_tools_bytes": "tools have at most 65536 bytes in all",
+    "resilience.speech_timeout_s": "fallbacks are asked after half of timeouts.transcript_s and"
     " timeouts.first_audio_s",
-    "supervision.heartbeat_s": "leave it out: heartbeats are sent every 0.5 s",
-    "supervision.late_s": "leave it out: a process is late after 1 s",
-    "supervision.max_restart_s": "leave it out: the longest wait between restarts is 30 s",
-    "supervision.restart_s": "leave it out: restarts begin 0.5 s apart, and the wait doubles",
+    "supervision.heartbeat_s": "heartbeats are sent every 0.5 s",
+    "supervision.late_s": "a process is late after 1 s",
+    "supervision.max_restart_s": "the longest wait between restarts is 30 s",
+    "supervision.restart_s": "restarts begin 0.5 s apart, and the wait doubles",
 }
-"""Keys without a successor, with their tables: what to do now."""
+"""Keys without a successor, with their tables: the value that is fixed now, or what it follows from."""
 RENAMED_OPTIONS = {
     "ctranslate2": {"most_waiting": "max_waiting", "parallel": "max_running"},
     "openai": {
@@ -88,6 +104,6 @@ def _renamed(document: Mapping[str, Any], source: Path) -> Iterator[ConfigError]
                 new = new if "." in new else f"{table}.{new}"
                 yield problem(source, old, value, f"this key is now {new}")
             elif old in REMOVED_KEYS:
-                yield problem(source, old, value, f"this key is gone; {REMOVED_KEYS[old]}")
+                yield problem(source, old, value, f"this key is gone, leave it out: {REMOVED_KEYS[old]}")
         if table in RENAMED_TABLES:
             yield ConfigError(f"{source}: [{table}]: this table is now [{RENAMED_TABLES[table]}]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -137,8 +137,8 @@ class ConversationLimits(Section):
 
     max_items: int = Field(default=2_000, ge=1)
     """Conversation items. Clients cannot create more."""
-    max_item_characters: int = Field(default=100_000, ge=1)
-    """Longest item that a client may create."""
+    max_item_characters: ClassVar[int] = 100_000
+    """Longest item that a client may create: one minute of reading aloud has 1,000."""
     max_conversation_characters: int = Field(default=500_000, ge=1)
     """Characters of all items together. Clients cannot add more."""
     max_images: int = Field(default=16, ge=0)
