@@ -85,7 +85,7 @@ MESSAGE_BYTES = 4_096
 PACKET_BYTES = 1_024
 """Bytes added to each WebRTC audio packet and SCTP chunk."""
 BURST_S = 4.0
-"""Burst size, in seconds of the rate: an upload as long as `server.input_buffer_s`."""
+"""Burst size, in seconds of the rate: an upload as long as `ServerConfig.input_buffer_s`."""
 
 
 class Allowance:
