@@ -9,16 +9,22 @@ from typing import Any
 from voiceagent.validation.errors import ConfigError, problem
 
 RENAMED_KEYS = {
+    "agent.about": "agent.page_text",
+    "agent.chosen_by": "agent.route_by",
+    "agent.others": "agent.alternatives",
+    "calls.words": "calls.personal_data",
     "deadlines.first_sound_s": "timeouts.first_audio_s",
     "deadlines.sound_s": "timeouts.audio_s",
     "deadlines.token_s": "timeouts.token_s",
     "deadlines.transcript_s": "timeouts.transcript_s",
     "history.most_tokens": "history.max_tokens",
-    "lanes.places": "priority.max_running",
     "lanes.most_busy": "priority.max_utilization",
     "lanes.most_ttft_ms": "priority.max_ttft_ms",
+    "lanes.places": "priority.max_running",
     "limits.max_keys": "limits.max_dtmf_digits",
     "limits.max_wrong_keys": "limits.max_failed_auth_per_minute",
+    "log.personal": "log.personal_data",
+    "otlp.content": "otlp.personal_data",
     "resilience.first_token_timeout_s": "timeouts.first_token_s",
     "resilience.most_retry_s": "resilience.max_retry_s",
     "resilience.stall_timeout_s": "timeouts.token_s",

@@ -44,15 +44,15 @@ class AgentConfig(Section):
     """Agent class, `module:Class`, with instructions, greeting, voice, tools and hooks. Modules in the
     configuration's folder are found too.
     """
-    others: dict[str, str] = Field(default_factory=dict)
+    alternatives: dict[str, str] = Field(default_factory=dict)
     """Further agent classes by name. A client selects one as `model`, a phone line by the last part of its
     URL path, or by `agent` in the query or in the call's parameters.
     """
-    chosen_by: dict[str, dict[str, str]] = Field(default_factory=dict)
+    route_by: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Rules that select the agent of a phone call: the name of a call parameter or SIP header, and an agent
     name for each of its values.
     """
-    about: str = ""
+    page_text: str = ""
     """Text on the web page: who answers, and what visitors can ask. "" shows none."""
     greeting: str = ""
     """First words of the agent. "" waits for the caller to speak."""
