@@ -115,7 +115,7 @@ ROWS: dict[str, Attack] = {
     "2,100 items, then response.create": sends(
         *[realtime.created("hello " * 12)] * 2_100, '{"type":"response.create"}'
     ),
-    "an offer with 16,000 candidates": offers(webrtc.TOO_MUCH["max_offer_bytes"]),
+    "an offer with 16,000 candidates": offers(webrtc.TOO_MUCH["bytes; allowed: at most 65536"]),
     "two response.create with 500 long items": two_with_long_prompts,
     "items of 90 kB in a loop": sends(*[realtime.created("a" * 90_000)] * 60),
     "1,100 half-sent requests": half_requests,

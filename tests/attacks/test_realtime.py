@@ -30,36 +30,39 @@ def session(**fields: Any) -> str:
 TOO_MUCH = {
     "thirty thousand tools": (
         session(tools=[{"type": "function", "name": f"t{number}"} for number in range(20_000)]),
-        "max_event_bytes",
+        "at most 262144 (limits.max_event_bytes)",
     ),
     "tools of the same name": (
         session(tools=[{"type": "function", "name": "a"}] * 1_000),
-        "max_tools",
+        "at most 128 (limits.max_tools)",
     ),
     "half a million zeros": (
         '{"type":"response.create","response":{"input":[' + ",".join("0" * 500_000) + "]}}",
-        "max_event_bytes",
+        "at most 262144 (limits.max_event_bytes)",
     ),
     "zeros in a shorter event": (
         '{"type":"response.create","response":{"input":[' + ",".join("0" * 100_000) + "]}}",
-        "max_event_values",
+        "values; allowed: at most 10000",
     ),
-    "many fields": (session(**{f"field_{number}": 0 for number in range(12_000)}), "max_event_values"),
+    "many fields": (
+        session(**{f"field_{number}": 0 for number in range(12_000)}),
+        "values; allowed: at most 10000",
+    ),
     "many parts": (
         json.dumps({"type": "conversation.item.create", "item": {**item(""), "content": [{}] * 11_000}}),
-        "max_event_values",
+        "values; allowed: at most 10000",
     ),
     "a deep schema": (
         session(tools=[{"type": "function", "name": "a", "parameters": "HERE"}]).replace(
             '"HERE"', '{"a":' * 150 + "1" + "}" * 150
         ),
-        "max_event_depth",
+        "levels; allowed: at most 32",
     ),
-    "a long item": (created("a" * 110_000), "max_item_characters"),
-    "long instructions": (session(instructions="a" * 110_000), "max_instructions_characters"),
+    "a long item": (created("a" * 110_000), "characters; allowed: at most 100000"),
+    "long instructions": (session(instructions="a" * 110_000), "characters; allowed: at most 100000"),
     "five thousand items": (
         json.dumps({"type": "response.create", "response": {"input": [item("a")] * 1_200}}),
-        "max_response_items",
+        "items; allowed: at most 500",
     ),
 }
 
@@ -72,7 +75,7 @@ async def test_what_is_too_much_is_refused_by_its_limits_name(server: AttackedSe
             await attacker.connection.send(event)
         error = await attacker.refused()
     assert error["code"] == "limit_exceeded"
-    assert f"limits.{limit}" in error["message"]
+    assert limit in error["message"]
 
 
 @pytest.mark.parametrize(

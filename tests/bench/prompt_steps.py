@@ -85,7 +85,7 @@ async def running(model: Path, settings: dict[str, Any]) -> AsyncIterator[Llm]:
     """An engine behind what a server puts before it."""
     options = {"model": str(model), "load_format": "dummy", "kv_cache_gib": 0.5, "max_num_seqs": 16}
     llm = LlmEngineConfig.model_validate({"engine": "vllm"} | device_settings() | options | settings)
-    tables = LlmTables(llm=llm, priority=PriorityConfig(long_tokens=1500))
+    tables = LlmTables(llm=llm, priority=PriorityConfig())
     monitor = LlmMonitor(LlmMetrics(CollectorRegistry()))
     engine = build_llm(tables, Path(), monitor, ttft_budget_s=0.1, max_prompt_characters=131_072)
     await engine.start()

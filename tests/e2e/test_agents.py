@@ -42,7 +42,7 @@ async def shared_clerk(folder: Path) -> AsyncIterator[str]:
     text = (ROOT / "tests/bench/fixed.toml").read_text()
     before, after = text.split("[llm]")
     text = f'{before}[llm]\nengine = "clerk:OrderingLlm"\n\n[synthesizer]{after.split("[synthesizer]")[1]}'
-    agents = 'python = "clerk:Clerk"\nothers = { polite = "clerk:Polite", bank = "clerk:Bank" }'
+    agents = 'python = "clerk:Clerk"\nalternatives = { polite = "clerk:Polite", bank = "clerk:Bank" }'
     text = text.replace('instructions = "You are a helpful assistant."', agents)
     (folder / "served.toml").write_text(text.replace("tools = false", "tools = true"))
     async with served(folder / "served.toml") as address:

@@ -83,7 +83,7 @@ class LostCall(NamedTuple):
 
 async def lose_a_call(folder: Path) -> LostCall:
     with otlp_receiver() as (endpoint, spans):
-        lines = f'[calls]\nfolder = "./kept"\n[otlp]\nendpoint = "{endpoint}"\ncontent = true\n'
+        lines = f'[calls]\nfolder = "./kept"\n[otlp]\nendpoint = "{endpoint}"\npersonal_data = true\n'
         async with faulty_server_beside(folder, lines, "--workers", "2", change=speaking_slowly) as server:
             await answered_until_its_worker_is_killed(server.address)
             call = await ended(folder)

@@ -179,17 +179,17 @@ class Admission:
         return self._keys.ticket(key, self._unix_clock() + TICKET_S)
 
     def _is_blocked(self, address: str) -> bool:
-        most = self._limits.max_wrong_keys
+        most = self._limits.max_failed_auth_per_minute
         return self._wrong_keys.blocked(address, self.clock(), most) or self.others.blocked(address)
 
     def _check_key(self, headers: Mapping[str, str], peer: str) -> None:
         if self._keys is None:
             return
         key, address = presented_key(headers), self.rules.requester(headers, peer).address
-        most = self._limits.max_wrong_keys
+        most = self._limits.max_failed_auth_per_minute
         # Before the key is checked: someone who guesses must not learn that a guess was right.
         if self._is_blocked(address):
-            message = f"{most} wrong keys came within a minute (limits.max_wrong_keys)"
+            message = f"{most} wrong keys came within a minute (limits.max_failed_auth_per_minute)"
             raise NotAdmitted(429, "too_many_wrong_keys", f"{message}; try again in a minute")
         if not self._keys.accepts(key):
             if key is not None:

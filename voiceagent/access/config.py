@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import ip_network
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -27,12 +27,14 @@ class AccessLimits(Section):
     """Concurrent calls of one API key. 0 sets no limit."""
     max_calls_per_secret: int = Field(default=4, ge=1)
     """Concurrent calls of one client secret."""
-    max_wrong_keys: int = Field(default=20, ge=1)
+    max_failed_auth_per_minute: int = Field(default=20, ge=1)
     """Failed authentications of one address per minute. Then all keys of that address are rejected until the
     minute is over.
     """
-    max_client_secrets: int = Field(default=1_000, ge=1)
-    """Client secrets that are valid at the same time. One more expires the oldest."""
+    max_client_secrets: ClassVar[int] = 1_000
+    """Client secrets that are valid at the same time. One more expires the oldest. They live for at most two
+    hours, and few of them are ever used at once.
+    """
 
 
 class AccessConfig(Section):

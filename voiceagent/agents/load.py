@@ -39,7 +39,7 @@ class Agents:
     def check_name(self, name: str) -> None:
         """Raise CallRefused unless an agent has this name."""
         if name not in self.named:
-            allowed = ", ".join(self.named) or "none, as there is no agent.others"
+            allowed = ", ".join(self.named) or "none, as there is no agent.alternatives"
             raise CallRefused(f"no agent is called {name[:60]!r}; allowed: {allowed}", 404)
 
     def of_call(self, parameters: Mapping[str, str]) -> Agent | None:
@@ -61,18 +61,21 @@ def load_agents(table: AgentConfig, instructions: str, source: Path) -> Agents:
     Raises:
         ConfigError: An agent cannot be loaded or is unknown.
     """
-    named = {name: load_agent(path, f"agent.others.{name}", source) for name, path in table.others.items()}
-    for parameter, names in table.chosen_by.items():
+    named = {
+        name: load_agent(path, f"agent.alternatives.{name}", source)
+        for name, path in table.alternatives.items()
+    }
+    for parameter, names in table.route_by.items():
         for value, name in names.items():
             if name not in named:
-                allowed = f"of agent.others: {', '.join(named) or 'none is there'}"
-                raise problem(source, f"agent.chosen_by.{parameter}.{value}", name, f"allowed: {allowed}")
+                allowed = f"of agent.alternatives: {', '.join(named) or 'none is there'}"
+                raise problem(source, f"agent.route_by.{parameter}.{value}", name, f"allowed: {allowed}")
     if table.python is not None:
-        return Agents(load_agent(table.python, "agent.python", source), named, table.chosen_by)
+        return Agents(load_agent(table.python, "agent.python", source), named, table.route_by)
     if not named:
         return Agents()
     usual = type("Configured", (Agent,), {"instructions": instructions, "greeting": table.greeting})
-    return Agents(usual, named, table.chosen_by)
+    return Agents(usual, named, table.route_by)
 
 
 def beginning_of(table: AgentConfig, instructions: str, source: Path) -> tuple[str, tuple[Tool, ...]]:

@@ -25,7 +25,7 @@ class CallsConfig(Section):
     """fsspec URL to which logs and recordings are moved after the call, such as "s3://bucket/calls". ""
     leaves them in the folder.
     """
-    words: Words = "keep"
+    personal_data: Words = "keep"
     """Treatment of transcripts and numbers in the logs: "keep" them, "redact" them to their shape ("Xxx 00"),
     or "omit" them. Only kept ones can be replayed.
     """

@@ -39,7 +39,7 @@ class KeptCalls:
         retention = Retention(config.keep_days, config.keep_gib * GIB)
         self._archiver = CallArchiver(store, folder, config.storage, retention, losses)
         self._writer = CallWriter(
-            folder, config.record, config.words, losses, self._archiver.began, self._archiver.ended
+            folder, config.record, config.personal_data, losses, self._archiver.began, self._archiver.ended
         )
         registry.register(_Lost(losses))
 

@@ -54,7 +54,7 @@ def fork_call(config: Config, changed: Config, what: str, since: int, as_json: b
     ):
         raise CommandFailed(
             "what is set changes nothing that a conversation decides, or is so already in this call; what "
-            "is heard as speech (turn.threshold, turn.min_speech_s, turn.pause_s) cannot be told from a log"
+            "is heard as speech (turn.threshold) cannot be told from a log"
         )
     endpoint, late_s = config.turn.to_endpointing(), config.agent.filler_after_s
     change = Change(since, settings, policy, endpoint, late_s, live_stages)

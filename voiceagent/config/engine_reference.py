@@ -13,6 +13,7 @@ from dataclasses import replace
 from textwrap import dedent
 
 from voiceagent.config.reference import Table, keys_of, to_text
+from voiceagent.config.renamed import RENAMED_OPTIONS
 from voiceagent.engines.build import keyword_model
 from voiceagent.engines.catalogue import KNOWN_ENGINES, KnownEngine
 from voiceagent.validation.errors import CommandFailed
@@ -39,8 +40,11 @@ def engine_table(known: KnownEngine) -> Table:
     except ImportError as error:
         raise CommandFailed(f"{known.name}: not installed; install it with: {known.install}") from error
     meanings = {"workers": _WORKERS} | dict(_meanings(engine_class))
+    refused = RENAMED_OPTIONS.get(known.name, {}) if known.stage == "llm" else {}
     keys = tuple(
-        replace(key, meaning=meanings.get(key.name, "")) for key in keys_of(keyword_model(engine_class))
+        replace(key, meaning=meanings.get(key.name, ""))
+        for key in keys_of(keyword_model(engine_class))
+        if key.name not in refused
     )
     summary = (inspect.getdoc(engine_class) or "").split("\n\n")[0]
     return Table(known.name, f'[{known.stage}] engine = "{known.name}"', " ".join(summary.split()), keys)

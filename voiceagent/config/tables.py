@@ -9,7 +9,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
@@ -64,7 +64,7 @@ class ServerConfig(AccessConfig):
     drain_s: Seconds = 3600.0
     """Time that open calls and running tools have to finish after SIGTERM. A second signal ends them at once.
     """
-    input_buffer_s: float = Field(default=10.0, gt=0)
+    input_buffer_s: ClassVar[float] = 10.0
     """Audio that a client may send ahead of real time. Audio further ahead is rejected."""
     max_message_bytes: int = Field(default=1_048_576, ge=4_096)
     """Largest WebSocket message. A larger one closes the call with code 1009."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -22,6 +22,8 @@ from voiceagent.conversation.words import BACKCHANNELS, MISHEARD_BACKCHANNELS, S
 from voiceagent.validation.section import Duration, Seconds, Section
 
 Milliseconds = Annotated[float, Field(gt=0)]
+_PAUSE_S = 0.032
+"""One window of the voice activity model, the shortest silence that it can tell."""
 
 
 def _phrase_default(phrase: Callable[[SetPhrases], Any]) -> Callable[[Mapping[str, Any]], Any]:
@@ -42,15 +44,15 @@ class AgentConfig(Section):
     """Agent class, `module:Class`, with instructions, greeting, voice, tools and hooks. Modules in the
     configuration's folder are found too.
     """
-    others: dict[str, str] = Field(default_factory=dict)
+    alternatives: dict[str, str] = Field(default_factory=dict)
     """Further agent classes by name. A client selects one as `model`, a phone line by the last part of its
     URL path, or by `agent` in the query or in the call's parameters.
     """
-    chosen_by: dict[str, dict[str, str]] = Field(default_factory=dict)
+    route_by: dict[str, dict[str, str]] = Field(default_factory=dict)
     """Rules that select the agent of a phone call: the name of a call parameter or SIP header, and an agent
     name for each of its values.
     """
-    about: str = ""
+    page_text: str = ""
     """Text on the web page: who answers, and what visitors can ask. "" shows none."""
     greeting: str = ""
     """First words of the agent. "" waits for the caller to speak."""
@@ -110,7 +112,7 @@ class HistoryConfig(Section):
     """Source of summaries: "model" uses the LLM while no caller waits for it; "extract" takes the sentences
     with names, numbers and dates, for models that cannot summarise.
     """
-    attempts: int = Field(default=2, ge=1)
+    attempts: ClassVar[int] = 2
     """Failed summaries in a row (invented facts, no time) after which sentences are extracted instead."""
     tool_output_tokens: int = Field(default=600, ge=0)
     """Longest tool output in a prompt. A longer one is reduced to the parts that concern the caller's last
@@ -137,8 +139,8 @@ class ConversationLimits(Section):
 
     max_items: int = Field(default=2_000, ge=1)
     """Conversation items. Clients cannot create more."""
-    max_item_characters: int = Field(default=100_000, ge=1)
-    """Longest item that a client may create."""
+    max_item_characters: ClassVar[int] = 100_000
+    """Longest item that a client may create: one minute of reading aloud has 1,000."""
     max_conversation_characters: int = Field(default=500_000, ge=1)
     """Characters of all items together. Clients cannot add more."""
     max_images: int = Field(default=16, ge=0)
@@ -180,9 +182,9 @@ class TurnConfig(Section):
     """Voice activity probability from which audio counts as speech."""
     prefix_padding_s: Seconds = 0.3
     """Audio before the first voiced sample that the recognizer also receives."""
-    min_speech_s: Duration = 0.064
+    min_speech_s: ClassVar[float] = 0.064
     """Shortest voiced time that counts as speech. Shorter sounds are clicks."""
-    pause_s: Duration = 0.032
+    pause_s: ClassVar[float] = _PAUSE_S
     """Silence that counts as a pause. The transcript is requested and a preemptive response starts."""
     detection: Literal["server_vad", "semantic_vad"] = "semantic_vad"
     """Rule that ends turns: "server_vad" after `silence_s`, "semantic_vad" by silence, transcript and turn
@@ -190,7 +192,7 @@ class TurnConfig(Section):
     """
     eagerness: Eagerness = "auto"
     """Eagerness of "semantic_vad" to end a turn. "auto" is "medium"."""
-    silence_s: Duration = 0.2
+    silence_s: float = Field(default=0.2, ge=_PAUSE_S)
     """Silence that ends a turn with "server_vad", from the end of speech as the voice activity model sees it.
     """
     interruption_candidate_s: Duration = 0.096
@@ -219,7 +221,7 @@ class TurnConfig(Section):
     """
     preemptive_attempts: int = Field(default=5, ge=0)
     """Preemptive responses per turn. 0 disables them."""
-    preemptive_tokens: int = Field(default=24, ge=1)
+    preemptive_tokens: ClassVar[int] = 24
     """Tokens that a preemptive response may generate before the turn has ended."""
     prefill_while_speaking: bool = True
     """Let the LLM prefill the history and the final part of the transcript while the caller still speaks."""
@@ -231,16 +233,6 @@ class TurnConfig(Section):
     """Smart Turn model, which judges from audio whether a turn is complete: "installed" (`make smart-turn`),
     or the path of its ONNX file. "" uses none; with Moonshine none is needed.
     """
-
-    @model_validator(mode="after")
-    def _pause_before_end(self) -> Self:
-        if self.pause_s > self.silence_s:
-            raise PydanticCustomError(
-                "pause_after_end",
-                "pause_s is {pause}; allowed: at most silence_s, {silence}",
-                {"pause": self.pause_s, "silence": self.silence_s},
-            )
-        return self
 
     def to_detection(self) -> TurnDetection:
         """Return the settings with which a call begins. A client may change them."""
@@ -300,11 +292,11 @@ class BudgetConfig(Section):
     counted.
     """
 
-    endpointing_ms: Milliseconds = 230
+    endpointing_ms: ClassVar[float] = 230
     """From the last voiced sample to the end of the turn."""
     recognition_ms: Milliseconds = 60
     """From the end of the turn to the final transcript."""
-    request_ms: Milliseconds = 10
+    request_ms: ClassVar[float] = 10
     """From the final transcript to the LLM request."""
     llm_ttft_ms: Milliseconds = 100
     """From the LLM request to the first token."""
@@ -312,9 +304,9 @@ class BudgetConfig(Section):
     """From the first token to the first speakable fragment."""
     synthesis_ms: Milliseconds = 60
     """From the first fragment to its first audio."""
-    playout_ms: Milliseconds = 20
+    playout_ms: ClassVar[float] = 20
     """From the first audio to the first frame sent."""
-    network_ms: Milliseconds = 60
+    network_ms: ClassVar[float] = 60
     """From the first frame sent to its playout at the caller, where the transport reports it."""
     total_ms: Milliseconds = 600
     """From the last voiced sample to the first frame played, or sent where the transport does not report

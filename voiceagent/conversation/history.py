@@ -175,8 +175,9 @@ class History:
             message = f"the conversation has too many pictures; allowed: at most {limits.max_images}"
             raise LimitExceeded(f"{message} (limits.max_images)")
         size = characters(item)
+        if size > (longest := limits.max_item_characters):
+            raise LimitExceeded(f"the item has {size} characters; allowed: at most {longest}")
         for count, what, limit in (
-            (size, "the item has {} characters", "max_item_characters"),
             (len(self.items) + 1, "the conversation would have {} items", "max_items"),
             (
                 size + sum(map(characters, self.items)),

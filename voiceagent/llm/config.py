@@ -1,11 +1,15 @@
-"""Configuration tables of the LLM, other than its engines'."""
+"""Configuration tables of the LLM, other than its engines'.
+
+Class variables are not keys of the file: they were measured once, and an operator has nothing to judge
+another value by. Benches change them with `model_copy`.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 from random import random
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
@@ -77,14 +81,15 @@ class ResilienceConfig(Section):
 
     failures: int = Field(default=3, ge=1)
     """Consecutive failures after which requests go straight to the fallback."""
-    retry_s: Seconds = 1.0
-    """Shortest time before the failed engine is tried again."""
+    retry_s: ClassVar[float] = 1.0
+    """Time before the failed engine is tried again for the first time, about a turn of the same caller."""
     max_retry_s: Seconds = 30.0
     """Longest time before the failed engine is tried again. The wait doubles with each failed try."""
 
     def to_breaker(self) -> CircuitBreaker:
         """Return a new circuit breaker, closed."""
-        return CircuitBreaker(self.failures, Backoff(self.retry_s, self.max_retry_s), random)
+        backoff = Backoff(min(self.retry_s, self.max_retry_s), self.max_retry_s)
+        return CircuitBreaker(self.failures, backoff, random)
 
 
 class PromptLimits(Section):
@@ -102,11 +107,11 @@ class PriorityConfig(Section):
     max_running: int = Field(default=16, ge=1)
     """Requests that the engine computes concurrently: `max_running` of ctranslate2, `max_num_seqs` of vllm.
     """
-    long_tokens: int = Field(default=1500, ge=1)
+    long_tokens: ClassVar[int] = 1500
     """Uncached prompt tokens from which a prompt counts as long. Long prompts are computed after short ones.
     """
-    max_long: int = Field(default=1, ge=1)
-    """Long prompts that are computed concurrently."""
+    max_long: ClassVar[int] = 1
+    """Long prompts that are computed concurrently: a second one would only delay the first."""
     max_utilization: float = Field(default=0.8, gt=0, le=1)
     """Largest mean share of `max_running` in use. A call that would bring it within a tenth of that is
     refused.
@@ -120,19 +125,19 @@ class SpeculationConfig(Section):
     per response only with `scheduling_policy = "priority"`; otherwise it always drafts.
     """
 
-    min_acceptance: float = Field(default=0.5, ge=0, le=1)
+    min_acceptance: ClassVar[float] = 0.5
     """Lowest share of draft tokens that must be accepted. Below it, or if responses finish no sooner with the
     draft, drafting is disabled.
     """
-    window: int = Field(default=200, ge=1)
+    window: ClassVar[int] = 200
     """Draft tokens that are judged together. A clearly bad draft is disabled sooner."""
     max_streams: int = Field(default=20, ge=0)
     """Largest number of concurrent responses for which drafting pays. 0 disables drafting."""
-    min_tokens: int = Field(default=50, ge=0)
+    min_tokens: ClassVar[int] = 50
     """Mean response length from which drafting pays."""
-    retry_s: Seconds = 60.0
+    retry_s: ClassVar[float] = 60.0
     """Shortest time for which a bad draft stays disabled."""
-    max_retry_s: Seconds = 960.0
+    max_retry_s: ClassVar[float] = 960.0
     """Longest time for which a bad draft stays disabled. The time doubles with each failed trial."""
 
     def to_limits(self) -> SpeculationLimits:
@@ -175,7 +180,7 @@ class SemanticCacheConfig(Section):
     """Lowest cosine similarity at which two questions share an answer. Questions whose numbers, dates, names
     or negations differ never do.
     """
-    capacity: int = Field(default=10_000, ge=1)
+    capacity: ClassVar[int] = 10_000
     """Maximum number of entries. The oldest is removed first."""
     url: str | None = Field(default=None, pattern=r"^(redis|rediss|unix)://")
     """Redis that servers share for the entries, such as "redis://host:6379/0". Left out, the entries stay in
@@ -183,15 +188,15 @@ class SemanticCacheConfig(Section):
     """
     audit: float = Field(default=0.05, ge=0, le=1)
     """Share of hits that the LLM also answers, at the lowest priority, to compare the answers."""
-    floor: float = Field(default=0.8, gt=0, le=1)
+    floor: ClassVar[float] = 0.8
     """Lowest share of the last 20 audits that must agree. Below it, the cache is emptied and disabled for
     `off_s`.
     """
-    min_hits: float = Field(default=0.1, ge=0, le=1)
+    min_hits: ClassVar[float] = 0.1
     """Lowest share of the last 200 look-ups that must hit. Below it, the cache costs more than it saves and
     is disabled for `off_s`.
     """
-    off_s: Seconds = 300.0
+    off_s: ClassVar[float] = 300.0
     """Time for which the cache stays disabled."""
     embedding: str = ""
     """Folder of an embedding model of MiniLM's architecture. "" uses the installed English model."""
@@ -224,9 +229,9 @@ class RoutingConfig(Section):
     """File written by `voiceagent bench routing --learn FILE`. Turns similar to those that the small LLM
     answered correctly go there.
     """
-    max_characters: int = Field(default=120, ge=1)
+    max_characters: ClassVar[int] = 120
     """Longest turn that the small LLM answers."""
-    max_context_characters: int = Field(default=8000, ge=1)
+    max_context_characters: ClassVar[int] = 8000
     """Longest prompt that the small LLM answers, with system prompt and history."""
     tools: bool = False
     """Let the small LLM answer when tools are offered."""

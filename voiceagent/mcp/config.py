@@ -1,9 +1,12 @@
-"""Configuration tables of MCP servers."""
+"""Configuration tables of MCP servers.
+
+Class variables are not keys of the file: they protect a process from a server that misbehaves.
+"""
 
 from __future__ import annotations
 
 from ipaddress import ip_network
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
@@ -83,19 +86,19 @@ class McpConfig(Section):
     """Longest duration of one tool call."""
     connect_s: Duration = 10.0
     """Longest duration of connecting and listing the tools."""
-    list_ttl_s: Duration = 300.0
+    list_ttl_s: ClassVar[float] = 300.0
     """Lifetime of a cached tool list. It is refreshed in the background when it expires, after a failed call,
     and when the server announces a change.
     """
-    idle_s: Duration = 300.0
+    idle_s: ClassVar[float] = 300.0
     """Idle time after which a connection is closed."""
-    max_connections: int = Field(default=32, ge=1)
+    max_connections: ClassVar[int] = 32
     """Connections of a process. One more closes the connection that has been idle for longest."""
     max_tools: int = Field(default=64, ge=1)
     """Tools of one server. A server with more offers none, unless `allowed_tools` selects fewer."""
-    max_tools_bytes: int = Field(default=65_536, ge=1_024)
+    max_tools_bytes: ClassVar[int] = 65_536
     """Size of these tools together, as JSON."""
-    max_response_bytes: int = Field(default=1_048_576, ge=4_096)
+    max_response_bytes: ClassVar[int] = 1_048_576
     """Largest response of a server. A larger one fails."""
     max_result_characters: int = Field(default=8_000, ge=100)
     """Longest tool result. A longer one is truncated, with a note for the model."""

@@ -108,9 +108,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
         async for chunk in self._inner:
             size += len(chunk)
             if size > self._max_bytes:
-                raise httpx2.StreamError(
-                    f"its answer is longer than {self._max_bytes} bytes (mcp.max_response_bytes)"
-                )
+                raise httpx2.StreamError(f"its answer is longer than {self._max_bytes} bytes")
             yield chunk
 
     async def aclose(self) -> None:

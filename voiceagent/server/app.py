@@ -237,7 +237,7 @@ def _announce(line: str) -> None:
 
 def serve(config: Config) -> None:
     """Serve until stopped by a signal. Raises ConfigError, CommandFailed."""
-    configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
+    configure_log(config.log.format, config.log.level, personal=config.log.personal_data, apart=True)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
     run_until_all_end(server.run(_announce))

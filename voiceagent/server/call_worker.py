@@ -226,7 +226,7 @@ async def _work(link: int, connections: int, counts: int) -> None:
         supervisor = Parent(link, services, nearly_out)
         task = cast("WorkerTask", await supervisor.task())
         config = task.config
-        configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
+        configure_log(config.log.format, config.log.level, personal=config.log.personal_data, apart=True)
         # the logs of all workers are written to one stream
         structlog.contextvars.bind_contextvars(worker=task.number)
         slots = SharedSlots(counts, config.server.max_calls, config.server.workers, task.number)

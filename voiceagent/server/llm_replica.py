@@ -32,7 +32,7 @@ def serve_llm(config: Config, host: str, port: int) -> None:
 
     Raises ConfigError, CommandFailed.
     """
-    configure_log(config.log.format, config.log.level, personal=config.log.personal, apart=True)
+    configure_log(config.log.format, config.log.level, personal=config.log.personal_data, apart=True)
     app = replica_app(config)
     listening = listen(host, port)
     server = uvicorn.Server(uvicorn.Config(app, lifespan="off", access_log=False, log_config=None))

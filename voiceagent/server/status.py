@@ -51,7 +51,7 @@ def health(
         "degraded": dict(troubles),
         "engines": {stage: getattr(config, stage).engine for stage in STAGES},
         "upstream": config.upstream.url,
-        "about": config.agent.about,
+        "about": config.agent.page_text,
         "calls": calls,
         "shedding": monitor.shedder.level.name.lower(),
         "speculation": monitor.speculation(),

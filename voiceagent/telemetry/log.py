@@ -23,13 +23,13 @@ class LogConfig(Section):
     """"console" for people, "json" for machines, one object per line."""
     level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level that is logged."""
-    personal: bool = False
+    personal_data: bool = False
     """Log transcripts, phone numbers and other personal data. Otherwise they are left out."""
 
 
 class Personal(str):
-    """A personal field of a log line, such as a transcript. Its value is written only if `log.personal` is
-    set.
+    """A personal field of a log line, such as a transcript. Its value is written only if `log.personal_data`
+    is set.
 
     In an application that mounts the server but keeps its own logging configuration, the field prints
     `LEFT_OUT`.

@@ -1,8 +1,13 @@
-"""Limits of connections, for all transports: a part of `[limits]`."""
+"""Limits of connections, for all transports: a part of `[limits]`.
+
+A class variable is a limit that no key sets: clients of the Realtime API and browsers stay far below it, and
+beyond it one message costs more than a call is worth.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -14,34 +19,36 @@ class EventLimits(Section):
 
     max_event_bytes: int = Field(default=262_144, ge=4_096)
     """Largest event of the Realtime API without audio, and largest request body."""
-    max_event_values: int = Field(default=10_000, ge=100)
+    max_event_values: ClassVar[int] = 10_000
     """JSON values in one event: numbers, strings, objects and lists."""
-    max_event_depth: int = Field(default=32, ge=8)
+    max_event_depth: ClassVar[int] = 32
     """Nesting depth of JSON in one event, including tool schemas."""
     max_tools: int = Field(default=128, ge=0)
     """Tools of a session or of one response."""
-    max_tools_bytes: int = Field(default=65_536, ge=1_024)
+    max_tools_bytes: ClassVar[int] = 65_536
     """Size of these tools together, as JSON."""
-    max_instructions_characters: int = Field(default=100_000, ge=1)
+    max_instructions_characters: ClassVar[int] = 100_000
     """Longest instructions of a session or of one response."""
-    max_response_items: int = Field(default=500, ge=1)
+    max_response_items: ClassVar[int] = 500
     """Input items of one out-of-band response."""
 
 
 class OfferLimits(Section):
-    """Limits of a WebRTC caller's offer and connection."""
+    """Limits of a WebRTC caller's offer and connection. A browser's offer has 3 to 8 kB, one or two media
+    sections and some 20 candidates.
+    """
 
-    max_offer_bytes: int = Field(default=65_536, ge=4_096)
+    max_offer_bytes: ClassVar[int] = 65_536
     """Largest SDP offer of a WebRTC client."""
-    max_offer_lines: int = Field(default=1_000, ge=50)
+    max_offer_lines: ClassVar[int] = 1_000
     """Lines of an SDP offer."""
-    max_offer_sections: int = Field(default=8, ge=2)
+    max_offer_sections: ClassVar[int] = 8
     """Media sections of an SDP offer."""
-    max_offer_candidates: int = Field(default=32, ge=1)
+    max_offer_candidates: ClassVar[int] = 32
     """ICE candidates of an SDP offer."""
-    max_channels: int = Field(default=4, ge=1)
+    max_channels: ClassVar[int] = 4
     """Data channels of a call. One more ends the call."""
-    max_streams: int = Field(default=8, ge=1)
+    max_streams: ClassVar[int] = 8
     """RTP sources (SSRCs) of a call, and as many RTCP sources. Further sources are ignored."""
 
 
@@ -63,9 +70,9 @@ class TransportLimits(EventLimits, OfferLimits):
     """Longest time without any input from a client. Then the call is ended."""
     max_phone_idle_s: Duration = 30.0
     """Longest time without audio on a phone line. Then the call is ended."""
-    max_sidebands: int = Field(default=8, ge=0)
+    max_sidebands: ClassVar[int] = 8
     """Concurrent sideband connections of one call. 0 allows none."""
-    max_keys: int = Field(default=1_000, ge=1)
+    max_dtmf_digits: int = Field(default=1_000, ge=1)
     """DTMF digits that a caller may send on a phone line. One more ends the call."""
 
 
@@ -78,7 +85,7 @@ MESSAGE_BYTES = 4_096
 PACKET_BYTES = 1_024
 """Bytes added to each WebRTC audio packet and SCTP chunk."""
 BURST_S = 4.0
-"""Burst size, in seconds of the rate: an upload as long as `server.input_buffer_s`."""
+"""Burst size, in seconds of the rate: an upload as long as `ServerConfig.input_buffer_s`."""
 
 
 class Allowance:

@@ -137,7 +137,7 @@ RULES = (
         Quantile("voiceagent_llm_ttft_seconds", 0.99, MIN_FOR_P99),
         5.0,
         "long prompts (voiceagent_llm_prompt_tokens_total), bursts, voiceagent_llm_primary_failures_total",
-        "a smaller priority.max_long, history.max_tokens, a [fallback] with a short timeouts.first_token_s",
+        "a smaller history.max_tokens, a [fallback] with a short timeouts.first_token_s",
     ),
     Rule(
         "batch_steps",

@@ -1,4 +1,7 @@
-"""`[webhooks]`: events of calls, posted to a URL."""
+"""`[webhooks]`: events of calls, posted to a URL.
+
+Class variables are not keys of the file: an event outlasts a receiver that is away for two minutes.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import binascii
 from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from voiceagent.validation.errors import problem
-from voiceagent.validation.section import Duration, Section
+from voiceagent.validation.section import Section
 
 PREFIX = "whsec_"
 MIN_SECRET_BYTES = 24
@@ -26,11 +29,11 @@ class WebhooksConfig(Section):
     """URL to which events are posted. Left out, none are sent."""
     secret_env: str | None = None
     """Environment variable that holds the signing secret: "whsec_" and at least 24 bytes in base64."""
-    timeout_s: Duration = 10.0
+    timeout_s: ClassVar[float] = 10.0
     """Longest wait for a response."""
-    attempts: int = Field(default=8, ge=1, le=20)
+    attempts: ClassVar[int] = 8
     """Attempts per event. The wait between them starts at one second and doubles."""
-    max_waiting: int = Field(default=1_000, ge=1)
+    max_waiting: ClassVar[int] = 1_000
     """Queued events. One more is dropped, logged and counted."""
 
     @model_validator(mode="after")

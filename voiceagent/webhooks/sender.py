@@ -70,7 +70,9 @@ class WebhookSender:
             self._waiting.put_nowait(event)
         except asyncio.QueueFull:
             self._events.labels("dropped").inc()
-            log.warning("webhook_dropped", event_id=event.event_id, reason="webhooks.max_waiting events wait")
+            log.warning(
+                "webhook_dropped", event_id=event.event_id, reason=f"{self._table.max_waiting} events wait"
+            )
 
     def lost(self, began: WebhookEvent, reason: str, seconds: float, items: Sequence[Item] = ()) -> None:
         """Post that the call that began with this event was lost with its process, and why.

@@ -95,7 +95,7 @@ def test_with_keys_pages_of_any_site_call_unless_they_are_named():
 
 def test_many_wrong_keys_shut_an_address_out_for_a_minute():
     now_s = 1000.0
-    limits = AccessLimits(max_wrong_keys=3)
+    limits = AccessLimits(max_failed_auth_per_minute=3)
     admission = Admission(ApiKeys(frozenset({"right"})), rules(api_keys_env="K"), limits, lambda: now_s)
     for _ in range(3):
         assert refusal(admission, {"authorization": "Bearer wrong"}, FAR).status == 401
@@ -107,7 +107,7 @@ def test_many_wrong_keys_shut_an_address_out_for_a_minute():
 
 
 def test_a_missing_key_is_no_wrong_one():
-    admission = keyed(AccessLimits(max_wrong_keys=1))
+    admission = keyed(AccessLimits(max_failed_auth_per_minute=1))
     for _ in range(3):
         assert refusal(admission, {}, FAR).status == 401
 

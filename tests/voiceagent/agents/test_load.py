@@ -19,7 +19,7 @@ OTHERS = {"polite": "clerk:Polite", "clerk": "clerk:Clerk"}
 
 
 def table(**more: object) -> AgentConfig:
-    return AgentConfig(others=OTHERS, **more)  # type: ignore[arg-type]
+    return AgentConfig(alternatives=OTHERS, **more)  # type: ignore[arg-type]
 
 
 def test_without_agents_in_code_the_instructions_are_all_there_is() -> None:
@@ -50,7 +50,7 @@ def test_path_number_or_header_name_a_phone_calls_agent(
     parameters: dict[str, str], agent: str | None
 ) -> None:
     chosen_by = {"to": {"+15550100": "clerk"}, "SipHeader_X-Department": {"sales": "polite"}}
-    found = load_agents(table(python="clerk:Polite", chosen_by=chosen_by), "", SOURCE).of_call(parameters)
+    found = load_agents(table(python="clerk:Polite", route_by=chosen_by), "", SOURCE).of_call(parameters)
     assert (None if found is None else type(found).__name__) == agent
 
 
@@ -61,8 +61,8 @@ def test_others_stand_beside_plain_instructions() -> None:
 
 
 def test_a_choice_of_an_agent_that_there_is_not_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"chosen_by.to.1 = 'sales': allowed: of agent.others: polite"):
-        load_agents(table(chosen_by={"to": {"1": "sales"}}), "", SOURCE)
+    with pytest.raises(ConfigError, match=r"route_by.to.1 = 'sales': allowed: of agent.alternatives: polite"):
+        load_agents(table(route_by={"to": {"1": "sales"}}), "", SOURCE)
 
 
 def test_calls_begin_with_the_prompt_and_the_tools_of_the_agent_where_there_is_one() -> None:
@@ -75,7 +75,7 @@ def test_calls_begin_with_the_prompt_and_the_tools_of_the_agent_where_there_is_o
 def test_a_name_at_the_end_of_a_lines_url_that_no_agent_has_is_refused(
     others: dict[str, str], allowed: str
 ) -> None:
-    agents = load_agents(AgentConfig(others=others), "", SOURCE)
+    agents = load_agents(AgentConfig(alternatives=others), "", SOURCE)
     with pytest.raises(CallRefused, match=f"no agent is called 'polte'; allowed: {allowed}") as refused:
         agents.check_name("polte")
     assert refused.value.status == 404

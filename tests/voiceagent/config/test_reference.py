@@ -44,12 +44,11 @@ def test_every_table_and_key_has_a_meaning() -> None:
 
 def test_a_key_has_its_type_bounds_unit_and_default() -> None:
     (turn, _) = find_tables("turn")
-    assert (
-        Key("eagerness", '"low" or "medium" or "high" or "auto"', '"auto"', turn.keys[5].meaning)
-        == turn.keys[5]
-    )
-    silence = next(key for key in turn.keys if key.name == "silence_s")
-    assert (silence.type, silence.default) == ("number, more than 0, seconds", "0.2")
+    keys = {key.name: key for key in turn.keys}
+    meaning = keys["eagerness"].meaning
+    assert keys["eagerness"] == Key("eagerness", '"low" or "medium" or "high" or "auto"', '"auto"', meaning)
+    confirmed = keys["interruption_confirmed_s"]
+    assert (confirmed.type, confirmed.default) == ("number, more than 0, seconds", "0.9")
 
 
 def test_an_unknown_table_is_refused_with_the_tables_there_are() -> None:

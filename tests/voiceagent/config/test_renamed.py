@@ -47,10 +47,10 @@ def test_a_renamed_key_is_refused_with_its_new_name(refused, old, new):
     assert refused(f"{ENGINES}[{table}]\n{key} = 1") == f"{old} = 1: this key is now {new}"
 
 
-@pytest.mark.parametrize(("old", "advice"), REMOVED_KEYS.items())
-def test_a_removed_key_is_refused_with_what_to_do_now(refused, old, advice):
+@pytest.mark.parametrize(("old", "fixed"), REMOVED_KEYS.items())
+def test_a_removed_key_is_refused_with_what_to_do_now(refused, old, fixed):
     table, _, key = old.partition(".")
-    assert refused(f"{ENGINES}[{table}]\n{key} = 1") == f"{old} = 1: this key is gone; {advice}"
+    assert refused(f"{ENGINES}[{table}]\n{key} = 1") == f"{old} = 1: this key is gone, leave it out: {fixed}"
 
 
 @pytest.mark.parametrize(("old", "new"), RENAMED_TABLES.items())

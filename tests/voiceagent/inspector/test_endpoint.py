@@ -130,7 +130,7 @@ def test_a_long_call_is_left_to_the_command_line(folder: Path):
 
 
 async def test_a_call_whose_words_were_left_out_cannot_be_replayed(tmp_path: Path):
-    keep_one(tmp_path, words="omit")
+    keep_one(tmp_path, personal_data="omit")
     async with reading(tmp_path) as client:
         refused = await client.post("/call_1/replay")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "cannot_replay")

@@ -22,7 +22,7 @@ from voiceagent.mcp.policies.reach import Reach
 from voiceagent.mcp.policies.results import MAX_LISTED, TooMuch
 from voiceagent.mcp.target import McpFailed, Target
 
-CONFIG = McpConfig(connect_s=20.0, max_response_bytes=200_000)
+CONFIG = McpConfig(connect_s=20.0).model_copy(update={"max_response_bytes": 200_000})
 STDIO = Target(command=sys.executable, args=(mcp_servers.__file__, "stdio"))
 
 
@@ -286,7 +286,7 @@ async def test_a_name_of_a_private_address_is_refused_when_it_is_reached() -> No
 
 
 async def test_a_server_of_too_many_tools_is_refused() -> None:
-    config = McpConfig(connect_s=20.0, max_response_bytes=10_000_000)
+    config = McpConfig(connect_s=20.0).model_copy(update={"max_response_bytes": 10_000_000})
     async with (
         mcp_server("crowd") as (address, _),
         connected(Target(f"{address}/mcp"), config) as connection,

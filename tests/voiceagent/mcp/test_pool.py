@@ -66,10 +66,10 @@ class World:
         self.made: list[Scripted] = []
         self.now_s = 0.0
         self.next: dict[str, Any] = {}
-        config = {"allowed_urls": (URL, "https://other.example")} | config
+        table = McpConfig(allowed_urls=(URL, "https://other.example")).model_copy(update=config)
         environ = {"TOKEN": "s3cret"}
         source = Path("test.toml")
-        self.pool = McpPool(McpConfig(**config), servers, environ, source, self._connect, lambda: self.now_s)
+        self.pool = McpPool(table, servers, environ, source, self._connect, lambda: self.now_s)
 
     def _connect(self, target: Target, config: McpConfig, changed: Callable[[], None]) -> Scripted:
         self.made.append(Scripted(target, changed, **self.next))

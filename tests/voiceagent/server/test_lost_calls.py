@@ -85,7 +85,9 @@ def killed_in_an_answer(folder: Path, words: str) -> None:
     world = conversation()
     world.say("and a sauna")
     world.make("Yes, on the roof.")
-    kept = keep_calls(folder / "of the process", words=words)  # which holds its log as long as it lives
+    kept = keep_calls(
+        folder / "of the process", personal_data=words
+    )  # which holds its log as long as it lives
     call = kept.keep("call_1", call_settings(), POLICY, RATE_HZ)
     for step in world.steps:
         call.on_event(call_events.EventHandled(step.event, 1.0, step.ids, step.commands))

@@ -169,7 +169,7 @@ async def speak(address: str, question: Samples) -> None:
 
 async def test_a_slow_network_is_found_where_a_line_tells_of_it(tmp_path: Path) -> None:
     """Over WebRTC, whose remote reports the round trip and the jitter of what it hears."""
-    tables = {"synthesizer": "sound_s = 0.8", "budget": "network_ms = 150"}
+    tables = {"synthesizer": "sound_s = 0.8"}
     async with served(tmp_path, **tables) as address, rtc_calling(address) as caller:
         caller.over(FaultyLine(lost=0.05, delay_s=(0.2, 0.3)))
         while "network" not in await found_by(address):

@@ -36,7 +36,7 @@ class Desk:
         self.value = registry.get_sample_value
         self.llm = llm
         self.got: asyncio.Queue[ev.Event] = asyncio.Queue()
-        settings = HistoryConfig.model_validate(config)
+        settings = HistoryConfig().model_copy(update=config)
         metrics = LlmMetrics(registry)
         self.summarising = Summarising("call_1", llm, settings, "en", metrics, self.got.put_nowait)
 

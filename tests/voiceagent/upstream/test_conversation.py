@@ -230,7 +230,7 @@ def test_a_client_may_put_in_as_much_as_the_limits_say() -> None:
     call = conversation()
     [told] = call.handle(ev.ItemCreated(MessageItem("item_x", "user", 51 * "x")))
     assert isinstance(told, notify.NotifyError)
-    assert "limits.max_item_characters" in told.message
+    assert "51 characters; allowed: at most 50" in told.message
     assert call.history.items == []
 
 

@@ -24,7 +24,7 @@ SECRET = bytes(32)
 
 
 def sender(url: str, registry: CollectorRegistry | None = None, **keys: float) -> WebhookSender:
-    table = WebhooksConfig(url=url, secret_env="SECRET", **keys)  # type: ignore[arg-type]
+    table = WebhooksConfig(url=url, secret_env="SECRET").model_copy(update=keys)
     return WebhookSender(
         table, SECRET, registry or CollectorRegistry(), lambda: 1000.0, backoff=Backoff(0.001, 0.001)
     )
@@ -105,7 +105,9 @@ def test_what_another_process_posts_does_not_wait_here(another: bool) -> None:
         return another
 
     registry = CollectorRegistry()
-    table = WebhooksConfig(url="http://127.0.0.1:9", secret_env="SECRET", max_waiting=1)
+    table = WebhooksConfig(url="http://127.0.0.1:9", secret_env="SECRET").model_copy(
+        update={"max_waiting": 1}
+    )
     webhooks = WebhookSender(table, SECRET, registry, hand_over=hand_over)
     webhooks.send(event())
     webhooks.send(event("evt_2"))

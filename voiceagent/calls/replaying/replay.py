@@ -74,7 +74,7 @@ Handle = Callable[[ev.Event], Sequence[Command]]
 def check_words(log: CallLog) -> None:
     """Raise CannotReplay if the log has no texts."""
     if log.header.words != "keep":
-        raise CannotReplay(f"words were not kept in this log (calls.words = {log.header.words!r})")
+        raise CannotReplay(f"words were not kept in this log (calls.personal_data = {log.header.words!r})")
 
 
 def has_upstream(log: CallLog) -> bool:

@@ -24,7 +24,7 @@ def check_listed(tools: Sequence[ListedTool], max_bytes: int) -> None:
     if len(tools) > MAX_LISTED:
         raise TooMuch(f"it lists over {MAX_LISTED} tools; allowed: at most {MAX_LISTED}")
     if (size := _bytes_of(tools)) > max_bytes:
-        raise TooMuch(f"its list has {size} bytes; allowed: at most {max_bytes} (mcp.max_response_bytes)")
+        raise TooMuch(f"its list has {size} bytes; allowed: at most {max_bytes}")
 
 
 def check_size(tools: Sequence[ListedTool], max_tools: int, max_bytes: int) -> None:
@@ -32,7 +32,7 @@ def check_size(tools: Sequence[ListedTool], max_tools: int, max_bytes: int) -> N
     if len(tools) > max_tools:
         raise TooMuch(f"it offers {len(tools)} tools; allowed: at most {max_tools} (mcp.max_tools)")
     if (size := _bytes_of(tools)) > max_bytes:
-        raise TooMuch(f"its tools have {size} bytes; allowed: at most {max_bytes} (mcp.max_tools_bytes)")
+        raise TooMuch(f"its tools have {size} bytes; allowed: at most {max_bytes}")
 
 
 def _bytes_of(tools: Sequence[ListedTool]) -> int:

@@ -18,7 +18,7 @@ class OtlpConfig(Section):
     """
     sample: float = Field(default=1.0, ge=0, le=1)
     """Share of calls that are traced, unless the caller's own trace decides."""
-    content: bool = False
+    personal_data: bool = False
     """Export transcripts, tool arguments and tool results, as attributes under `voiceagent.content.`"""
     metrics_s: Seconds = 0.0
     """Interval at which metrics are exported. 0 exports none."""

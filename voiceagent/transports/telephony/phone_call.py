@@ -58,15 +58,15 @@ protocol, but a call that keeps reporting errors is useless.
 class LineOptions:
     """Settings shared by all calls of a provider.
 
-       transfers: destination names and their numbers. tools: let the model hang up and transfer. max_keys:
-    keypad presses per call.
+    transfers: destination names and their numbers. tools: let the model hang up and transfer.
+    max_dtmf_digits: keypad presses per call.
     """
 
     provider: str
     control: Control
     transfers: Mapping[str, str]
     tools: bool
-    max_keys: int
+    max_dtmf_digits: int
 
 
 class PhoneCall:
@@ -199,8 +199,10 @@ class PhoneCall:
     def _press(self, digit: str) -> None:
         """Handle a keypress. It interrupts the agent as speech does, unless it only terminates an entry."""
         self._keys += 1
-        if self._keys > self._line.max_keys:
-            raise ProtocolError(f"more than {self._line.max_keys} keys were pressed (limits.max_keys)")
+        if self._keys > self._line.max_dtmf_digits:
+            raise ProtocolError(
+                f"more than {self._line.max_dtmf_digits} digits were sent (limits.max_dtmf_digits)"
+            )
         pressed = self._call.press(digit, round(time.time()))
         if pressed is Pressed.IGNORED_TERMINATOR:
             return

@@ -107,7 +107,7 @@ class LimitedEvents:
         streams = self._events._inbound_streams
         reason = ""
         if len(streams) > self._max_channels:
-            reason = f"more than {self._max_channels} data channels were opened (limits.max_channels)"
+            reason = f"more than {self._max_channels} data channels were opened"
         elif self._events._advertised_rwnd < 0 or any(
             len(stream.reassembly) > _MAX_FRAGMENTS for stream in streams.values()
         ):

@@ -17,7 +17,7 @@ _OPUS = re.compile(r"^a=rtpmap:(\d+) opus/48000(?:/2)?\r?\n", re.MULTILINE | re.
 
 
 class OfferTooLarge(ValueError):
-    """An offer exceeds a limit; the text names the limit."""
+    """An offer exceeds a limit; the text names what is allowed."""
 
 
 def check_offer(offer: str, limits: OfferLimits) -> None:
@@ -30,7 +30,7 @@ def check_offer(offer: str, limits: OfferLimits) -> None:
         (sum(line.startswith("a=candidate:") for line in lines), "candidates", "max_offer_candidates"),
     ):
         if count > (allowed := getattr(limits, limit)):
-            raise OfferTooLarge(f"the offer has {count} {what}; allowed: at most {allowed} (limits.{limit})")
+            raise OfferTooLarge(f"the offer has {count} {what}; allowed: at most {allowed}")
 
 
 def has_bundle_transport(offer: str) -> bool:

@@ -87,6 +87,7 @@ def check_values(document: Any, name: str, limits: EventLimits) -> None:
 
 
 def _too_much(name: str, count: int, what: str, limit: str, allowed: int) -> RequestError:
-    message = f"{name} has {count} {what}; allowed: at most {allowed} (limits.{limit})"
+    key = f" (limits.{limit})" if limit in EventLimits.model_fields else ""
+    message = f"{name} has {count} {what}; allowed: at most {allowed}{key}"
     param = None if name.startswith("the ") else name
     return RequestError("limit_exceeded", message, param)

@@ -97,7 +97,7 @@ class Sidebands:
             return not_found(asked.call_id)
         allowed = self._limits.max_sidebands
         if len(opened.clients) >= allowed:
-            message = f"the call has {allowed} sidebands; allowed: at most {allowed} (limits.max_sidebands)"
+            message = f"the call has {allowed} sidebands; allowed: at most {allowed}"
             return Refused(429, "too_many_sidebands", message)
         return Sideband(asked.call_id, opened, self._limits.max_call_s)
 
