@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.processes.rounds import InRound, rounds_of
 from voiceagent.session.config import DeadlinesConfig
 from voiceagent.session.deadlines import Awaited, Deadlines
@@ -14,6 +15,10 @@ from voiceagent.session.services import Measuring
 
 CHECK_INTERVAL_S = 0.25
 """Interval of the timeout check, so that a wait needs no timer of its own."""
+
+
+EndCall = Callable[[str, CallEndCode], None]
+"""Ends a call: the reason if the agent ended it, "" otherwise, and the code."""
 
 
 class CallMonitor:
@@ -29,7 +34,7 @@ class CallMonitor:
         measuring: Measuring,
         limits: DeadlinesConfig,
         give_up: Callable[[Awaited, str], None],
-        end: Callable[[str], None],
+        end: EndCall,
     ) -> None:
         self.limits = limits
         self._log = structlog.get_logger().bind(call=call_id)
@@ -74,7 +79,7 @@ class CallMonitor:
     def fatal(self, where: str, error: BaseException) -> None:
         """Record a fault after which the call cannot continue, and end it."""
         self.fault(where, error)
-        self._end("")
+        self._end("", "server_error")
 
     def close(self) -> None:
         """Stop the timer."""

@@ -12,6 +12,7 @@ from typing import Literal, TextIO
 
 import structlog
 
+from voiceagent.telemetry.call_ids import add_call_ids
 from voiceagent.telemetry.log_writer import LogWriter
 from voiceagent.validation.section import Section
 
@@ -69,6 +70,7 @@ def _sanitize(_: object, __: str, event: structlog.typing.EventDict) -> structlo
 
 SHARED_PROCESSORS: tuple[structlog.typing.Processor, ...] = (
     structlog.contextvars.merge_contextvars,
+    add_call_ids,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),

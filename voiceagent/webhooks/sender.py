@@ -80,6 +80,7 @@ class WebhookSender:
         data = {
             "call_id": began.data["call_id"],
             "reason": reason,
+            "end_code": "process_lost",
             "seconds": round(seconds, 1),
             "parameters": began.data["parameters"],
             "transcript": as_transcript(items),
@@ -153,11 +154,16 @@ class WebhookSubscriber:
             case CallBegan(agent, model, parameters):
                 self._began_s, self._parameters = self._monotonic(), dict(parameters)
                 self._post(BEGAN, agent=agent, model=model, parameters=self._parameters)
-            case CallEnded(reason, history) if self._began_s is not None:
+            case CallEnded(reason, history, end_code) if self._began_s is not None:
                 seconds = round(self._monotonic() - self._began_s, 1)
                 parameters, transcript = self._parameters, as_transcript(history)
                 self._post(
-                    ENDED, reason=reason, seconds=seconds, parameters=parameters, transcript=transcript
+                    ENDED,
+                    reason=reason,
+                    end_code=end_code,
+                    seconds=seconds,
+                    parameters=parameters,
+                    transcript=transcript,
                 )
 
     def _post(self, kind: str, **data: Any) -> None:
