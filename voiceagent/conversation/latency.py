@@ -152,6 +152,14 @@ class TurnReport:
         return self.outcome != "hung_up_unheard"
 
     @property
+    def wait_us(self) -> int | None:
+        """The caller's wait, from their last voiced sample to the agent's first audio. None if the response
+        answers no speech, or has no audio: its text, or a later response, is what they wait for.
+        """
+        spoken = bool(self.stages) and self.stages[0].name == "endpointing"
+        return self.total_us if spoken and self.stages[-1].name in ("playout", "network") else None
+
+    @property
     def total_us(self) -> int:
         """First stamp to last: exactly the sum of the stages."""
         return sum(stage.duration_us for stage in self.stages)
