@@ -15,8 +15,8 @@ import structlog
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.call_events import CallEnded, CallEvent, EventHandled, ResponseDone
-from voiceagent.conversation.history import ToolOutputItem
+from voiceagent.conversation.call_events import CallEvent, EventHandled, ResponseDone
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
 from voiceagent.conversation.latency import TurnReport
 
 MAX_CHARACTERS = 300
@@ -63,11 +63,11 @@ class TerminalTranscript:
                 self._on_command(command)
         elif isinstance(event, ResponseDone):
             self._on_response(event.report)
-        elif isinstance(event, CallEnded):
-            self._show(f"the call ended: {event.reason}")
 
     def _on_handled(self, event: ev.Event) -> None:
         match event:
+            case ev.ItemCreated(item=MessageItem(role="user", text=text, by_line=False)) if text:
+                self._show(f"caller: {text}")
             case ev.ToolFinished(call_id=call_id, outcome=outcome, output=output):
                 self._on_tool_result(call_id, output, "" if outcome == "done" else f" ({outcome})")
             case ev.ItemCreated(item=ToolOutputItem(call_id=call_id, output=output)):

@@ -23,6 +23,7 @@ from audio.synthesizers import Speech
 from llmcore.engine import Delta, Request, Usage
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.server.warm_up import warm_up
 from voiceagent.session.session import Session
 from voiceagent.telemetry.call_ids import CallIds, enter_call, enter_work, leave_call
 from voiceagent.telemetry.log import configure_log
@@ -120,6 +121,13 @@ async def test_ends_of_call_and_interruption_have_their_codes(lines):
     assert found["response_interrupted"]["interrupted_by"] == found["turn"]["interrupted_by"] == "key"
     assert found["turn"]["end_code"] == "silence"
     assert found["call_ended"]["end_code"] == "caller_hung_up"
+
+
+async def test_warm_up_leaves_no_ids_in_the_task_that_starts_the_server(lines):
+    engines = Engines()
+    await warm_up(await call_services(engines, engines, engines))
+    log.info("ready")
+    assert ids_of(next(line for line in lines() if line["event"] == "ready")) == ("", "", "")
 
 
 def test_ids_of_a_line_come_before_those_of_the_context(lines):

@@ -14,7 +14,8 @@ from call_world import CallWorld
 from llmcore.engine import ToolCall
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
-from voiceagent.conversation.call_events import CallEnded, EventHandled, ResponseDone
+from voiceagent.conversation.call_events import EventHandled, ResponseDone
+from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.latency import LatencyBudget, TurnLedger, TurnReport
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.terminal import LINE, TerminalTranscript
@@ -36,7 +37,6 @@ def shown(world: CallWorld, *reports: TurnReport) -> list[str]:
         printer.on_event(EventHandled(step.event, 1.0, step.ids, step.commands))
     for one in reports:
         printer.on_event(ResponseDone(one))
-    printer.on_event(CallEnded("the caller hung up", ()))
     return lines
 
 
@@ -47,7 +47,6 @@ def test_lines_have_both_sides_and_the_caller_s_wait():
     assert shown(world, report(response_id)) == [
         "caller: is there a pool",
         "agent:  Yes, there is. (284 ms)",
-        "the call ended: the caller hung up",
     ]
 
 
@@ -57,6 +56,12 @@ def test_interrupted_answer_says_by_what_and_greeting_has_no_wait():
     response_id = world.make("Yes, there is.")
     cut = replace(report(response_id, spoken=False), outcome="interrupted", interrupted_by="stop_word")
     assert shown(world, cut)[1] == "agent:  Yes, there is. (interrupted by stop word)"
+
+
+def test_typed_question_is_the_caller_s():
+    world = CallWorld()
+    world.feed(ev.ItemCreated(MessageItem("item_typed", "user", "is there a pool")))
+    assert shown(world) == ["caller: is there a pool"]
 
 
 def test_tool_has_arguments_and_result():
