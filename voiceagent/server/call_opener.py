@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from sys import stderr
 from typing import TYPE_CHECKING
 
 import structlog
@@ -38,7 +38,10 @@ def shows_conversation(config: Config) -> bool:
     """Return True if the terminal shows what is said: on a machine for development, or if the log has it."""
     own = config.log.personal or config.server.host in LOOPBACK
     return (
-        config.log.format == "console" and config.log.level in ("debug", "info") and own and stderr.isatty()
+        config.log.format == "console"
+        and config.log.level in ("debug", "info")
+        and own
+        and sys.stderr.isatty()
     )
 
 
