@@ -1,4 +1,4 @@
-"""WAV files: any rate and sample format to mono samples, and mono samples to a file."""
+"""Audio files: any rate and sample format to mono samples, and mono samples to a WAV file."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ import numpy as np
 
 from audio.pcm import Samples
 
+FORMATS = {".mp3": "mp3", ".ogg": "ogg", ".oga": "ogg", ".opus": "ogg", ".flac": "flac", ".m4a": "mp4"}
+"""FFmpeg's formats by suffix; all other files are read as WAV. FFmpeg must not guess: some of its formats
+open further files or URLs.
+"""
+
 
 def read_wav(path: Path) -> tuple[Samples, int]:
-    """Return the samples [n] of a WAV file and their rate in Hz.
+    """Return the samples [n] of a WAV file, or of one of `FORMATS`, and their rate in Hz.
 
-    Accepts integers of 8, 16, 24 or 32 bits, floats and G.711; several channels are mixed to one. Raises
-    OSError if the file cannot be read, ValueError if it is not WAV.
+    WAV may have integers of 8, 16, 24 or 32 bits, floats or G.711. Several channels are mixed to one. Raises
+    OSError if the file cannot be read, ValueError if it is not of its format.
     """
+    kind = FORMATS.get(path.suffix.lower(), "wav")
     with path.open("rb") as file:  # opened here, since FFmpeg's own errors name no path
         try:
-            with av.open(file, mode="r", format="wav") as container:
+            with av.open(file, mode="r", format=kind) as container:
                 stream = container.streams.audio[0]
                 rate_hz = stream.rate
                 to_mono = av.AudioResampler(format="s16", layout="mono", rate=rate_hz)
                 frames = [frame for sound in container.decode(stream) for frame in to_mono.resample(sound)]
         except (av.error.FFmpegError, IndexError) as error:
-            raise ValueError(f"{path} is not a WAV file that can be read: {error}") from error
+            readable = ", ".join((".wav", *FORMATS))
+            raise ValueError(
+                f"{path} cannot be read as {kind.upper()}: {error}; allowed: {readable}"
+            ) from error
     nothing: Samples = np.zeros(0, np.int16)
     return np.concatenate([nothing, *(frame.to_ndarray()[0] for frame in frames)]), rate_hz
 

@@ -143,7 +143,7 @@ export class CallView {
     $("live-note").hidden = !goesOn;
     $("began").textContent = when(call.started_at);
     const agents = (call.agents ?? []).filter(Boolean).join(" → ");
-    const facts = [call.call_id, goesOn ? "" : call.reason, agents, call.model, `voiceagent ${call.versions?.voiceagent ?? ""}`];
+    const facts = [call.call_id, goesOn ? "" : [call.reason, call.end_code && `(${call.end_code})`].filter(Boolean).join(" "), agents, call.model, `voiceagent ${call.versions?.voiceagent ?? ""}`];
     $("about").textContent = [...facts, lineTold(call)].filter(Boolean).join(" · ");
     $("marks").replaceChildren(...marksOf(call).map(([words, kind]) => chip(words, kind)));
     $("silent").hidden = lines.length > 0;

@@ -1,6 +1,6 @@
 // The transcript, line by line, and the latency of the selected turn.
 
-import { clock, heardOf, waitOf, whyOf } from "./timeline.js";
+import { clock, heardOf, interruptionOf, waitOf, whyOf } from "./timeline.js";
 import { makeTurn, showMs } from "./turns.js";
 import { drawChips, drawWaterfall } from "./waterfall.js";
 
@@ -52,7 +52,9 @@ function chipsOf(line) {
   const { response } = line;
   const wait = waitOf(line);
   if (wait) add(`${Math.round(1000 * (wait.until - wait.from))} ms`, response.report?.over_budget.includes("total") ? "bad" : "plain");
-  if (response && STATUS[response.status]) add(STATUS[response.status], response.status === "cancelled" ? "plain" : "bad");
+  const status = response ? STATUS[response.status] : "";
+  const cause = response ? interruptionOf(response) : "";
+  if (status || cause) add([status || "interrupted", cause].filter(Boolean).join(" "), !status || response.status === "cancelled" ? "plain" : "bad");
   for (const tool of line.tools) add(tool.name, tool.outcome === "failed" ? "bad" : "good");
   for (const hook of line.hooks) add(`${hook.name} failed`, "bad");
   for (const { sideband, request } of line.requests) add(`sideband ${sideband}: ${request}`, "plain");

@@ -141,8 +141,32 @@ export function clock(seconds, decimals = 0) {
   return `${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(whole % 60)}${rest}`;
 }
 
+/** Rules that set the endpointing delay, other than the probability. */
+const RULES = {
+  dictation: "Rule: a dictated number may have pauses between its groups.",
+  spelling: "Rule: spelling may have pauses between its letters.",
+  moment: "Rule: the caller had asked for a moment.",
+  longest_silence: "Rule: the longest silence of a turn, as the final transcript was late.",
+};
+
+const CAUSES = {
+  duration: "by a long voice",
+  words: "by words",
+  stop_word: "by a stop word",
+  resumed_turn: "by the resumed turn",
+  key: "by a key",
+  client: "by the client",
+  sideband: "by a sideband",
+  upstream: "by the realtime backend",
+};
+
+/** What interrupted a response, in words; "" for nothing and in old logs. */
+export function interruptionOf({ interrupted_by: cause }) {
+  return cause ? (CAUSES[cause] ?? `by ${cause}`) : "";
+}
+
 /** Reasons for the end of a turn, in sentences. */
-export function whyOf({ ended_by: by, ended_s: endedS, settled_s: settledS, decided_s: decidedS, end_of_turn: decision }) {
+export function whyOf({ ended_by: by, end_code: code, ended_s: endedS, settled_s: settledS, decided_s: decidedS, end_of_turn: decision }) {
   if (by === "typed") return "The caller typed.";
   if (by === "client") return "The client ended the turn.";
   if (by === "upstream") return "The realtime backend ended the turn.";
@@ -154,6 +178,7 @@ export function whyOf({ ended_by: by, ended_s: endedS, settled_s: settledS, deci
   const why = [`${told}: end-of-turn probability ${percent} %, which requires ${Math.round(decision.silence_ms)} ms of silence.`];
   const late = settledS !== null && afterMs(settledS) > decision.silence_ms;
   if (late) why.push(`The final transcript came ${afterMs(settledS)} ms after that audio.`);
+  if (RULES[code]) why.push(RULES[code]);
   if (decision.awaited_ms > 0) why.push(`It could resume for up to ${Math.round(decision.awaited_ms)} ms more, while its response had no audio.`);
   return why.join(" ");
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from contextvars import Context
 from itertools import islice
 
 import numpy as np
@@ -90,7 +91,11 @@ class FrontEnd:
         if self._armed is None:
             loop = asyncio.get_running_loop()
             early_s = self._ticked_s + self._tick_s - loop.time()
-            self._armed = loop.call_later(early_s, self._tick) if early_s > 0 else loop.call_soon(self._tick)
+            alone = Context()  # not that of the call that arms it, which log lines would name
+            if early_s > 0:
+                self._armed = loop.call_later(early_s, self._tick, context=alone)
+            else:
+                self._armed = loop.call_soon(self._tick, context=alone)
 
     def disarm(self, stream: FrontEndStream) -> None:
         """Remove a stream without a complete window from the next batch."""

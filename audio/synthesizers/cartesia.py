@@ -11,6 +11,7 @@ import base64
 import json
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 from uuid import uuid4
@@ -145,7 +146,7 @@ class CartesiaSynthesizer(HostedVoice):
             raise self.failed("not started, or closed")
         opening = self._opening
         if opening is None or (opening.done() and (opening.exception() or not opening.result().alive)):
-            opening = self._opening = asyncio.create_task(self._open())
+            opening = self._opening = asyncio.create_task(self._open(), context=Context())
         return await asyncio.shield(opening)
 
     async def _open(self) -> _Connection:

@@ -8,6 +8,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextvars import Context
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -162,7 +163,9 @@ class AnthropicLlm(AnthropicSettings, RemoteLlm[AsyncAnthropic]):
         if (shared := shared_part(body)) is not None:
             self._shared.record_use(json.dumps(shared), caller, self.clock())
             if self._warming is None or self._warming.done():
-                self._warming = asyncio.create_task(self._keep_warm(), name="keep prompts warm")
+                self._warming = asyncio.create_task(
+                    self._keep_warm(), name="keep prompts warm", context=Context()
+                )
 
     async def _keep_warm(self) -> None:
         """Re-read shared prefixes shortly before they expire, while another call is likely."""

@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import aclosing
+from contextvars import Context
 from dataclasses import replace
 from typing import Protocol
 
@@ -216,7 +217,7 @@ class ReplicatedLlm:
         log.error("a replica is lost: %s", error)
         self._affinity.forget_replica(name)
         self._failures[name] += 1
-        self._probes[name] = asyncio.create_task(self._probe(name), name=f"probe {name}")
+        self._probes[name] = asyncio.create_task(self._probe(name), name=f"probe {name}", context=Context())
 
     async def _probe(self, name: str) -> None:
         """Probe a lost replica until it answers. One that answers probes but no requests is probed less

@@ -1,7 +1,8 @@
-"""WAV files of every rate and width."""
+"""WAV files of every rate and width, and compressed recordings."""
 
 import struct
 
+import av
 import numpy as np
 import pytest
 
@@ -82,10 +83,38 @@ def test_what_is_written_reads_back(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"not a sound", b"RIFF\x00\x00\x00\x00WAVE", b"ID3" + bytes(500)])
 def test_a_file_that_is_no_wav_is_refused_by_name(tmp_path, content):
     (tmp_path / "odd.wav").write_bytes(content)
-    with pytest.raises(ValueError, match=r"odd\.wav is not a WAV file"):
+    with pytest.raises(ValueError, match=r"odd\.wav cannot be read as WAV"):
         read_wav(tmp_path / "odd.wav")
 
 
 def test_a_file_that_is_not_there_is_reported_as_such(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_wav(tmp_path / "none.wav")
+
+
+@pytest.mark.parametrize(
+    ("name", "codec"), [("call.mp3", "mp3"), ("call.ogg", "libopus"), ("CALL.FLAC", "flac")]
+)
+def test_compressed_recording_has_its_sound(tmp_path, name, codec):
+    tone = np.rint(8_000 * np.sin(np.arange(48_000) * 0.05)).astype(np.int16)
+    kind = name.lower().rpartition(".")[2]
+    with av.open(tmp_path / name, "w", format=kind) as container:
+        stream = container.add_stream(codec, rate=48_000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(tone[None], format="s16", layout="mono")
+        frame.rate = 48_000
+        resampler = av.AudioResampler(
+            format=stream.format, layout="mono", rate=48_000, frame_size=stream.frame_size or None
+        )
+        for part in [*resampler.resample(frame), *resampler.resample(None)]:
+            container.mux(stream.encode(part))
+        container.mux(stream.encode(None))
+    samples, rate_hz = read_wav(tmp_path / name)
+    assert rate_hz == 48_000
+    assert abs(len(samples) - len(tone)) < 5_000
+    assert 4_000 < np.sqrt(np.mean(np.square(samples[10_000:40_000].astype(float)))) < 7_000
+
+
+def test_file_of_another_format_says_what_can_be_read(tmp_path):
+    (tmp_path / "call.ogg").write_bytes(b"no sound")
+    with pytest.raises(ValueError, match=r"call.ogg cannot be read as OGG: .*allowed: .wav, .mp3, .ogg"):
+        read_wav(tmp_path / "call.ogg")

@@ -23,7 +23,9 @@ def log_of(world: CallWorld, words: Words = "keep") -> bytes:
         record = Record(number, 100.0 + at_s, at_s, step.event, step.ids, step.commands)
         lines.append(writer.entry(record))
     heard = heard_texts(world.conversation.history.items)
-    lines.append(writer.entry(CallEnded("the caller hung up", 100.0 + len(lines) / 2, heard)))
+    lines.append(
+        writer.entry(CallEnded("the caller hung up", 100.0 + len(lines) / 2, heard, "caller_hung_up"))
+    )
     return b"".join(lines)
 
 

@@ -105,7 +105,7 @@ class ScriptedCall:
     def tools_at_work(self) -> Set[asyncio.Task[None]]:
         return frozenset()
 
-    async def close(self, reason: str) -> None:
+    async def close(self, reason: str, end_code: str = "") -> None:
         self.closed = self.closed or reason
         self.gone.set()
 

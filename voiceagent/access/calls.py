@@ -130,7 +130,7 @@ class Calls:
         if opened is None:
             return False
         ending = asyncio.create_task(
-            opened.call.close("the call was hung up by its id"), name=f"end {call_id}"
+            opened.call.close("the call was hung up by its id", "hung_up_by_id"), name=f"end {call_id}"
         )
         self._monitoring.add(ending)
         ending.add_done_callback(self._monitoring.discard)
@@ -152,7 +152,8 @@ class Calls:
                     await asyncio.wait(self._tools)
         except TimeoutError:
             calls = [opened.call for opened in self._calls.values()]
-            await asyncio.gather(*(call.close("the server is shutting down") for call in calls))
+            reason = "the server is shutting down"
+            await asyncio.gather(*(call.close(reason, "server_shutdown") for call in calls))
         await self._wait_until_stored()
 
     async def _wait_until_stored(self) -> None:

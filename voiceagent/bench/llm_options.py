@@ -11,7 +11,7 @@ from voiceagent.config import add_config
 
 def add_bench_llm(llm: argparse.ArgumentParser, material: Path) -> None:
     """Add the options. material: the default folder of callers' questions."""
-    add_config(llm)
+    add_config(llm, positional=True)
     add_material(llm, material)
     _add_load(llm)
     _add_compared(llm)
@@ -76,7 +76,7 @@ def _add_compared(llm: argparse.ArgumentParser) -> None:
 
 def add_bench_routing(routing: argparse.ArgumentParser, material: Path) -> None:
     """Add the options of the benchmark of routing between two LLMs."""
-    add_config(routing)
+    add_config(routing, positional=True)
     add_material(routing, material)
     routing.add_argument(
         "--learn",

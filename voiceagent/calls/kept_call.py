@@ -100,7 +100,9 @@ class KeptCall:
                 self._queue_event(event)
         except Exception:
             # no further event arrives: without an end the writer would keep the call's files open
-            self.waiting.append(CallEnded("the recorder failed; the log says why", self._clock()))
+            self.waiting.append(
+                CallEnded("the recorder failed; the log says why", self._clock(), end_code="server_error")
+            )
             raise
 
     def _queue_event(self, event: CallEvent) -> None:
@@ -115,8 +117,8 @@ class KeptCall:
                 known = islice(parameters.items(), MAX_FACTS)
                 facts = tuple(Fact(name[:MAX_FACT], value[:MAX_FACT]) for name, value in known)
                 self._queue(CallIdentified(line_call[:MAX_FACT], facts))
-            case call_events.CallEnded(reason, history):
-                self.waiting.append(CallEnded(reason, self._clock(), heard_texts(history)))
+            case call_events.CallEnded(reason, history, code):
+                self.waiting.append(CallEnded(reason, self._clock(), heard_texts(history), code))
             case call_events.CallBegan() | call_events.AudioStarted():
                 pass  # the log has them as events
 

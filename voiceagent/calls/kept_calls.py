@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
@@ -19,6 +18,7 @@ from voiceagent.calls.store import CallStore, sqlite_url
 from voiceagent.calls.writer import CallWriter
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.telemetry.metric_table import counter_family
 
 GIB = 1 << 30
 BEHIND_S = 5.0
@@ -81,12 +81,11 @@ class _Lost(Collector):
 
     def collect(self) -> Iterator[Metric]:
         losses = self._losses
-        yield CounterMetricFamily(
-            "voiceagent_kept_calls_failures", "Attempts to write kept calls that failed.", losses.failures
-        )
-        yield CounterMetricFamily(
-            "voiceagent_kept_calls_lost_records", "Lines that the logs of calls lack.", losses.records
-        )
-        yield CounterMetricFamily(
-            "voiceagent_kept_calls_lost_seconds", "Sound that recordings lack.", losses.sound_s
-        )
+        for name, value in (
+            ("kept_calls_failures", losses.failures),
+            ("kept_calls_lost_records", losses.records),
+            ("kept_calls_lost_seconds", losses.sound_s),
+        ):
+            family = counter_family(name)
+            family.add_metric((), value)
+            yield family

@@ -270,7 +270,7 @@ class _HypothesisCollector:
 
 
 def _monitor(call_id: str, services: Services, give_up: Callable[[Awaited, str], None]) -> CallMonitor:
-    return CallMonitor(call_id, services.measuring, services.limits, give_up, lambda _: None)
+    return CallMonitor(call_id, services.measuring, services.limits, give_up, lambda reason, code: None)
 
 
 async def _room() -> None:

@@ -17,7 +17,7 @@ class CallRow:
 
     state: "running", "ended" or "broken" (its process died). place: location of its files. size_bytes: of its
     files. interruptions, failures: cut responses, failed engines. longest_wait_s: of its turns. false_ends:
-    turns answered before they were over. tool_failures: failed tools.
+    turns answered before they were over. tool_failures: failed tools. end_code: as in `CallEnded`.
     """
 
     call_id: str
@@ -33,6 +33,7 @@ class CallRow:
     longest_wait_s: float
     false_ends: int = 0
     tool_failures: int = 0
+    end_code: str = ""
 
 
 class Cursor(NamedTuple):
@@ -108,6 +109,7 @@ def call_values(summary: CallSummary, state: str, place: str, size_bytes: int) -
         "longest_wait_us": max((turn.waited_us for turn in turns), default=0),
         "false_ends": sum(turn.outcome == "false_end" for turn in turns),
         "tool_failures": sum(tool.failed for tool in summary.tools),
+        "end_code": summary.end_code,
     }
 
 
@@ -125,6 +127,8 @@ def turn_values(summary: CallSummary) -> list[dict[str, Any]]:
             "waited_us": turn.waited_us,
             "over_budget": ",".join(turn.over_budget),
             "at_s": turn.at_s,
+            "end_code": turn.end_code,
+            "interrupted_by": turn.interrupted_by,
         }
         for number, turn in enumerate(summary.turns, 1)
     ]
@@ -189,4 +193,5 @@ def to_turn(row: sa.RowMapping, stages: list[Stage]) -> Turn:
     """Convert a row and its stages to a `Turn`."""
     over = tuple(row["over_budget"].split(",")) if row["over_budget"] else ()
     words = (row["said"], row["written"], row["heard"])
-    return Turn(row["turn_id"], row["outcome"], *words, tuple(stages), over, row["at_s"])
+    codes = row["end_code"], row["interrupted_by"]
+    return Turn(row["turn_id"], row["outcome"], *words, tuple(stages), over, row["at_s"], *codes)

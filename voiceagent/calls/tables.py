@@ -39,6 +39,7 @@ calls = Table(
     Column("longest_wait_us", BigInteger, nullable=False),
     Column("false_ends", Integer, nullable=False, server_default="0"),
     Column("tool_failures", Integer, nullable=False, server_default="0"),
+    Column("end_code", String(16), nullable=False, server_default=""),
 )
 
 turns = Table(
@@ -54,6 +55,8 @@ turns = Table(
     Column("waited_us", BigInteger, nullable=False),
     Column("over_budget", Text, nullable=False),  # names, separated by commas
     Column("at_s", Float, nullable=False),
+    Column("end_code", String(16), nullable=False, server_default=""),
+    Column("interrupted_by", String(16), nullable=False, server_default=""),
 )
 
 stages = Table(

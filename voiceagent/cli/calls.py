@@ -78,6 +78,7 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
         return
     console = Console()
     reason = f", {call.reason}" if call.reason else ""
+    reason += f" ({call.end_code})" if call.end_code else ""
     seconds = "" if call.seconds is None else f", {call.seconds:.1f} s"
     told = f"{call.call_id}: {_when(call.started_at)}{seconds}, {call.state}{reason}\n{call.place}"
     console.print(terminal_text(told))
@@ -92,7 +93,8 @@ def show_call(config: Config, call_id: str, as_json: bool) -> None:
         answer = _response(turn)
         if wordless and not turn.written and turn.outcome == "completed":
             answer = terminal_text(wordless.popleft())
-        table.add_row(f"{turn.at_s:.1f}", terminal_text(turn.said), answer, turn.outcome, waited, stages)
+        outcome = f"{turn.outcome} by {turn.interrupted_by}" if turn.interrupted_by else turn.outcome
+        table.add_row(f"{turn.at_s:.1f}", terminal_text(turn.said), answer, outcome, waited, stages)
     console.print(table)
     for line in _event_lines(call, timeline, {turn.turn_id for turn in turns}, tools):
         console.print(terminal_text(line))
@@ -255,8 +257,9 @@ def _end_of_turn_line(turn: dict[str, Any]) -> str:
     def after_ms(at_s: float) -> int:
         return round(1000 * (at_s - ended_s))
 
+    rule = f" by {turn['end_code']}" if turn["end_code"] else ""
     why = (
-        f"turn over {after_ms(turn['decided_s'])} ms after its last sound, with "
+        f"turn over{rule} {after_ms(turn['decided_s'])} ms after its last sound, with "
         f"{decision['probability']:.0%}, for which {decision['silence_ms']:.0f} ms of silence are enough"
     )
     if turn["settled_s"] is not None and after_ms(turn["settled_s"]) > decision["silence_ms"]:

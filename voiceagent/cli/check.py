@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
+from contextlib import aclosing
 
 from prometheus_client import CollectorRegistry
 from rich.console import Console
@@ -12,7 +14,7 @@ from rich.table import Table
 
 from audio.recognizers import RecognizerError
 from audio.synthesizers import SynthesizerError
-from llmcore.engine import LlmError
+from llmcore.engine import Llm, LlmError, Message, Request
 from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.readiness.findings import Finding, find
@@ -22,9 +24,12 @@ from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import configure_log
 from voiceagent.validation.errors import CommandFailed
 
+FIRST_TOKEN_S = 60.0
+"""Timeout of the first token: a model that is loaded on demand may take this long."""
+
 
 def check(config: Config, *, start: bool) -> None:
-    """Print the findings; start: also load the engines, and print how long each took.
+    """Print the findings; start: also load the engines, ask the LLM for a token, and print the times.
 
     Raises CommandFailed if something is missing or does not start.
     """
@@ -43,7 +48,10 @@ async def _start(config: Config) -> None:
     engines, before = build_engines(config, monitor), available_memory()
     try:
         took = await engines.start()
+        first_s = await _first_token(engines.llm)
         after, refused, troubles = available_memory(), monitor.refused_shapes(), engines.troubles()
+    except TimeoutError as error:
+        raise CommandFailed(f"the LLM gave no token within {FIRST_TOKEN_S:.0f} s") from error
     except (RecognizerError, LlmError, SynthesizerError) as error:
         raise CommandFailed(f"cannot start: {error}") from error
     finally:
@@ -53,9 +61,20 @@ async def _start(config: Config) -> None:
     Console().print(f"loaded at once: {loaded}{taken}")
     for stage, trouble in troubles.items():
         Console().print(escape(f"[{stage}] {trouble}"), soft_wrap=True)
+    Console().print(f"first token of the LLM: {first_s * 1000:.0f} ms")
     for name, lines in refused.items():
         for line in lines:
             Console().print(escape(f"[{name}] {line}"), soft_wrap=True)
+
+
+async def _first_token(llm: Llm) -> float:
+    """Request an answer of one token. Return the seconds until it came. Raises LlmError."""
+    began_s = time.monotonic()
+    request = Request((Message("user", "Hello."),), max_tokens=1)
+    async with asyncio.timeout(FIRST_TOKEN_S), aclosing(llm.generate(request)) as deltas:
+        async for _ in deltas:
+            break
+    return time.monotonic() - began_s
 
 
 def _print(findings: list[Finding]) -> None:

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from voiceagent.cli.installation import command_of
-from voiceagent.config import add_config, shipped_configs
+from voiceagent.config import add_config, shipped_configs, take_config
 
 
 def add_serve(serve: argparse.ArgumentParser) -> None:
@@ -219,6 +219,7 @@ def _talk(options: argparse.Namespace) -> None:
     from voiceagent.config.tables import load
     from voiceagent.validation.errors import CommandFailed
 
+    take_config(options, "questions")
     key = os.environ.get(options.key_env, "") if options.key_env else ""
     if options.key_env and not key:
         raise CommandFailed(f"--key-env {options.key_env}: this environment variable is not set")
@@ -248,6 +249,7 @@ def _transcribe(options: argparse.Namespace) -> None:
     from voiceagent.cli.transcribe import transcribe
     from voiceagent.config.tables import load
 
+    take_config(options, "recordings")
     transcribe(load(options.config), options.recordings, as_json=options.json)
 
 

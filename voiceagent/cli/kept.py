@@ -23,7 +23,7 @@ def add_calls(parser: argparse.ArgumentParser) -> None:
     for name, sub in parsers.items():
         if name != "list":
             sub.add_argument("call", metavar="ID", help="id of the call")
-        add_config(sub)
+        add_config(sub, positional=True)
         sub.set_defaults(command=_calls)
     parsers["list"].add_argument(
         "--limit", type=int, default=50, metavar="N", help="maximum number of calls (50)"
@@ -42,7 +42,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     """Add the options of `voiceagent replay ID` and `voiceagent replay --all FOLDER`."""
     parser.add_argument("call", nargs="?", metavar="ID", help="id of a kept call, or a file with its log")
     parser.add_argument("--all", type=Path, metavar="FOLDER", help="all logs in a folder")
-    add_config(parser)
+    add_config(parser, positional=True)
     parser.add_argument("--json", action="store_true", help="print JSON, for machines; with --all or --set")
     parser.add_argument(
         "--set",

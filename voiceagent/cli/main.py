@@ -31,6 +31,15 @@ from voiceagent.config import add_command
 from voiceagent.demo import CT2_WEIGHTS, MATERIAL
 from voiceagent.processes.threads import hold_threads
 
+_DESCRIPTION = """\
+A voice agent server.
+
+  voiceagent new my_agent          write an agent, its configuration and its test
+  voiceagent check my_agent.toml   see what is missing on this machine
+  voiceagent serve my_agent.toml   take calls; http://127.0.0.1:8080 is a page to call it
+  voiceagent talk my_agent.toml    make one call from here, and see what each stage took
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Return 0 on success, 1 on failure, 2 for wrong arguments or configuration."""
@@ -58,20 +67,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="voiceagent", description="A voice agent server.")
+    parser = argparse.ArgumentParser(
+        prog="voiceagent", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--version", action=_ShowVersion, nargs=0, help="print the version")
     commands = parser.add_subparsers(required=True, metavar="command")
 
-    add_serve(add_command(commands, "serve", "take calls until SIGTERM"))
+    add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
+    add_check(add_command(commands, "check", "list what a configuration lacks on this machine"))
+    add_serve(add_command(commands, "serve", "take calls until Ctrl-C or SIGTERM"))
+    add_talk(add_command(commands, "talk", "call the agent with recordings, spoken text or typed text"))
     add_init(add_command(commands, "init", "write a configuration to begin with"))
     add_config_reference(add_command(commands, "config", "print the tables and keys of a configuration"))
-    add_check(add_command(commands, "check", "list what a configuration lacks on this machine"))
-    add_talk(add_command(commands, "talk", "call the agent with recordings, spoken text or typed text"))
     add_transcribe(add_command(commands, "transcribe", "transcribe recordings"))
     help_ = "measure how well the LLM detects the end of turns, and print its configuration"
     add_calibrate(add_command(commands, "calibrate", help_))
     add_adapt(add_command(commands, "adapt", "fine-tune Moonshine on recordings of your callers"))
-    add_new(add_command(commands, "new", "write an agent in Python, its configuration and its test"))
     add_engines(add_command(commands, "engines", "list the engines of each stage, and what they need"))
     add_weights(add_command(commands, "weights", "list models that can be downloaded, or download one"))
     add_convert(add_command(commands, "convert", "write a GGUF model for vLLM or CTranslate2"))

@@ -9,12 +9,13 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
 from redis.exceptions import RedisError
 
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
+from voiceagent.telemetry.metric_table import new_counter
 
 log = structlog.get_logger()
 
@@ -40,11 +41,7 @@ class RedisLink:
         given: dict[str, Any] = {} if password is None else {"password": password}
         self._redis: Redis = Redis.from_url(url, socket_connect_timeout=TIMEOUT_S, retry=None, **given)
         self._retry_at_s = 0.0
-        self._failures = Counter(
-            "voiceagent_shared_state_failures",
-            "Requests that the Redis of the cluster did not answer.",
-            registry=registry,
-        )
+        self._failures = new_counter("shared_state_failures", registry)
         self.trouble = ""
         """Reason why nothing is shared now; "" if Redis works."""
 

@@ -58,7 +58,8 @@ class _StorePath(argparse.Action):
 def add_config(parser: argparse.ArgumentParser, positional: bool = False) -> None:
     """Add `--config FILE` to a command. The default is the demo's configuration.
 
-    positional: accept `COMMAND FILE` too, for commands without other file arguments.
+    positional: accept `COMMAND FILE` too, as the last argument. A command with a list of files calls
+    `take_config` instead.
     """
     what = "the configuration, a TOML file (voiceagent.toml, where it is here, or the demo's)"
     parser.add_argument("--config", type=Path, default=default_config(), metavar="FILE", help=what)
@@ -71,3 +72,11 @@ def add_config(parser: argparse.ArgumentParser, positional: bool = False) -> Non
             metavar="FILE",
             help="as --config FILE",
         )
+
+
+def take_config(options: argparse.Namespace, files: str) -> None:
+    """Take the configuration out of a command's list of files: `voiceagent talk my.toml question.wav`."""
+    given: list[Path] = getattr(options, files)
+    for path in [path for path in given if path.suffix == ".toml"]:
+        given.remove(path)
+        options.config = path

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 from pydantic import Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from voiceagent.access.config import AccessConfig, AccessLimits
+from voiceagent.access.config import LOOPBACK, AccessConfig, AccessLimits
 from voiceagent.calls.config import CallsConfig
 from voiceagent.cluster.config import ClusterConfig
 from voiceagent.config.renamed import refuse_renamed
@@ -43,6 +43,9 @@ from voiceagent.validation.references import find_path, import_object, resolve_p
 from voiceagent.validation.section import Seconds, check
 from voiceagent.webhooks.config import WebhooksConfig
 
+LOCAL_DRAIN_S = 5.0
+"""Time that calls have after Ctrl-C, on a machine for development."""
+
 
 class ServerConfig(AccessConfig):
     """`[server]`: address, access and capacity of the server."""
@@ -63,11 +66,16 @@ class ServerConfig(AccessConfig):
     """Largest lag of a process's event loop. Above it, new calls are refused with HTTP 503."""
     drain_s: Seconds = 3600.0
     """Time that open calls and running tools have to finish after SIGTERM. A second signal ends them at once.
+    After Ctrl-C, a server that only this machine can reach waits for 5 seconds at most.
     """
     input_buffer_s: ClassVar[float] = 10.0
     """Audio that a client may send ahead of real time. Audio further ahead is rejected."""
     max_message_bytes: int = Field(default=1_048_576, ge=4_096)
     """Largest WebSocket message. A larger one closes the call with code 1009."""
+
+    def patience_s(self, ctrl_c: bool) -> float:
+        """Return the time that open calls have to finish: less after Ctrl-C while one develops."""
+        return min(self.drain_s, LOCAL_DRAIN_S) if ctrl_c and self.host in LOOPBACK else self.drain_s
 
     @property
     def max_loop_lag_s(self) -> float:

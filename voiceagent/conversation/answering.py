@@ -10,6 +10,7 @@ from llmcore.engine import Generation
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.causes import BARGE_IN, cause_of
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.end_of_turn.language import language_of
 from voiceagent.conversation.end_of_turn.moment import asks_for_moment
@@ -119,9 +120,11 @@ class Answering:
         return commands + self._start(event, settings)
 
     def stop(self) -> list[Command]:
-        """Stop making responses: clear pending requests and cancel the response in progress."""
+        """Stop making responses, as a client requests: clear pending requests and cancel the response in
+        progress.
+        """
         self._queue = ResponseQueue()
-        return self._responses.cancel_preemptive() + self._responses.stop("client_cancelled")
+        return self._responses.cancel_preemptive() + self._responses.stop("client")
 
     def cancel(self, event: ev.ResponseCancelled) -> list[Command]:
         """Cancel the response in progress on the client's request."""
@@ -131,7 +134,7 @@ class Answering:
             and not response.end_notified
             and event.response_id in (None, response.response_id)
         ):
-            return self._responses.stop("client_cancelled")
+            return self._responses.stop(cause_of(event))
         if self._responses.was_truncated(event.response_id):  # OpenAI's clients truncate before they cancel
             return []
         return [notify.nothing_to_cancel(event.response_id, event.client_event_id)]
@@ -180,7 +183,7 @@ class Answering:
         """Record the end of a response, and run what waited for it."""
         assert isinstance(response.phase, Over)
         self._prompts.observe(response.start, response.phase.usage)
-        interrupted, cut = response.phase.stop_reason == "turn_detected", response.phase.stop_reason != ""
+        cut, interrupted = response.phase.interrupted_by != "", response.phase.interrupted_by in BARGE_IN
         answer = response.played.without_filler(response.phase.played)
         unheard = not answer and not response.called_tools
         # the caller heard no answer; a turn of theirs that follows replaces the pending one

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.events import Event
 from voiceagent.conversation.history import Item, MessageItem
@@ -77,10 +78,11 @@ class ResponseDone:
 
 @dataclass(frozen=True, slots=True)
 class CallEnded:
-    """The call is over; the last event. history: the final conversation."""
+    """The call is over; the last event. history: the final conversation. end_code: reason for programs."""
 
     reason: str
     history: Sequence[Item]
+    end_code: CallEndCode = ""
 
 
 CallEvent = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from audio.pcm import Samples
-from llmcore.engine import Message, Tool
+from llmcore.engine import LOGGED_IF_SET, Message, Tool
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpServer, McpTool
 from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit
@@ -82,7 +82,9 @@ class InputCleared(Request):
 
 @dataclass(frozen=True, slots=True)
 class OutputCleared(Request):
-    """A client's request to drop the audio that was not played."""
+    """A client's request to drop the audio that was not played. by_key: the caller pressed a phone key."""
+
+    by_key: bool = field(default=False, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from audio.pcm import Samples
 from audio.synthesizers import Speech
 from llmcore.engine import LOGGED_IF_SET, Generation, Message, Tool, ToolCall
+from voiceagent.conversation.causes import CallEndCode, InterruptedBy
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.notifications import Notification
@@ -171,6 +172,7 @@ class StopPlayout:
     """Drop all audio of the response that was not played; `PlayoutStopped` follows."""
 
     response_id: str
+    interrupted_by: InterruptedBy = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,9 +253,10 @@ class ResponseConcluded:
 
 @dataclass(frozen=True, slots=True)
 class HangUp:
-    """End the call on the agent's request."""
+    """End the call on the agent's request, or after the goodbye to a silent caller."""
 
     reason: str
+    end_code: CallEndCode = "agent_hung_up"
 
 
 @dataclass(frozen=True, slots=True)

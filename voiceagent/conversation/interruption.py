@@ -33,6 +33,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from voiceagent.conversation.causes import InterruptedBy
 from voiceagent.conversation.commands import Command, DuckPlayout, HoldPlayout, RestorePlayout
 from voiceagent.conversation.events import VoiceNoticed
 from voiceagent.conversation.response.phases import Response
@@ -61,10 +62,10 @@ class Action(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """A decision about a voice over the agent. rule: name of the rule that took it."""
+    """A decision about a voice over the agent. rule: the one that cuts the response, "" for other actions."""
 
     action: Action
-    rule: str
+    rule: InterruptedBy = ""
 
     @property
     def commands(self) -> list[Command]:
@@ -72,6 +73,7 @@ class Reaction:
         return list(_PLAYOUT.get(self.action, ()))
 
 
+NO_REACTION = Reaction(Action.NONE)
 _PLAYOUT: dict[Action, tuple[Command, ...]] = {
     Action.DUCK: (DuckPlayout(),),
     Action.HOLD: (HoldPlayout(),),
@@ -103,9 +105,9 @@ class InterruptionPolicy:
         """Duck or hold at once for a possible voice: resuming is cheap if it is none."""
         resumed = self.resumed_turn(voice.at_s, caller.last, response)
         if self.proximity(voice.level_db, caller.levels, resumed) is SpeakerProximity.DISTANT:
-            return Reaction(Action.NONE, "distant voice")
+            return NO_REACTION
         if not is_candidate(response, detection):
-            return Reaction(Action.NONE, "no response to interrupt")
+            return NO_REACTION
         return duck_or_hold(response, resumed, voice.lasts)
 
     def proximity(
@@ -137,10 +139,10 @@ class InterruptionPolicy:
     def confirm_by_words(self, turn: CallerTurn, response: Response | None) -> Reaction:
         """Cut for a candidate whose transcript makes it an interruption, or a turn after the response."""
         if not is_confirmable(turn, response):
-            return Reaction(Action.NONE, "unconfirmed")
-        return self._judge_words(turn)
+            return NO_REACTION
+        return self.judge_words(turn)
 
-    def _judge_words(self, turn: CallerTurn) -> Reaction:
+    def judge_words(self, turn: CallerTurn) -> Reaction:
         """Cut for enough words, or for a stop word.
 
         Backchannels do not count, nor do unstable words, nor words that recognizers make of a hum: "okay I"
@@ -150,14 +152,14 @@ class InterruptionPolicy:
         # during speech only stable words: an unstable one has paused the agent already
         words = self._counted_words(turn, turn.text if turn.settled else turn.recognition.stable)
         if turn.resumes is not None and words:
-            return Reaction(Action.CUT, "resumed turn")
+            return Reaction(Action.CUT, "resumed_turn")
         # final only: "no" is the beginning of "now" and "nobody" until these are complete
         if turn.resumes is None and turn.settled and not self.policy.stop_words.isdisjoint(words):
-            return Reaction(Action.CUT, "stop word")
+            return Reaction(Action.CUT, "stop_word")
         enough = len(words) >= self.policy.min_interruption_words and turn.proximity is SpeakerProximity.NEAR
         if turn.resumes is None and enough and not self.policy.misheard_backchannels.issuperset(words):
             return Reaction(Action.CUT, "words")
-        return Reaction(Action.NONE, "too few words")
+        return NO_REACTION
 
     def meaning(self, turn: CallerTurn, response: Response | None) -> Meaning:
         """Classify a candidate that is over and whose transcript is final.
@@ -166,7 +168,7 @@ class InterruptionPolicy:
         """
         if response is not None and not response.end_notified and self._is_backchannel(turn):
             return Meaning.BACKCHANNEL
-        if is_interruptible(response) and self._judge_words(turn).action is Action.CUT:
+        if is_interruptible(response) and self.judge_words(turn).action is Action.CUT:
             return Meaning.INTERRUPTION
         return Meaning.FOR_LATER
 
@@ -203,23 +205,16 @@ def is_interruptible(response: Response | None) -> bool:
 def duck_or_hold(response: Response | None, resumed: CallerTurn | None, lasts: bool = False) -> Reaction:
     """Duck the playout; hold it if the sound lasts or resumes a turn."""
     if not is_interruptible(response):
-        return Reaction(Action.NONE, "uninterruptible")
-    if resumed is not None:
-        return Reaction(Action.HOLD, "resumed turn")
-    return Reaction(Action.HOLD, "lasting sound") if lasts else Reaction(Action.DUCK, "possible voice")
+        return NO_REACTION
+    return Reaction(Action.HOLD if lasts or resumed is not None else Action.DUCK)
 
 
 def hold(turn: CallerTurn, response: Response | None) -> Reaction:
     """Hold the playout for a voice over the agent that continues."""
-    if turn.announced:
-        return Reaction(Action.NONE, "announced turn")
-    if turn.proximity is SpeakerProximity.DISTANT:
-        return Reaction(Action.NONE, "distant voice")
-    if not is_interruptible(response):
-        return Reaction(Action.NONE, "uninterruptible")
-    if turn.length is VoiceLength.BRIEF:
-        return Reaction(Action.NONE, "brief voice")
-    return Reaction(Action.HOLD, "continuing voice")
+    withheld = turn.announced or turn.proximity is SpeakerProximity.DISTANT
+    if withheld or not is_interruptible(response) or turn.length is VoiceLength.BRIEF:
+        return NO_REACTION
+    return Reaction(Action.HOLD)
 
 
 def apply_deferred_hold(turn: CallerTurn, response: Response | None) -> Reaction:
@@ -232,12 +227,11 @@ def apply_deferred_hold(turn: CallerTurn, response: Response | None) -> Reaction
 def confirm_by_length(turn: CallerTurn, response: Response | None) -> Reaction:
     """Cut for a candidate that is long enough, or resume if it stayed low while the agent was silent."""
     if turn.length is not VoiceLength.CONFIRMED or not is_confirmable(turn, response):
-        return Reaction(Action.NONE, "unconfirmed")
+        return NO_REACTION
     if turn.proximity is SpeakerProximity.NEAR:
-        return Reaction(Action.CUT, "length")
-    if turn.proximity is SpeakerProximity.LOW and response is not None:
-        return Reaction(Action.RESUME, "stayed low")
-    return Reaction(Action.NONE, "distant voice")
+        return Reaction(Action.CUT, "duration")
+    stayed_low = turn.proximity is SpeakerProximity.LOW and response is not None
+    return Reaction(Action.RESUME) if stayed_low else NO_REACTION
 
 
 def is_confirmable(turn: CallerTurn, response: Response | None) -> bool:

@@ -11,6 +11,7 @@ from audio.recognizers import SAMPLE_RATE_HZ
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.causes import cause_of
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import (
     History,
@@ -54,7 +55,7 @@ class ItemRequests:
         response = self._responses.active
         playing = response.item_id if response is not None and response.spoken and response.joined else None
         if isinstance(request, ev.ItemTruncated) and request.item_id == playing:
-            return self._responses.truncate(request.played_s)
+            return self._responses.truncate(request.played_s, cause_of(request))
         item = request.item if isinstance(request, ev.ItemCreated) else None
         if isinstance(item, McpApprovalResponse) and not self._tools.awaits_approval(item.request_id):
             message = f"no request for approval {item.request_id!r} waits for an answer"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from voiceagent.conversation.causes import InterruptedBy, TurnEndCode
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 
 Stamp = Literal[
@@ -127,7 +128,8 @@ class TurnReport:
     stages: in pipeline order; if a stamp is missing, its stage is left out, and the next one includes its
     time. over_budget: names of stages over budget, then "total" if the whole was. budget_s: of the whole,
     None without a limit. end_of_turn: the decision that ended the turn, None if not semantic. response_id: of
-    the response. moments_us: all stamps, in microseconds of the clock.
+    the response. moments_us: all stamps, in microseconds of the clock. end_code: the rule that ended the
+    caller's turn, "" if the response answers none. interrupted_by: what cut the response, "" for nothing.
     """
 
     turn_id: str
@@ -139,6 +141,8 @@ class TurnReport:
     end_of_turn: EndOfTurn | None = None
     response_id: str = ""
     moments_us: tuple[tuple[Moment, int], ...] = ()
+    end_code: TurnEndCode = ""
+    interrupted_by: InterruptedBy = ""
 
     @property
     def recorded(self) -> bool:
@@ -146,6 +150,14 @@ class TurnReport:
         audio, only its outcome and cost are counted.
         """
         return self.outcome != "hung_up_unheard"
+
+    @property
+    def wait_us(self) -> int | None:
+        """The caller's wait, from their last voiced sample to the agent's first audio. None if the response
+        answers no speech, or has no audio: its text, or a later response, is what they wait for.
+        """
+        spoken = bool(self.stages) and self.stages[0].name == "endpointing"
+        return self.total_us if spoken and self.stages[-1].name in ("playout", "network") else None
 
     @property
     def total_us(self) -> int:
@@ -174,6 +186,8 @@ def as_json(report: TurnReport) -> dict[str, Any]:
     return {
         "turn_id": report.turn_id,
         "outcome": report.outcome,
+        "interrupted_by": report.interrupted_by or None,
+        "end_code": report.end_code or None,
         "total_ms": report.total_us / 1000,
         "budget_ms": None if report.budget_s is None else report.budget_s * 1000,
         "hidden_ms": report.hidden_us / 1000,

@@ -18,6 +18,7 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption
 from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.answering import Answering
+from voiceagent.conversation.causes import cause_of
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History, MessageItem
 from voiceagent.conversation.input_requests import clear_input, commit_input
@@ -158,7 +159,7 @@ class Conversation:
         """
         commands = self._answering.on_response_over(response)
         if self.settings.agent and response.wanted.in_conversation and isinstance(response.phase, Over):
-            commands.append(do.ResponseConcluded(response.phase.played, response.phase.stop_reason != ""))
+            commands.append(do.ResponseConcluded(response.phase.played, response.phase.interrupted_by != ""))
         turn = self._caller.open
         if turn is not None and not turn.announced:
             commands += [interruption.resume_playout(), *self._turns.announce(turn, self.settings)]
@@ -231,7 +232,7 @@ class Conversation:
             case ev.ResponseRequested():
                 return self._answering.request(event, self.settings)
             case ev.ResponseCancelled(str(response_id)) if response_id in self._out_of_band:
-                return self._out_of_band.cancel(response_id)
+                return self._out_of_band.cancel(response_id, event)
             case ev.ResponseCancelled():
                 return self._answering.cancel(event)
             case ev.InputCommitted():
@@ -239,7 +240,7 @@ class Conversation:
             case ev.InputCleared():
                 return clear_input(self._caller, self._responses)
             case ev.OutputCleared():
-                return self._responses.stop("client_cancelled")
+                return self._responses.stop(cause_of(event))
             case ev.KeyPressed(digit, received_at):
                 return [notify.NotifyKeyPressed(digit, received_at)]
             case ev.PlayoutMeasured():

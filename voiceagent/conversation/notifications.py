@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from llmcore.engine import ToolCall, Usage
+from llmcore.engine import LOGGED_IF_SET, ToolCall, Usage
+from voiceagent.conversation.causes import InterruptedBy, TurnEndCode
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import ListStatus, McpApprovalRequest, McpCallItem
 from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit
@@ -50,10 +51,11 @@ class NotifySpeechStopped:
 
 @dataclass(frozen=True, slots=True)
 class NotifyInputCommitted:
-    """The caller's turn has become an item."""
+    """The caller's turn has become an item. end_code: the rule that ended it."""
 
     item_id: str
     previous_id: str | None
+    end_code: TurnEndCode = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,7 @@ class NotifyMcpCallEnded:
 @dataclass(frozen=True, slots=True)
 class NotifyResponseEnded:
     """The response is over: all its audio has been sent, or it was cut. false_end: it answered a false end of
-    turn. beside: see `StartResponse`.
+    turn. beside: see `StartResponse`. interrupted_by: what cut it, "" for nothing.
     """
 
     response_id: str
@@ -217,6 +219,7 @@ class NotifyResponseEnded:
     usage: Usage = field(default_factory=Usage)
     false_end: bool = False
     beside: bool = False
+    interrupted_by: InterruptedBy = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

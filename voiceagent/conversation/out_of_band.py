@@ -7,6 +7,7 @@ from collections.abc import Callable
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.causes import cause_of
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History
 from voiceagent.conversation.prompting.prompts import Prompts
@@ -63,9 +64,9 @@ class OutOfBandResponses:
         """Handle an event of an out-of-band response."""
         return self._drop_if_over(event.response_id, self._running[event.response_id].handle(event, settings))
 
-    def cancel(self, response_id: str) -> list[Command]:
+    def cancel(self, response_id: str, event: ev.ResponseCancelled) -> list[Command]:
         """Cancel a response on the client's request."""
-        return self._drop_if_over(response_id, self._running[response_id].stop("client_cancelled"))
+        return self._drop_if_over(response_id, self._running[response_id].stop(cause_of(event)))
 
     def _start(self, wanted: ev.ResponseRequested, settings: CallSettings) -> list[Command]:
         response_id = self._new_id("resp")

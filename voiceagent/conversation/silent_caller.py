@@ -36,4 +36,4 @@ class SilentCaller:
     def on_response_over(self, cut: bool) -> list[Command]:
         """Hang up after a goodbye that was not cut."""
         leaving, self._said_goodbye = self._said_goodbye, False
-        return [do.HangUp("the caller has been silent")] if leaving and not cut else []
+        return [do.HangUp("the caller has been silent", "caller_silent")] if leaving and not cut else []

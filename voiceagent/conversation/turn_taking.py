@@ -10,6 +10,7 @@ from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption
 from voiceagent.conversation.answering import Answering
+from voiceagent.conversation.causes import TurnEndCode
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.history import History
 from voiceagent.conversation.interruption import Meaning
@@ -17,7 +18,7 @@ from voiceagent.conversation.prompting.prompts import Prompts
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.settings import CallSettings, TurnDetection
 from voiceagent.conversation.turn.caller import Caller, decide_end_of_turn, set_endpointing_delay
-from voiceagent.conversation.turn.caller_turn import CallerTurn, TurnVisibility
+from voiceagent.conversation.turn.caller_turn import CallerTurn, Paused, TurnVisibility
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
 from voiceagent.conversation.words import words_of
@@ -109,8 +110,11 @@ class TurnTaking:
 
     def _on_turn_ended(self, turn: CallerTurn, event: ev.TurnEnded, settings: CallSettings) -> list[Command]:
         # the protocol includes the silence that ends a turn in its item if clients may set that silence
-        silent_to_s = None if _semantic(settings) else event.silent_to_s
-        commands = self._caller.end(turn, event.at_s, event.level_db, silent_to_s)
+        semantic = _semantic(settings) is not None
+        silent_to_s = None if semantic else event.silent_to_s
+        rule = turn.phase.rule if isinstance(turn.phase, Paused) else ""
+        code: TurnEndCode = (rule or "longest_silence") if semantic else "silence"
+        commands = self._caller.end(turn, event.at_s, code, event.level_db, silent_to_s)
         if turn.announced:
             commands += self._caller.commit(turn, by_voice=True)
         return commands + (self.conclude(turn, settings) if turn.settled else [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import interruption
 from voiceagent.conversation.commands import Command
-from voiceagent.conversation.interruption import Action, InterruptionPolicy, Meaning
+from voiceagent.conversation.interruption import Action, InterruptionPolicy, Meaning, Reaction
 from voiceagent.conversation.response.current import CurrentResponse
 from voiceagent.conversation.settings import TurnDetection
 from voiceagent.conversation.turn.caller import Caller
@@ -72,7 +72,7 @@ class VoiceOverAgent:
         if turn.ended:
             return []
         reaction = self._policy.confirm_by_words(turn, self._responses.active)
-        return self._interrupt(turn, detection) if reaction.action is Action.CUT else []
+        return self._interrupt(turn, reaction, detection) if reaction.action is Action.CUT else []
 
     def meaning(self, turn: CallerTurn) -> Meaning:
         """Classify the voice, once it is over and its transcript is final."""
@@ -81,7 +81,7 @@ class VoiceOverAgent:
     def on_turn_over(self, turn: CallerTurn, meaning: Meaning) -> list[Command]:
         """Handle a voice that was a turn: cut the response, or resume it and answer later."""
         if meaning is Meaning.INTERRUPTION:
-            return self._cut_for(turn)
+            return self._cut_for(turn, self._policy.judge_words(turn))
         return (
             [interruption.resume_playout()] if interruption.is_interruptible(self._responses.active) else []
         )
@@ -100,10 +100,12 @@ class VoiceOverAgent:
         response = self._responses.active
         if silenced:  # the caller's telephone attenuated for longer than expected
             levels.distant_db = None
-        by_length = interruption.confirm_by_length(turn, response)
-        by_words = self._policy.confirm_by_words(turn, response)
-        if Action.CUT in (by_length.action, by_words.action):
-            return self._interrupt(turn, detection)
+        for reaction in (
+            interruption.confirm_by_length(turn, response),
+            self._policy.confirm_by_words(turn, response),
+        ):
+            if reaction.action is Action.CUT:
+                return self._interrupt(turn, reaction, detection)
         return interruption.apply_deferred_hold(turn, response).commands
 
     def _on_confirmed_length(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
@@ -111,17 +113,19 @@ class VoiceOverAgent:
         response = self._responses.active
         reaction = interruption.confirm_by_length(turn, response)
         if reaction.action is Action.CUT:
-            return self._interrupt(turn, detection)
+            return self._interrupt(turn, reaction, detection)
         if turn.level_db is None or reaction.action is not Action.RESUME:
             return []
         turn.proximity = SpeakerProximity.DISTANT
         self._caller.levels.add_low_voice(turn.level_db)
         return reaction.commands
 
-    def _interrupt(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
+    def _interrupt(
+        self, turn: CallerTurn, reaction: Reaction, detection: TurnDetection | None
+    ) -> list[Command]:
         """Announce the turn and cut the response."""
-        return self._caller.announce(turn, by_voice=detection is not None) + self._cut_for(turn)
+        return self._caller.announce(turn, by_voice=detection is not None) + self._cut_for(turn, reaction)
 
-    def _cut_for(self, turn: CallerTurn) -> list[Command]:
+    def _cut_for(self, turn: CallerTurn, reaction: Reaction) -> list[Command]:
         false_end = interruption.follows_false_end(turn)
-        return self._responses.stop("turn_detected", false_end=false_end)
+        return self._responses.stop(reaction.rule, false_end=false_end)

@@ -9,17 +9,19 @@ cannot send a header, and a key must not be in a URL. Errors are `{"error": {"co
   ended, broken), `slower_than_ms` (a turn that waited longer), `told` (a value from the telephony provider:
   the caller's number, the call's id at the provider, or another parameter), and 1 for `cut_off` (a turn was
   answered before it was over), `interrupted`, `tool_failed`, `engine_failed`.
-- `GET /v1/calls/{id}`: `call` (with its `agents` in order, and `told`, the telephony provider's
-  parameters by name), and in order `turns` (the caller's), `responses`, `tools`, `stalls` of the event
-  loop, `failed_hooks` of the agent's code (`at_s`, `name`, `place`: file, line and function, `reason`), and
-  `requests` of clients (`at_s`, `request`: type of the client event, `sideband`: number of the sideband
-  that sent it, 0 for the call's own client). All `_s` are seconds of the recording. A turn: `began_s` and
-  `ended_s` (first and last voiced sample), `settled_s` (its transcript was final), `decided_s`,
-  `ended_by` ("silence", "client", "typed", "upstream"), `end_of_turn` (probability, silence, the
-  additional wait for the answer, and the log-odds of each feature, in nats), `playout` (added by the client).
+- `GET /v1/calls/{id}`: `call` (with its `end_code`, its `agents` in order, and `told`, the telephony
+  provider's parameters by name), and in order `turns` (the caller's), `responses`, `tools`, `stalls` of
+  the event loop, `failed_hooks` of the agent's code (`at_s`, `name`, `place`: file, line and function,
+  `reason`), and `requests` of clients (`at_s`, `request`: type of the client event, `sideband`: number of
+  the sideband that sent it, 0 for the call's own client). All `_s` are seconds of the recording. A turn:
+  `began_s` and `ended_s` (first and last voiced sample), `settled_s` (its transcript was final), `decided_s`,
+  `ended_by` ("silence", "client", "typed", "upstream"), `end_code` (the rule that ended it),
+  `end_of_turn` (probability, silence, the additional wait for the answer, and the log-odds of each
+  feature, in nats), `playout` (added by the client).
   A response: `sound` (position in the recording), `written`, `heard` (null while unknown, as during playout),
   `status` ("in_progress", "completed", "cancelled", "failed", "incomplete";
-  "false_end" where the turn was not over, "hung_up" where the call ended first), `usage` (tokens, and
+  "false_end" where the turn was not over, "hung_up" where the call ended first), `interrupted_by` (the
+  cause), `usage` (tokens, and
   `gate_s` and `queue_s` in the LLM's queues), `report` (its stages, as `voiceagent.latency` has them; also
   of one in which the call ended, if it was heard). A tool: `began_s` (start of its run; for a client's own,
   or one that never ran, the call), `ended_s`, `arguments`, `output`, `outcome` ("done"; "failed", also

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextvars import Context
 from typing import Any, TypeVar
 
 import structlog
@@ -184,7 +185,9 @@ class Connection:
             self._closing = asyncio.Event()
             self._ready = asyncio.get_running_loop().create_future()
             self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
-            self._task = asyncio.create_task(self._run(self._ready, self._closing), name="MCP connection")
+            # an empty context: log lines of the connection must not name the call that opened it
+            running = self._run(self._ready, self._closing)
+            self._task = asyncio.create_task(running, name="MCP connection", context=Context())
             self._tasks.add(self._task)
             self._task.add_done_callback(self._tasks.discard)
         assert self._ready is not None

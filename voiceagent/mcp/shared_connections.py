@@ -6,6 +6,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
+from contextvars import Context
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -154,7 +155,7 @@ class SharedConnections:
             finally:
                 shared.listing = None
 
-        shared.listing = asyncio.create_task(listed(), name="list MCP tools")
+        shared.listing = asyncio.create_task(listed(), name="list MCP tools", context=Context())
         shared.listing.add_done_callback(lambda task: task.cancelled() or task.exception())
         return shared.listing
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextvars import Context
 from math import ceil, floor
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
@@ -85,7 +86,8 @@ class Rounds:
     def _arm(self) -> None:
         # At whole multiples, so that one late tick does not delay the next.
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_at(_after(loop.time()) * ROUND_S, self._round)
+        # not in the context of the call that arms it, which log lines would name
+        self._timer = loop.call_at(_after(loop.time()) * ROUND_S, self._round, context=Context())
 
     def _round(self) -> None:
         """Call the members, then schedule the calls that are due."""

@@ -23,9 +23,16 @@ from voiceagent.access.client_secrets import ClientSecret
 from voiceagent.access.slots import LocalSlots
 from voiceagent.config.tables import Config, load
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.server.call_opener import log_to_stderr
 from voiceagent.server.call_progress import CallReporting
 from voiceagent.server.descriptors import raise_limit
-from voiceagent.server.ending import STOPPING, ignore_stop_signals, run_until_all_end, stop_on_signals
+from voiceagent.server.ending import (
+    STOPPING,
+    ignore_stop_signals,
+    log_draining,
+    run_until_all_end,
+    stop_on_signals,
+)
 from voiceagent.server.health_monitor import HealthMonitor
 from voiceagent.server.http import Http
 from voiceagent.server.kept_calls import recording_calls
@@ -38,7 +45,6 @@ from voiceagent.server.supervisor import Supervisor
 from voiceagent.server.traces import exporting, new_exporter
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.gpu import register_gpu_metrics
-from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 from voiceagent.transports.sockets import listen
@@ -89,8 +95,9 @@ class Server:
             async with self.taking_calls() as latency:
                 announce(ready_line(self._config, listening, latency))
                 await stopped.wait()
-                log.info("draining", calls=len(self._calls), patience_s=server.drain_s)
-                await self._calls.drain(server.drain_s)
+                patience_s = server.patience_s(stopped.ctrl_c)
+                log_draining(len(self._calls), patience_s)
+                await self._calls.drain(patience_s)
         except asyncio.CancelledError:
             if not stopped.is_set():
                 raise
@@ -237,7 +244,7 @@ def _announce(line: str) -> None:
 
 def serve(config: Config) -> None:
     """Serve until stopped by a signal. Raises ConfigError, CommandFailed."""
-    configure_log(config.log.format, config.log.level, personal=config.log.personal_data, apart=True)
+    log_to_stderr(config)
     raise_limit()
     server = Supervisor(config) if config.server.workers > 1 else Server(config)
     run_until_all_end(server.run(_announce))

@@ -28,6 +28,7 @@ from voiceagent.processes.messages import Failed, Ready, RpcError
 from voiceagent.processes.parent import Parent
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
+from voiceagent.server.call_opener import log_to_stderr
 from voiceagent.server.call_progress import CallReporting
 from voiceagent.server.descriptors import DescriptorShortage, nearly_out
 from voiceagent.server.ending import STOPPING, run_until_all_end
@@ -38,7 +39,6 @@ from voiceagent.server.routes import Routes
 from voiceagent.server.startup import build_recognizer, build_synthesizer, posting_webhooks, started
 from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.telemetry.event_loop import LoopMonitor
-from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket import AudioSocketEndpoint
 from voiceagent.validation.errors import CommandFailed
@@ -226,7 +226,7 @@ async def _work(link: int, connections: int, counts: int) -> None:
         supervisor = Parent(link, services, nearly_out)
         task = cast("WorkerTask", await supervisor.task())
         config = task.config
-        configure_log(config.log.format, config.log.level, personal=config.log.personal_data, apart=True)
+        log_to_stderr(config)
         # the logs of all workers are written to one stream
         structlog.contextvars.bind_contextvars(worker=task.number)
         slots = SharedSlots(counts, config.server.max_calls, config.server.workers, task.number)

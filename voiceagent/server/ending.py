@@ -46,24 +46,38 @@ async def _until_all_end(work: Coroutine[Any, Any, None]) -> None:
         await loop.shutdown_default_executor()
 
 
-def stop_on_signals(starting: Callable[[], bool]) -> asyncio.Event:
+class Stop(asyncio.Event):
+    """Set by the first stop signal. ctrl_c: it was SIGINT."""
+
+    ctrl_c = False
+
+
+def stop_on_signals(starting: Callable[[], bool]) -> Stop:
     """Return an event that the first SIGTERM, SIGINT or SIGHUP sets. A second signal, or one while the server
     is `starting`, cancels the calling task, so that everything ends at once. SIGHUP never counts as the
     second, as the kernel and the shell send one each. It is left alone if it was ignored, as under nohup.
     """
-    stopped = asyncio.Event()
+    stopped = Stop()
     serving = asyncio.current_task()
 
     def stop(number: int) -> None:
         second = stopped.is_set() and number != signal.SIGHUP
         if serving is not None and (second or starting()):
             serving.cancel()
+        if not stopped.is_set():
+            stopped.ctrl_c = number == signal.SIGINT
         stopped.set()
 
     for number in STOPPING:
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             asyncio.get_running_loop().add_signal_handler(number, stop, number)
     return stopped
+
+
+def log_draining(calls: int, patience_s: float) -> None:
+    """Log that the server ends when its calls are over."""
+    again = {"next": "a second Ctrl-C or SIGTERM ends them at once"} if calls else {}
+    log.info("draining", calls=calls, patience_s=patience_s, **again)
 
 
 def ignore_stop_signals() -> None:

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Mapping
 
 import structlog
-from prometheus_client import Counter, Gauge
 
 from voiceagent.engines.engines import Engines
 from voiceagent.llm.monitor import LlmMonitor
+from voiceagent.telemetry.metric_table import new_counter, new_gauge
 from voiceagent.telemetry.metrics import Metrics
 
 log = structlog.get_logger()
@@ -44,12 +44,8 @@ class HealthMonitor:
         self._counted: dict[str, int] = {}
         self._processes: dict[str, list[int]] = {}
         registry = metrics.registry
-        self._degraded = Gauge(
-            "voiceagent_degraded", "1 while a part does not do what it is for.", ("part",), registry=registry
-        )
-        self._restarted = Counter(
-            "voiceagent_restarts", "Processes that were started again.", ("part",), registry=registry
-        )
+        self._degraded = new_gauge("degraded", registry)
+        self._restarted = new_counter("restarts", registry)
 
     def troubles(self) -> dict[str, str]:
         """Return current problems by component, without the healthy ones."""

@@ -84,8 +84,8 @@ class LostCalls:
                 "call_lost",
                 call=call.call_id,
                 reason=why,
-                turn=call.turn,
-                turn_id=call.turn_id,
+                turn=call.turn_id,
+                turn_number=call.turn,
                 doing=call.doing,
             )
             self._send([ended_by_loss(span, time.time_ns(), why, call.doing) for span in call.spans])
@@ -143,7 +143,13 @@ def _transcript_of(data: bytes) -> list[Item]:
 
 def ended_by_loss(span: Span, end_ns: int, reason: str, doing: str) -> Span:
     """Return an open span of a lost call, ended now. The call's own span has the reason."""
-    told = {"voiceagent.call.end": reason, "voiceagent.call.doing": doing} if span.name == CALL else {}
+    told = {}
+    if span.name == CALL:
+        told = {
+            "voiceagent.call.end": reason,
+            "voiceagent.call.end_code": "process_lost",
+            "voiceagent.call.doing": doing,
+        }
     return replace(
         span, end_ns=max(span.start_ns, end_ns), error=LOST, attributes={**span.attributes, **told}
     )

@@ -8,11 +8,10 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import Gauge
-
 from voiceagent.access.client_secrets import ClientSecrets
 from voiceagent.cluster.placing import GatewayReport, report, wanted
 from voiceagent.config.tables import Config
+from voiceagent.telemetry.metric_table import new_gauge
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.validation.errors import problem
 
@@ -54,16 +53,12 @@ class Gateway:
         self._config, self._load, self._shared = config, load, shared
         self._url = config.cluster.gateway_url(os.environ, config.source) or ""
         reserve = config.cluster.reserve_calls
-        for name, text, value in (
-            ("gateways", "Gateways that have told of themselves.", lambda: len(self.reports())),
-            (
-                "gateways_wanted",
-                "Gateways for all calls and the reserve.",
-                lambda: wanted(self.reports(), reserve),
-            ),
-            ("gateway_capacity", "Calls that this gateway can carry.", lambda: self.report().capacity),
+        for name, value in (
+            ("gateways", lambda: len(self.reports())),
+            ("gateways_wanted", lambda: wanted(self.reports(), reserve)),
+            ("gateway_capacity", lambda: self.report().capacity),
         ):
-            Gauge(f"voiceagent_{name}", text, registry=metrics.registry).set_function(value)
+            new_gauge(name, metrics.registry).set_function(value)
 
     def report(self) -> GatewayReport:
         """Return the report of this server."""

@@ -18,7 +18,7 @@ from voiceagent.config.tables import Config
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.server.call_worker import AUDIOSOCKET, HTTP
 from voiceagent.server.descriptors import Acceptor
-from voiceagent.server.ending import ignore_stop_signals, stop_on_signals
+from voiceagent.server.ending import Stop, ignore_stop_signals, log_draining, stop_on_signals
 from voiceagent.server.lost_calls import LostCalls
 from voiceagent.server.sharing import Gateway
 from voiceagent.server.startup import build_engines, posting_webhooks, webhook_sender
@@ -95,9 +95,7 @@ class Supervisor:
                     self._busy_responder.stop()
                     await busy_responder
 
-    async def _serve(
-        self, listening: socket.socket, announce: Callable[[str], None], stopped: asyncio.Event
-    ) -> None:
+    async def _serve(self, listening: socket.socket, announce: Callable[[str], None], stopped: Stop) -> None:
         try:
             await self._engines.start()
         except (RecognizerError, LlmError, SynthesizerError) as error:
@@ -118,8 +116,8 @@ class Supervisor:
             announce(ready_line(self._config, listening, self._pool.facts))
             async with self._routes.sharing(self._gateway):
                 await stopped.wait()
-                self._workers.state, patience_s = "draining", self._config.server.drain_s
-                log.info("draining", calls=self._workers.calls, patience_s=patience_s)
+                self._workers.state, patience_s = "draining", self._config.server.patience_s(stopped.ctrl_c)
+                log_draining(self._workers.calls, patience_s)
                 await self._pool.drain(patience_s)
         finally:
             for task in monitoring:

@@ -7,8 +7,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
 from typing import Any, NamedTuple
 
-from prometheus_client import Counter
-
 from llmcore.policies.admission import Refusal
 from llmcore.policies.load_shedding import LoadShedder, SheddingLevel
 from voiceagent.access.access_control import CallAsked
@@ -18,6 +16,7 @@ from voiceagent.processes.parent import Parent
 from voiceagent.server.call_progress import CallOver, CallProgress
 from voiceagent.server.load import ProcessLoad
 from voiceagent.server.status import TriageResult
+from voiceagent.telemetry.metric_table import new_counter
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.telemetry.otlp.trace.spans import Span
 from voiceagent.transports.realtime.sidebands.messages import Relayed
@@ -46,11 +45,7 @@ class SupervisorClient:
         self._metrics = metrics
         self._refusal: Refusal | None = None
         self.shedder = LoadShedder()
-        self._dropped = Counter(
-            "voiceagent_supervisor_notifications_dropped",
-            "Reports of calls for the supervisor that were dropped, as it did not read earlier ones.",
-            registry=metrics.registry,
-        )
+        self._dropped = new_counter("supervisor_notifications_dropped", metrics.registry)
 
     async def monitor(self) -> None:
         """Update the LLM's state while the supervisor is connected."""

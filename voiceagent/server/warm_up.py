@@ -78,6 +78,11 @@ async def warm_up(services: Services, timeout_s: float = TIMEOUT_S) -> dict[str,
 
     timeout_s: timeout. Raises WarmUpError, SynthesizerError.
     """
+    # a task of its own: the log lines of the one that starts the server must not name this call
+    return await asyncio.create_task(_warm_up_call(services, timeout_s), name="warm-up")
+
+
+async def _warm_up_call(services: Services, timeout_s: float) -> dict[str, float]:
     if services.answering.policy.llm_end is not None:
         await _warm_up_turn_end(services, timeout_s)
     measuring = replace(services.measuring, metrics=Metrics(log_turns=False))  # not a caller's turn

@@ -15,6 +15,7 @@ import structlog
 from audio.pcm import Samples
 from voiceagent.conversation import call_events
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
@@ -26,6 +27,7 @@ from voiceagent.session.references import weak_callback
 from voiceagent.session.services import Services
 from voiceagent.session.silence_filling import SilenceFilling
 from voiceagent.session.tool_running import ToolRunner, ToolSource
+from voiceagent.telemetry.call_ids import CallIds, enter_call, leave_call
 
 log = structlog.get_logger()
 
@@ -53,6 +55,8 @@ class BaseCall(ABC):
         agent: AgentCode | None,
     ) -> None:
         self.call_id = call_id
+        self._log_ids = CallIds(call_id)
+        enter_call(self._log_ids)  # for the rest of the transport's task
         self.language = services.speaking.language
         self._greeting = services.speaking.greeting
         self._agent = agent
@@ -62,6 +66,7 @@ class BaseCall(ABC):
         self._parameters: Mapping[str, str] = {}
         self._ended = asyncio.Event()
         self._hung_up = ""
+        self._end_code: CallEndCode = ""
         self._stopped = asyncio.Event()
         self._closed = False
         self._queued: deque[Any] = deque()
@@ -140,6 +145,8 @@ class BaseCall(ABC):
         if self._handling:  # commands post events themselves
             return False
         self._handling = True
+        # set for each event: most come from callbacks that calls share
+        entered = enter_call(self._log_ids)
         try:
             while self._queued:
                 take(self._queued.popleft())
@@ -147,6 +154,7 @@ class BaseCall(ABC):
             # a fault of the server must not leave a call that neither speaks nor ends
             self._monitor.fatal(name, error)
         finally:
+            leave_call(entered)
             self._handling = False
         return True
 
@@ -216,21 +224,21 @@ class BaseCall(ABC):
         await self._ended.wait()
         return self._hung_up
 
-    async def close(self, reason: str) -> None:
+    async def close(self, reason: str, end_code: CallEndCode = "") -> None:
         """Hang up: stop all work of the call and wait until it has stopped. A second call does nothing."""
         if self._closed:
             return
         self._closed = True
         self._silence.close()
-        self._end()
+        self._end("", end_code)
         # logged before the first await: an engine that hangs must not suppress it
-        self._log.info("call_ended", reason=reason)
+        self._log.info("call_ended", reason=reason, end_code=self._end_code)
         try:
             self._record_end()
             await self._stop()
             if self._agent is not None:
                 self._agent.end()
-            self._publisher.publish(call_events.CallEnded(reason, self.items))
+            self._publisher.publish(call_events.CallEnded(reason, self.items, self._end_code))
         finally:  # a server that shuts down must not wait for a broken call
             self._stopped.set()
 
@@ -255,9 +263,10 @@ class BaseCall(ABC):
         except Exception as fault:  # a fault of the server must not keep a call from ending
             self._monitor.fault("the end of the call", fault)
 
-    def _end(self, hung_up: str = "") -> None:
-        """Mark the call as ended. hung_up: the reason if the agent ended it."""
+    def _end(self, hung_up: str, end_code: CallEndCode) -> None:
+        """Mark the call as ended. hung_up: the reason if the agent ended it. The first code counts."""
         self._hung_up = self._hung_up or hung_up
+        self._end_code = self._end_code or end_code
         self._ended.set()
 
     def _join_agent_and_tools(self, services: Services) -> None:

@@ -9,6 +9,7 @@ from typing import Protocol
 from uuid import uuid4
 
 from audio.pcm import Samples
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.conversation.events import AgentEvent, ClientRequest
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
@@ -73,8 +74,10 @@ class ControlledCall(Protocol):
     async def ended(self) -> str:
         """Wait until the call has ended. Return the reason for hanging up, "" if the connection broke off."""
 
-    async def close(self, reason: str) -> None:
-        """Hang up: stop all work of the call. A second call does nothing."""
+    async def close(self, reason: str, end_code: CallEndCode = "") -> None:
+        """Hang up: stop all work of the call. A second call does nothing. end_code: the reason, for programs;
+        that of a call that ended itself comes first.
+        """
 
 
 class Call(ControlledCall, Protocol):

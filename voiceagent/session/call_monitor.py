@@ -7,12 +7,17 @@ from collections.abc import Callable
 
 import structlog
 
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.processes.rounds import InRound, rounds_of
 from voiceagent.session.deadlines import Awaited, Deadlines, StageLimits
 from voiceagent.session.services import Measuring
 
 CHECK_INTERVAL_S = 0.25
 """Interval of the timeout check, so that a wait needs no timer of its own."""
+
+
+EndCall = Callable[[str, CallEndCode], None]
+"""Ends a call: the reason if the agent ended it, "" otherwise, and the code."""
 
 
 class CallMonitor:
@@ -28,7 +33,7 @@ class CallMonitor:
         measuring: Measuring,
         limits: StageLimits,
         give_up: Callable[[Awaited, str], None],
-        end: Callable[[str], None],
+        end: EndCall,
     ) -> None:
         self.limits = limits
         self._log = structlog.get_logger().bind(call=call_id)
@@ -73,7 +78,7 @@ class CallMonitor:
     def fatal(self, where: str, error: BaseException) -> None:
         """Record a fault after which the call cannot continue, and end it."""
         self.fault(where, error)
-        self._end("")
+        self._end("", "server_error")
 
     def close(self) -> None:
         """Stop the timer."""

@@ -18,7 +18,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.call import Client
-from voiceagent.session.call_monitor import CallMonitor
+from voiceagent.session.call_monitor import CallMonitor, EndCall
 from voiceagent.session.deadlines import Awaited
 from voiceagent.session.listening import Listener
 from voiceagent.session.llm_work import LlmWork
@@ -30,27 +30,29 @@ from voiceagent.session.speaking import PlayFrame, Speaker
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.turn_stamps import TurnStamps
+from voiceagent.telemetry.call_ids import CallIds
 
 FILLER_AT_ONCE_S = 0.2
 """Delay of the filler at the shedding level FILLER_AT_ONCE: answers that are ready by then need none."""
 
 
 class CommandExecutor:
-    """The components of one call. post: handles their events. end: ends the call. publisher: receives its
-    output audio and events. agent: its code, None without.
+    """The components of one call. ids: for its log lines, kept current. post: handles their events. end: ends
+    the call. publisher: receives its output audio and events. agent: its code, None without.
     """
 
     def __init__(
         self,
-        call_id: str,
+        ids: CallIds,
         services: Services,
         settings: CallSettings,
         client: Client,
         post: Callable[[ev.Event], None],
-        end: Callable[[str], None],
+        end: EndCall,
         publisher: CallPublisher,
         agent: AgentCode | None,
     ) -> None:
+        call_id = ids.call
         self._log = structlog.get_logger().bind(call=call_id)
         self._speaking = services.speaking
         self._shedder = services.shedder
@@ -63,7 +65,7 @@ class CommandExecutor:
             call_id, services.measuring, services.limits, weak_callback(self._give_up), end
         )
         self.listener = Listener(services.hearing, clock, settings, post, self.monitor)
-        self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, call_id)
+        self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, ids)
         play = _play_to(self.listener, client, publisher)
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)
         room, find_context = self._speaker.room, None if agent is None else agent.find_context
@@ -98,7 +100,8 @@ class CommandExecutor:
                 self._speaker.play(response_id, speech.samples)
             case do.FinishPlayout(response_id):
                 self._speaker.finish(response_id)
-            case do.StopPlayout(response_id):
+            case do.StopPlayout(response_id, interrupted_by):
+                self._log.info("response_interrupted", response=response_id, interrupted_by=interrupted_by)
                 played_s = self._speaker.stop(response_id)
                 self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
                 self._post(ev.PlayoutStopped(response_id, played_s))
@@ -118,9 +121,9 @@ class CommandExecutor:
             case do.Fill(response_id):
                 if self._speaking.filler is not None:
                     self._say(response_id, self._speaking.filler, filler=True)
-            case do.HangUp(reason):
+            case do.HangUp(reason, end_code):
                 self._log.info("hanging_up", reason=reason)
-                self._end(reason)
+                self._end(reason, end_code)
             case _ if isinstance(command, do.ListenerCommand):
                 self._execute_for_listener(command)
             case _ if isinstance(command, do.LlmCommand):

@@ -11,6 +11,7 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
 from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptChanged
 from voiceagent.session.references import outcome
+from voiceagent.telemetry.call_ids import enter_work
 
 BEHIND_S = 60.0
 """Seconds of audio that a recognizer may be behind before its turn is given up."""
@@ -60,6 +61,7 @@ class TurnRecognition:
         self.task.cancel()
 
     async def _recognize(self) -> None:
+        enter_work(turn=self.item_id, response="")
         try:
             async with aclosing(self._recognizer.recognize(self._take())) as hypotheses:
                 async for hypothesis in hypotheses:

@@ -24,6 +24,7 @@ from voiceagent.conversation.events import (
 from voiceagent.conversation.fragments import Fragment, Fragmenter
 from voiceagent.conversation.repetition import RepetitionGuard
 from voiceagent.session.call_monitor import CallMonitor
+from voiceagent.telemetry.call_ids import enter_work
 
 FRAGMENTS_AHEAD = 8
 """Maximum fragments that wait for synthesis; beyond it the LLM stream is not read."""
@@ -92,6 +93,7 @@ class ResponseWork:
         self._released.set()
 
     async def _run(self) -> None:
+        enter_work(turn=self._start.turn_id or self._id, response=self._id)
         try:
             await _together(self._write(), self._speak() if self._start.modality == "audio" else self._show())
         except LimitError as error:

@@ -51,7 +51,7 @@ class Session(BaseCall):
         )
         post = weak_callback(self.post)
         self._executor = CommandExecutor(
-            call_id, services, settings, client, post, weak_callback(self._end), self._publisher, agent
+            self._log_ids, services, settings, client, post, weak_callback(self._end), self._publisher, agent
         )
         self._monitor = self._executor.monitor
         self._listener, self._stamps = self._executor.listener, self._executor.stamps

@@ -19,6 +19,7 @@ from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.references import until_stopped
 from voiceagent.session.services import Measuring
+from voiceagent.telemetry.call_ids import enter_work
 
 ToolSource = Literal["agent", "line", "mcp"]
 """Sources of a call's tools: its agent, its line, and the configured MCP servers."""
@@ -123,6 +124,7 @@ class ToolRunner:
                 yield source, tool
 
     async def _run(self, offered: OfferedTool, call: ToolCall) -> None:
+        enter_work()
         began_s = self._clock()
         slow = asyncio.get_running_loop().call_later(self._filler_after_s, self._post, ToolSlow(call.call_id))
         outcome, result, failure, error = await self._outcome(offered, call)

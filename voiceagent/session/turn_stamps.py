@@ -10,11 +10,13 @@ from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.causes import TurnEndCode
 from voiceagent.conversation.end_of_turn.probability import EndOfTurn
 from voiceagent.conversation.history import ToolOutputItem
 from voiceagent.conversation.latency import Outcome, Stamp, TurnCounts, TurnLedger, TurnReport
 from voiceagent.session.responding import Milestone
 from voiceagent.session.services import Measuring
+from voiceagent.telemetry.call_ids import CallIds
 
 _OUTCOMES: dict[notify.ResponseStatus, Outcome] = {
     "completed": "completed",
@@ -34,6 +36,7 @@ class _Turn:
     stamps: dict[Stamp, float] = field(default_factory=dict)
     counts: TurnCounts = field(default_factory=TurnCounts)
     decision: EndOfTurn | None = None
+    end_code: TurnEndCode = ""
 
     def count(self, **more: int) -> None:
         added = {name: getattr(self.counts, name) + number for name, number in more.items()}
@@ -79,13 +82,14 @@ class _Tools:
 class TurnStamps:
     """Ledgers of a call's responses, preemptive ones included.
 
-    spoken_at_s: returns the clock time of a position in the caller's audio. call_id: for the log.
+    spoken_at_s: returns the clock time of a position in the caller's audio. ids: of the call's log lines,
+    kept current.
     """
 
     def __init__(
-        self, measuring: Measuring, spoken_at_s: Callable[[float], float], call_id: str = ""
+        self, measuring: Measuring, spoken_at_s: Callable[[float], float], ids: CallIds | None = None
     ) -> None:
-        self._call_id = call_id
+        self._ids = ids or CallIds("")
         self._metrics = measuring.metrics
         self._budget = measuring.budget
         self._clock = measuring.clock
@@ -125,9 +129,11 @@ class TurnStamps:
         """Stamp the start that a command makes."""
         match command:
             case do.StartRecognition(item_id):
-                self._spoken_id = item_id
+                self._spoken_id = self._ids.turn = item_id
             case do.RequireSilence(item_id, decision):
                 self._turn(item_id).decision = decision
+            case notify.NotifyInputCommitted(item_id, end_code=end_code):
+                self._turn(item_id).end_code = end_code
             case do.StartResponse(response_id=response_id, beside=True):
                 self._responses[response_id] = _Response(TurnLedger(response_id), _Turn(), beside=True)
             case do.StartResponse(response_id, turn_id=None, say="") if self._tools is not None:
@@ -144,6 +150,8 @@ class TurnStamps:
                 if response_id not in self._responses:  # an apology uses no engine
                     self._open(response_id, self._spoken_id, preemptive=False)
                 response = self._responses[response_id]
+                if not response.beside:
+                    self._ids.response = response_id
                 for name, at_s in response.turn.stamps.items():
                     response.ledger.stamp(name, at_s)
             case _:
@@ -194,12 +202,15 @@ class TurnStamps:
     def report(self, ended: notify.NotifyResponseEnded) -> TurnReport | None:
         """Return the report of a response that is over, and count it; None if it is unknown."""
         response = self._responses.pop(ended.response_id, None)
+        if self._ids.response == ended.response_id:
+            self._ids.response = ""
         if response is None:
             return None
         response.usage = ended.usage
         response.count_usage()
         outcome: Outcome = "false_end" if ended.false_end else _OUTCOMES[ended.status]
         report = response.ledger.report(self._budget, outcome, response.turn.counts)
+        report = replace(report, interrupted_by=ended.interrupted_by)
         return self._observed(report, response, ended.response_id)
 
     def hung_up(self) -> list[TurnReport]:
@@ -216,8 +227,9 @@ class TurnStamps:
         return reports
 
     def _observed(self, report: TurnReport, response: _Response, response_id: str) -> TurnReport:
-        report = replace(report, end_of_turn=response.turn.decision, response_id=response_id)
-        self._metrics.observe(report, self._call_id)
+        turn = response.turn
+        report = replace(report, end_of_turn=turn.decision, end_code=turn.end_code, response_id=response_id)
+        self._metrics.observe(report, self._ids.call)
         return report
 
     def _open_results(self, response_id: str, tools: _Tools, preemptive: bool) -> None:
@@ -246,6 +258,7 @@ class TurnStamps:
         stamps.setdefault("tool_called", tools.called_s + later_s)
         stamps["tools_done"] = done_s + later_s
         turn.stamps, turn.decision = stamps, None if heard else caller.turn.decision
+        turn.end_code = "" if heard else caller.turn.end_code
 
     def _open(self, response_id: str, turn_id: str, preemptive: bool) -> None:
         turn = self._turn(turn_id)

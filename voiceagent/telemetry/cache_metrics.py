@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry
 
 from llmcore.cache.cached_engine import Miss
+from voiceagent.telemetry.metric_table import new_counter, new_gauge
 
 log = structlog.get_logger()
 
@@ -16,17 +17,12 @@ class CacheMetrics:
     """Metrics of a semantic cache, in a server's registry."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"voiceagent_semantic_cache_{name}", text, labels, registry=registry)
-
-        self._hits = counter("hits", "Requests that were answered from the cache.")
-        self._misses = counter("misses", "Requests that were not, by reason.", "reason")
-        self._stored = counter("stored", "Responses that were stored.")
-        self._audits = counter("audits", "Hits that were answered afresh: agreed or disagreed.", "outcome")
-        self._turned_off = counter(
-            "turned_off", "Times the cache went off: audit, hits or entries.", "reason"
-        )
-        self._on = Gauge("voiceagent_semantic_cache_on", "Whether the cache answers.", registry=registry)
+        self._hits = new_counter("semantic_cache_hits", registry)
+        self._misses = new_counter("semantic_cache_misses", registry)
+        self._stored = new_counter("semantic_cache_stored", registry)
+        self._audits = new_counter("semantic_cache_audits", registry)
+        self._turned_off = new_counter("semantic_cache_turned_off", registry)
+        self._on = new_gauge("semantic_cache_on", registry)
 
     def show(self, why_off: Callable[[], str]) -> None:
         """Export as a gauge whether the cache is on. why_off: returns "" while it is on."""

@@ -7,9 +7,10 @@ import time
 from collections.abc import Callable
 
 import structlog
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry
 
 from voiceagent.processes.rounds import ROUND_S, until_multiple_s
+from voiceagent.telemetry.metric_table import new_gauge
 
 INTERVAL_S = 3 * ROUND_S
 """Interval of the measurement, at whole multiples of itself so that it coincides with the ticks of a process.
@@ -41,11 +42,10 @@ class LoopMonitor:
     ) -> None:
         self._stalled = stalled
         self._lags_s = [0.0] * RECENT
-        about = "Longest lag in 10 s, summed over the event loops."
-        lag = Gauge("voiceagent_loop_lag_seconds", about, registry=registry)
+        lag = new_gauge("loop_lag_seconds", registry)
         lag.set_function(lambda: max(self._lags_s))
         self._tasks = 0
-        tasks = Gauge("voiceagent_tasks", "Tasks of the event loops.", registry=registry)
+        tasks = new_gauge("tasks", registry)
         tasks.set_function(lambda: self._tasks)
 
     @property

@@ -11,7 +11,9 @@ from typing import Any, Protocol
 
 import structlog
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
+
+from voiceagent.telemetry.metric_table import gauge_family
 
 log = structlog.get_logger()
 
@@ -47,14 +49,8 @@ class GpuCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield utilization and memory use; a GPU whose query fails is left out."""
-        busy = GaugeMetricFamily(
-            "voiceagent_gpu_utilization",
-            "Part of the last moments in which the GPU computed, 0 to 1.",
-            labels=("gpu",),
-        )
-        full = GaugeMetricFamily(
-            "voiceagent_gpu_memory_usage", "Part of the GPU's memory that is taken, 0 to 1.", labels=("gpu",)
-        )
+        busy = gauge_family("gpu_utilization")
+        full = gauge_family("gpu_memory_usage")
         for index, handle in enumerate(self._handles):
             try:
                 utilization = self._nvml.nvmlDeviceGetUtilizationRates(handle).gpu / 100

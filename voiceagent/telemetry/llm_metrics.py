@@ -7,7 +7,7 @@ from functools import partial
 from math import nan
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
 from llmcore.engine import ReportsLoad, Request
 from llmcore.policies.admission import Refusal
@@ -19,16 +19,9 @@ from llmcore.serving.replicated_engine import ReplicatedLlm
 from llmcore.serving.speculating_engine import SpeculatingLlm
 from voiceagent.telemetry.cache_metrics import CacheMetrics
 from voiceagent.telemetry.llm_load import LoadCollector
+from voiceagent.telemetry.metric_table import new_counter, new_gauge, new_histogram
 
 log = structlog.get_logger()
-
-TTFT_BUCKETS_S = (
-    0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0,
-)  # fmt: skip
-TOKEN_BUCKETS_S = (0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5)
-CACHED_BUCKETS = (0, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
-
-LABELS = ("engine", "model")
 
 
 class LlmMetrics:
@@ -36,25 +29,15 @@ class LlmMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
-        self._loads = LoadCollector(LABELS)
+        self._loads = LoadCollector()
         registry.register(self._loads)
         self._requests = _Requests(registry)
         self._speculation = _Speculation(registry)
         self._load_shedding = _LoadShedding(registry)
         self._history = _History(registry)
         self._replicas = _Replicas(registry)
-        self._gate = Histogram(
-            "voiceagent_llm_gate_seconds",
-            "Wait of a caller's request before it is let in to an engine.",
-            registry=registry,
-            buckets=TTFT_BUCKETS_S,
-        )
-        self._fallbacks = Counter(
-            "voiceagent_llm_primary_failures",
-            "Requests that the LLM did not answer: error, timeout, busy, circuit_open, setup, reply.",
-            ("reason",),
-            registry=registry,
-        )
+        self._gate = new_histogram("llm_gate_seconds", registry)
+        self._fallbacks = new_counter("llm_primary_failures", registry)
 
     def add_engine(self, engine: str, model: str, source: ReportsLoad) -> None:
         """Export the load of an engine."""
@@ -128,29 +111,17 @@ class _Requests:
     """Usage and latency of requests, by engine and model."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-            return Histogram(f"voiceagent_llm_{name}", text, LABELS, registry=registry, buckets=buckets)
-
-        def counter(name: str, text: str, *labels: str) -> Counter:
-            return Counter(f"voiceagent_llm_{name}", text, (*LABELS, *labels), registry=registry)
-
-        self._ttft = histogram("ttft_seconds", "Request to first piece of the response.", TTFT_BUCKETS_S)
-        self._itl = histogram("itl_seconds", "Between two pieces of a response.", TOKEN_BUCKETS_S)
-        tpot = "Mean time per output token after the first, a response."
-        self._tpot = histogram("tpot_seconds", tpot, TOKEN_BUCKETS_S)
-        self._queue = histogram("queue_seconds", "Wait inside the engine.", TTFT_BUCKETS_S)
-        cached = "Prompt tokens a request that the prefix cache saved."
-        self._cached = histogram("request_cached_tokens", cached, CACHED_BUCKETS)
-        self._requests = counter("requests", "Requests: finished, failed, refused or cancelled.", "ending")
-        self._prompt_tokens = counter("prompt_tokens", "Tokens of prompts.")
-        self._cached_tokens = counter("cached_tokens", "Prompt tokens that were found in the prefix cache.")
-        self._written_tokens = counter(
-            "cache_written_tokens", "Those that were written to a cache at a price."
-        )
-        self._output_tokens = counter("output_tokens", "Tokens of responses; their rate is tokens/s.")
-        self._thought_tokens = counter(
-            "thought_tokens", "Those of them that are thoughts, which nobody hears."
-        )
+        self._ttft = new_histogram("llm_ttft_seconds", registry)
+        self._itl = new_histogram("llm_itl_seconds", registry)
+        self._tpot = new_histogram("llm_tpot_seconds", registry)
+        self._queue = new_histogram("llm_queue_seconds", registry)
+        self._cached = new_histogram("llm_request_cached_tokens", registry)
+        self._requests = new_counter("llm_requests", registry)
+        self._prompt_tokens = new_counter("llm_prompt_tokens", registry)
+        self._cached_tokens = new_counter("llm_cached_tokens", registry)
+        self._written_tokens = new_counter("llm_cache_written_tokens", registry)
+        self._output_tokens = new_counter("llm_output_tokens", registry)
+        self._thought_tokens = new_counter("llm_thought_tokens", registry)
 
     def count(self, engine: str, model: str, figures: RequestFigures) -> None:
         """Count a finished request. A prefill counts only its cache writes, which may be billed."""
@@ -180,93 +151,37 @@ class _Speculation:
     """Outcome of speculative decoding, by engine and model."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.decisions = Counter(
-            "voiceagent_llm_speculation_decisions",
-            "Responses with a draft (pays, trial) and without (comparison, acceptance, cost, streams,"
-            " short).",
-            (*LABELS, "reason"),
-            registry=registry,
-        )
-        self.on = Gauge(
-            "voiceagent_llm_speculation_on",
-            "1 while the draft is used or tried, 0 while it is left out, as bad or as too dear.",
-            LABELS,
-            registry=registry,
-        )
-        self.acceptance = Gauge(
-            "voiceagent_llm_speculation_acceptance",
-            "Part of the proposed tokens that were right, lately; 0 to 1.",
-            LABELS,
-            registry=registry,
-        )
+        self.decisions = new_counter("llm_speculation_decisions", registry)
+        self.on = new_gauge("llm_speculation_on", registry)
+        self.acceptance = new_gauge("llm_speculation_acceptance", registry)
 
 
 class _LoadShedding:
     """Admission control and load shedding."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.refused = Counter(
-            "voiceagent_llm_refused_calls", "Calls refused as the LLM is too busy.", registry=registry
-        )
-        self.predicted = Gauge(
-            "voiceagent_llm_predicted_ttft_seconds",
-            "What a turn that came now would wait for its first token.",
-            registry=registry,
-        )
-        self.level = Gauge(
-            "voiceagent_shedding_level", "What is given up to keep the budget, 0 to 5.", registry=registry
-        )
-        self.changes = Counter(
-            "voiceagent_shedding_changes",
-            "Changes of the level, up and down.",
-            ("direction",),
-            registry=registry,
-        )
+        self.refused = new_counter("llm_refused_calls", registry)
+        self.predicted = new_gauge("llm_predicted_ttft_seconds", registry)
+        self.level = new_gauge("shedding_level", registry)
+        self.changes = new_counter("shedding_changes", registry)
 
 
 class _History:
     """Prompt prefix changes, and replaced old turns."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.partings = Counter(
-            "voiceagent_llm_prompt_partings",
-            "Prompts that left the one before them ahead of its last turn, and are read anew: from the "
-            "instructions, tools or history on; edited: from where a client changed the history.",
-            ("part",),
-            registry=registry,
-        )
-        self.summaries = Counter(
-            "voiceagent_llm_summaries",
-            "Old turns replaced, by model or extract; or why a summary was dropped.",
-            ("result",),
-            registry=registry,
-        )
-        self.compressed = Counter(
-            "voiceagent_llm_compressed_tokens",
-            "Tokens of old turns that were replaced, before and after; estimated.",
-            ("side",),
-            registry=registry,
-        )
+        self.partings = new_counter("llm_prompt_partings", registry)
+        self.summaries = new_counter("llm_summaries", registry)
+        self.compressed = new_counter("llm_compressed_tokens", registry)
 
 
 class _Replicas:
     """Routing of requests, by configuration table and replica."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(f"voiceagent_llm_replica_{name}", text, ("table", "replica"), registry=registry)
-
-        self.requests = Counter(
-            "voiceagent_llm_replica_requests",
-            "Requests: a call's first (placed), where its cache is (kept), elsewhere as that one is full "
-            "(spilled), or for good as it is lost (moved).",
-            ("table", "replica", "reason"),
-            registry=registry,
-        )
-        self._up = gauge("up", "1 while it gets requests, 0 while it is lost.")
-        self._sessions = gauge(
-            "sessions", "Calls whose cache it has, for 15 minutes after their last request."
-        )
+        self.requests = new_counter("llm_replica_requests", registry)
+        self._up = new_gauge("llm_replica_up", registry)
+        self._sessions = new_gauge("llm_replica_sessions", registry)
 
     def add(self, table: str, source: ReplicatedLlm) -> None:
         for name in source.names:

@@ -12,7 +12,9 @@ from typing import Literal, TextIO
 
 import structlog
 
+from voiceagent.telemetry.call_ids import add_call_ids
 from voiceagent.telemetry.log_writer import LogWriter
+from voiceagent.telemetry.terminal import LINE, drop_figures, plain_lines
 from voiceagent.validation.section import Section
 
 
@@ -24,7 +26,9 @@ class LogConfig(Section):
     level: Literal["debug", "info", "warning", "error"] = "info"
     """Lowest level that is logged."""
     personal_data: bool = False
-    """Log transcripts, phone numbers and other personal data. Otherwise they are left out."""
+    """Log transcripts, phone numbers and other personal data. Otherwise they are left out, except that a
+    terminal shows the conversations of a server that only this machine can reach.
+    """
 
 
 class Personal(str):
@@ -60,6 +64,8 @@ def printable(text: str) -> str:
 
 def _sanitize(_: object, __: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Truncate long fields and escape newlines, so that callers' text cannot forge log lines."""
+    if event.get("event") == LINE:
+        event["text"] = printable(str(event["text"])).replace("\n", " ")
     for name, value in event.items():
         if isinstance(value, str) and name != "event" and len(value) > MAX_CHARACTERS:
             event[name] = f"{value[:MAX_CHARACTERS]}... ({len(value)} characters)"
@@ -69,6 +75,7 @@ def _sanitize(_: object, __: str, event: structlog.typing.EventDict) -> structlo
 
 SHARED_PROCESSORS: tuple[structlog.typing.Processor, ...] = (
     structlog.contextvars.merge_contextvars,
+    add_call_ids,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -118,16 +125,20 @@ def configure_log(
     stream: TextIO | None = None,
     personal: bool = False,
     apart: bool = False,
+    conversation: bool = False,
 ) -> None:
     """Send the log, that of libraries through `logging` included, to `stream`, standard error by default.
 
     log_format: "console" for people; "json", one object a line. level: debug, info, warning or error. apart:
-    write from a thread, for processes that have calls; the stream must then be a file's.
+    write from a thread, for processes that have calls; the stream must then be a file's. conversation: the
+    lines of `telemetry.terminal` replace the figures that they show, unless the level is debug.
     """
     stream = stream or sys.stderr
+    figures = (drop_figures,) if conversation and level != "debug" else ()
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
+            *figures,
             _with_personal if personal else _without_personal,
             *SHARED_PROCESSORS,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
@@ -156,7 +167,8 @@ def _formatter(log_format: Literal["console", "json"], stream: TextIO) -> loggin
     else:
         # Plain, as drawing a boxed traceback holds the event loop for up to a second.
         plain = structlog.dev.plain_traceback
-        last = [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
+        render = structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)
+        last = [plain_lines(render)]
     return structlog.stdlib.ProcessorFormatter(
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
         foreign_pre_chain=SHARED_PROCESSORS,

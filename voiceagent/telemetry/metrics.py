@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 import structlog
-from prometheus_client import (
-    CONTENT_TYPE_LATEST,
-    REGISTRY,
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    generate_latest,
-)
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.log import lines_dropped
+from voiceagent.telemetry.metric_table import new_counter, new_gauge, new_histogram
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 """Content type of the page that `render` returns."""
-LATENCY_BUCKETS_S = (
-    0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25,
-    0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0, 3.0, 5.0,
-)  # fmt: skip
-
-TOOL_BUCKETS_S = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class Metrics:
@@ -39,68 +26,27 @@ class Metrics:
 
     def __init__(self, log_turns: bool = True) -> None:
         self._log_turns = log_turns
-        self.registry = CollectorRegistry()
-        self.llm = LlmMetrics(self.registry)
-        self.calls = Gauge("voiceagent_calls", "Calls at present.", registry=self.registry)
-        self.engine_errors = self._counter("engine_errors", "Failures of an engine in mid-turn.", "stage")
-        self.speech_failures = self._counter(
-            "speech_primary_failures",
-            "Utterances and texts that an engine with a fallback did not take: error, timeout, circuit_open.",
-            "stage",
-            "reason",
-        )
-        self.phrase_cache = self._counter(
-            "phrase_cache", "Phrases to be spoken: from memory, from disk, or miss, which are made.", "result"
-        )
-        self.call_faults = self._counter("call_faults", "Exceptions that nobody expected, in calls.", "where")
-        self.datagrams_not_read = self._counter(
-            "datagrams_not_read", "Datagrams to the UDP ports that looked like STUN and were none."
-        )
-        dropped = Gauge(
-            "voiceagent_log_lines_dropped",
-            "Lines of the log that its stream did not take in time.",
-            registry=self.registry,
-        )
-        dropped.set_function(lines_dropped)
-        self.repeated = self._counter("responses_repeating", "Responses ended as they repeated themselves.")
-        self._stage_seconds = self._histogram(
-            "stage_seconds",
-            "What one stage of a turn added to the caller's wait.",
-            LATENCY_BUCKETS_S,
-            "stage",
-        )
-        self._turn_seconds = self._histogram(
-            "turn_seconds",
-            "The caller's wait: last voiced sample to the last stamp of the response.",
-            LATENCY_BUCKETS_S,
-        )
-        self.tool_seconds = self._histogram(
-            "tool_seconds", "From the model's call of a function to its output.", TOOL_BUCKETS_S
-        )
-        self._turns = self._counter("turns", "Responses, by how they ended.", "outcome")
-        self._over_budget = self._counter("over_budget", "Turns in which a stage broke its budget.", "stage")
-        self._preemptive = self._counter("preemptive", "Preemptive responses: hit or miss.", "result")
-        self._agent_tool_seconds = self._histogram(
-            "agent_tool_seconds", "How long the agents' own tools ran.", TOOL_BUCKETS_S, "tool", "outcome"
-        )
-        self._tokens_wasted = self._counter(
-            "tokens_wasted", "Tokens of preemptive responses that were dropped."
-        )
-        self._prompt_tokens = self._counter("prompt_tokens", "Tokens of prompts.")
-        self._cached_tokens = self._counter(
-            "cached_tokens", "Prompt tokens that were found in the prefix cache."
-        )
-        self._prefilled_tokens = self._counter("prefilled_tokens", "Those read after the turn's end.")
-
-    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
-        return Counter(f"voiceagent_{name}", documentation, labels, registry=self.registry)
-
-    def _histogram(
-        self, name: str, documentation: str, buckets_s: tuple[float, ...], *labels: str
-    ) -> Histogram:
-        return Histogram(
-            f"voiceagent_{name}", documentation, labels, registry=self.registry, buckets=buckets_s
-        )
+        self.registry = registry = CollectorRegistry()
+        self.llm = LlmMetrics(registry)
+        self.calls = new_gauge("calls", registry)
+        self.engine_errors = new_counter("engine_errors", registry)
+        self.speech_failures = new_counter("speech_primary_failures", registry)
+        self.phrase_cache = new_counter("phrase_cache", registry)
+        self.call_faults = new_counter("call_faults", registry)
+        self.datagrams_not_read = new_counter("datagrams_not_read", registry)
+        self.repeated = new_counter("responses_repeating", registry)
+        self.tool_seconds = new_histogram("tool_seconds", registry)
+        self._stage_seconds = new_histogram("stage_seconds", registry)
+        self._turn_seconds = new_histogram("turn_seconds", registry)
+        self._turns = new_counter("turns", registry)
+        self._over_budget = new_counter("over_budget", registry)
+        self._preemptive = new_counter("preemptive", registry)
+        self._agent_tool_seconds = new_histogram("agent_tool_seconds", registry)
+        self._tokens_wasted = new_counter("tokens_wasted", registry)
+        self._prompt_tokens = new_counter("prompt_tokens", registry)
+        self._cached_tokens = new_counter("cached_tokens", registry)
+        self._prefilled_tokens = new_counter("prefilled_tokens", registry)
+        new_gauge("log_lines_dropped", registry).set_function(lines_dropped)
 
     def tool_ended(self, name: str, outcome: str, seconds: float) -> None:
         """Observe a finished tool call of an agent. outcome: done, failed or cancelled."""
@@ -147,7 +93,10 @@ def _log_turn(turn: TurnReport, call_id: str) -> None:
         "turn",
         **({"call": call_id} if call_id else {}),
         turn=turn.turn_id,
+        response=turn.response_id,
         outcome=turn.outcome,
+        **({"interrupted_by": turn.interrupted_by} if turn.interrupted_by else {}),
+        **({"end_code": turn.end_code} if turn.end_code else {}),
         **({"total_ms": _ms(turn.total_us)} if turn.stages else {}),
         **stages,
         hidden_ms=_ms(turn.hidden_us),

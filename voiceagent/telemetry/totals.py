@@ -16,16 +16,16 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
+from voiceagent.telemetry.metric_table import LARGEST
+
 Page = list[Metric]
 """Metrics collected from a registry."""
 
 _GAUGES = ("gauge", "info", "unknown")
-_LARGEST = frozenset({"voiceagent_loop_lag_seconds"})
-"""Gauges for which the largest value is exported: processes late by 60 ms each are not 120 ms late."""
 
 
 def summed(pages: Iterable[Page]) -> Page:
-    """Sum each sample over all pages, or take the largest for `_LARGEST`. Creation times are the earliest."""
+    """Sum each sample over all pages, or take the largest for `LARGEST`. Creation times are the earliest."""
     families: dict[str, tuple[Metric, dict[tuple[str, frozenset[tuple[str, str]]], Sample]]] = {}
     for family in (family for page in pages for family in page):
         _, samples = families.setdefault(family.name, (family, {}))
@@ -37,7 +37,7 @@ def summed(pages: Iterable[Page]) -> Page:
 
 
 def _added(one: Sample, other: Sample) -> Sample:
-    if one.name in _LARGEST:
+    if one.name in LARGEST:
         return one._replace(value=max(one.value, other.value))
     created = one.name.endswith("_created")
     return one._replace(value=min(one.value, other.value) if created else one.value + other.value)

@@ -128,7 +128,7 @@ class TypedCaller:
 
     async def close(self) -> None:
         """Hang up."""
-        await self.session.close("the caller hung up")
+        await self.session.close("the caller hung up", "caller_hung_up")
 
     async def _is_idle(self, past_questions: bool) -> bool:
         """Return True if nothing happens before the caller acts."""

@@ -13,6 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.session.call import ControlledCall
 from voiceagent.transports.limits import MESSAGE_BYTES, USUAL_LIMITS, Allowance, TransportLimits
 from voiceagent.transports.outbox import Content, Outbox
@@ -34,16 +35,21 @@ _Sent_contra = TypeVar("_Sent_contra", bound=str | bytes, contravariant=True)
 class Disconnected(Exception):
     """The client has disconnected; the text is the reason."""
 
+    def __init__(self, reason: str, end_code: CallEndCode = "caller_hung_up") -> None:
+        super().__init__(reason)
+        self.end_code = end_code
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
     """Reason for the end of a call.
 
-    code: the WebSocket's close code, None if the client has disconnected. hang_up: the telephony provider
-    must still be asked to hang up.
+    end_code: the reason, for programs. code: the WebSocket's close code, None if the client has disconnected.
+    hang_up: the telephony provider must still be asked to hang up.
     """
 
     reason: str
+    end_code: CallEndCode
     code: int | None = None
     hang_up: bool = True
 
@@ -128,20 +134,20 @@ class Connection(Generic[Content]):
     def fail(self) -> None:
         """End the call because of the exception being handled, a server error."""
         log.exception("connection_failed")
-        self.end(Ending("the server failed", 1011))
+        self.end(Ending("the server failed", "server_error", 1011))
 
     async def run(self, handler: Handler, *work: Coroutine[Any, Any, Ending]) -> None:
         """Run the call to its end, end it, and close the connection gracefully if the client still reads.
 
         work: further tasks of the call, cancelled at its end; their results end it, too.
         """
-        ending = Ending("the connection was cut off")
+        ending = Ending("the connection was cut off", "server_shutdown")
         try:
             ending = await self._carry(handler, work)
         finally:
             handler.close()
             # before closing the wire: produce nothing for a caller who has left
-            await self._call.close(ending.reason)
+            await self._call.close(ending.reason, ending.end_code)
         if ending.code is not None:
             await self._say_goodbye(handler, ending, ending.code)
 
@@ -149,7 +155,7 @@ class Connection(Generic[Content]):
         everything: list[Coroutine[Any, Any, Ending]] = [
             self._read(handler),
             self._write(),
-            _after(self._outbox.overflowed(), Ending("the client does not read", 1008)),
+            _after(self._outbox.overflowed(), Ending("the client does not read", "client_too_slow", 1008)),
             self._until_ended(),
             _after(asyncio.sleep(self._limits.max_call_s), self._too_long()),
             self._until_idle(),
@@ -168,19 +174,20 @@ class Connection(Generic[Content]):
     async def _until_ended(self) -> Ending:
         """Wait for the end of the call: normal if the agent hangs up, an error otherwise."""
         if hung_up := await self._call.ended():
-            return Ending(hung_up, 1000)
-        return Ending("the call ended on the server", self._ended_code)
+            return Ending(hung_up, "agent_hung_up", 1000)
+        return Ending("the call ended on the server", "server_error", self._ended_code)
 
     async def _until_over(self, work: Coroutine[Any, Any, Ending]) -> None:
         try:
             self.end(await work)
         except Disconnected as gone:
-            self.end(Ending(str(gone)))
+            self.end(Ending(str(gone), gone.end_code))
         except Exception:
             self.fail()
 
     def _too_long(self) -> Ending:
-        return Ending(f"the call has lasted {self._limits.max_call_s:g} s (limits.max_call_s)", 1000)
+        lasted = f"the call has lasted {self._limits.max_call_s:g} s (limits.max_call_s)"
+        return Ending(lasted, "max_duration", 1000)
 
     async def _until_idle(self) -> Ending:
         """Poll for inactivity, so that a message costs only a counter."""
@@ -188,7 +195,7 @@ class Connection(Generic[Content]):
         while looks < IDLE_LOOKS:
             await asyncio.sleep(self._idle_s / IDLE_LOOKS)
             looks, seen = (looks + 1, seen) if self.taken == seen else (0, self.taken)
-        return Ending(f"nothing has come from the caller for {self._idle_s:g} s", 1000)
+        return Ending(f"nothing has come from the caller for {self._idle_s:g} s", "idle", 1000)
 
     async def _read(self, handler: Handler) -> Ending:
         allowance = self._allowance
@@ -228,7 +235,7 @@ class Connection(Generic[Content]):
             self._wire.close_fast_path()
         else:
             limit = f"{self._limits.max_bytes_per_s} bytes a second (limits.max_bytes_per_s)"
-            self.end(Ending(f"more came than {limit}", 1008))
+            self.end(Ending(f"more came than {limit}", "too_much_input", 1008))
 
     async def _write(self) -> Ending:
         while True:

@@ -217,7 +217,7 @@ class LocalCall:
 
     async def __aexit__(self, *_: object) -> None:
         """Hang up."""
-        await self.session.close("the caller hung up")
+        await self.session.close("the caller hung up", "caller_hung_up")
         if self._ended is not None:
             await self._ended
 

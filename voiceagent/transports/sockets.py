@@ -22,7 +22,8 @@ def listen(host: str, port: int, purpose: str = "") -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
-        taken = f"port {port} on {host} is in use; end the program that has it, or choose another port"
+        free = f"take another one (--port {port + 1}, or server.port)" if not purpose else "take another one"
+        taken = f"port {port} on {host} is in use; end the program that has it, or {free}"
         why = taken if error.errno == errno.EADDRINUSE else str(error)
         raise CommandFailed(f"cannot listen{purpose} on {host}:{port}: {why}") from error
     # Connections inherit these options. A small send buffer: a client that stops reading fills the bounded

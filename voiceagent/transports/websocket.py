@@ -49,6 +49,10 @@ def websocket_routes(
     return [WebSocketRoute(path, serve), Route(path, not_upgraded, methods=methods)]
 
 
+ABNORMAL_CLOSURE = 1006
+"""Code of a connection that ended without a close frame (RFC 6455, 7.1.5)."""
+
+
 class WebSocketWire:
     """A WebSocket as a `Wire`. subprotocol: the accepted one, None for none."""
 
@@ -71,8 +75,11 @@ class WebSocketWire:
         """Return the next message that did not take the fast path."""
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
-            known = message.get("reason") == SILENT
-            raise Disconnected(SILENT if known else f"the client left ({message.get('code')})")
+            code = message.get("code")
+            if message.get("reason") == SILENT:
+                raise Disconnected(SILENT, "connection_lost")
+            lost = code == ABNORMAL_CLOSURE
+            raise Disconnected(f"the client left ({code})", "connection_lost" if lost else "caller_hung_up")
         text: str | None = message.get("text")
         if text is None:
             binary: bytes = message["bytes"]

@@ -160,6 +160,7 @@ class UpstreamCall(BaseCall):
     def upstream_given_up(self, reason: str) -> None:
         """See `UpstreamListener`: the caller hears the apology, and the call ends."""
         self._log.error("upstream_abandoned", reason=reason)
+        self._end_code = "upstream_lost"  # the call ends after the apology
         speaking = self._services.speaking
         made = np.concatenate([speech.samples for speech in speaking.apology.sound])
         sound = resample(made, speaking.synthesizer.rate_hz, UPSTREAM_HZ)
@@ -210,7 +211,8 @@ class UpstreamCall(BaseCall):
                 self._publisher.publish(call_events.AudioStarted(response_id))
             case do.FinishPlayout(response_id):
                 self._speaker.finish(response_id)
-            case do.StopPlayout(response_id):
+            case do.StopPlayout(response_id, interrupted_by):
+                self._log.info("response_interrupted", response=response_id, interrupted_by=interrupted_by)
                 played_s = self._speaker.stop(response_id)
                 self._publisher.publish(call_events.ResponseStopped(response_id, played_s))
                 self.post(ev.PlayoutStopped(response_id, played_s))
@@ -220,9 +222,9 @@ class UpstreamCall(BaseCall):
                 self._tools.run(call)
             case do.TurnConcluded() | do.ResponseConcluded():
                 self._concluded(command)
-            case do.HangUp(reason):
+            case do.HangUp(reason, end_code):
                 self._log.info("hanging_up", reason=reason)
-                self._end(reason)
+                self._end(reason, end_code)
             case _:
                 self._notify(command)
 

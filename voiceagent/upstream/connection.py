@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 from urllib.parse import quote
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
@@ -22,6 +22,7 @@ from audio.hosted.server import HostedServer, bearer, describe_error, retry_wait
 from audio.hosted.websocket import ConnectionLost, open_websocket
 from audio.pcm import Samples
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
+from voiceagent.telemetry.metric_table import new_counter
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.upstream.messages import UPSTREAM_HZ, Event, sound_appended
 
@@ -61,12 +62,7 @@ class Upstream:
         self._server = _Server(
             config.url, api_key_env=config.api_key_env or "", connect_timeout_s=config.connect_timeout_s
         )
-        self._connections = Counter(
-            "voiceagent_upstream_connections",
-            "Connections to the upstream: connected, unreachable, refused, lost.",
-            ("outcome",),
-            registry=registry,
-        )
+        self._connections = new_counter("upstream_connections", registry)
 
     def count(self, outcome: str) -> None:
         """Count a connection by its outcome."""

@@ -14,6 +14,7 @@ from llmcore.engine import Usage
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.causes import InterruptedBy, cause_of
 from voiceagent.conversation.history import History, HistoryLimits, MessageItem, ToolOutputItem
 from voiceagent.conversation.item_requests import ItemRequest
 from voiceagent.conversation.out_of_band import runs_out_of_band
@@ -47,6 +48,7 @@ class UpstreamConversation:
         self._responses, self._out_of_band = Responses(self.history), OutOfBandResponses()
         self.heard = self._responses.heard
         self._queue = ResponseQueue()
+        self._interrupted_by: InterruptedBy = ""  # of the response whose playout is being stopped
         self._started = self._connected = self._speaking = self._turns_claimed = False
 
     @property
@@ -177,7 +179,7 @@ class UpstreamConversation:
             case ev.ResponseCancelled():
                 return self._on_response_cancelled(request)
             case ev.OutputCleared():
-                return self._stop_playout(cancel=True)
+                return self._stop_playout(cause_of(request), cancel=True)
             case ev.InputCommitted():
                 return [Send({"type": "input_audio_buffer.commit"})]  # queued after the audio before it
             case ev.InputCleared():
@@ -218,7 +220,7 @@ class UpstreamConversation:
         known = self._responses.playing if response_id is None else self._responses.get(response_id)
         if known is None:
             return [notify.nothing_to_cancel(response_id, request.client_event_id)]
-        return self._stop_playout(cancel=True)
+        return self._stop_playout(cause_of(request), cancel=True)
 
     # ---- events of the upstream
 
@@ -240,13 +242,15 @@ class UpstreamConversation:
                 yields = detection is None or detection.interrupt_response
                 start_s = event["audio_start_ms"] / 1000  # includes the padding
                 began = notify.NotifySpeechStarted(event["item_id"], start_s, not_before_s=start_s)
-                return [began, *(self._stop_playout(cancel=False) if yields else ())]
+                return [began, *(self._stop_playout("upstream", cancel=False) if yields else ())]
             case "input_audio_buffer.speech_stopped":
                 self._speaking = False
                 end_s = event["audio_end_ms"] / 1000  # includes the silence
                 return [notify.NotifySpeechStopped(event["item_id"], end_s, sound_end_s=end_s)]
             case "input_audio_buffer.committed":
-                return [notify.NotifyInputCommitted(event["item_id"], event.get("previous_item_id"))]
+                return [
+                    notify.NotifyInputCommitted(event["item_id"], event.get("previous_item_id"), "upstream")
+                ]
             case "input_audio_buffer.timeout_triggered":
                 return [notify.NotifyIdle(event["item_id"], event["audio_end_ms"] / 1000)]
             case "input_audio_buffer.cleared":
@@ -276,14 +280,17 @@ class UpstreamConversation:
             return []
         return [notify.NotifyError(code, str(error.get("message")), error.get("param"))]
 
-    def _stop_playout(self, cancel: bool) -> list[Action]:
-        """Stop playout. cancel: also stop the backend, which is still generating and does not know."""
+    def _stop_playout(self, interrupted_by: InterruptedBy, cancel: bool) -> list[Action]:
+        """Stop playout. interrupted_by: the cause. cancel: also stop the backend, which is still generating
+        and does not know.
+        """
         playing = self._responses.playing
         if playing is None:
             return []
         made = cancel and playing.ended is None
         cancelled = self._send({"type": "response.cancel"}) if made else []
-        return [*cancelled, do.StopPlayout(playing.response_id)]
+        self._interrupted_by = interrupted_by
+        return [*cancelled, do.StopPlayout(playing.response_id, interrupted_by)]
 
     def _on_playout_stopped(self, response_id: str, played_s: float) -> list[Action]:
         """Handle a response cut after `played_s` seconds."""
@@ -291,11 +298,14 @@ class UpstreamConversation:
         if response is None:
             return []
         cuts, commands = self._responses.stopped(response, played_s)
+        interrupted_by, self._interrupted_by = self._interrupted_by or "upstream", ""
         for cut in cuts:
             if cut.item_id and not cut.lost:
                 commands += self._send(messages.item_truncated(cut.item_id, cut.heard_s))
             commands += self._restored(cut)
-            ended = notify.NotifyResponseEnded(cut.response_id, "cancelled", "turn_detected", cut.usage)
+            ended = notify.NotifyResponseEnded(
+                cut.response_id, "cancelled", "turn_detected", cut.usage, interrupted_by=interrupted_by
+            )
             commands += [] if cut.notified else [ended]
             for call in cut.when_played:  # they depended on speech that was not heard
                 self._responses.running.discard(call.call_id)

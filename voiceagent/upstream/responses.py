@@ -143,7 +143,7 @@ class Responses:
         if response.sound_s == 0:
             return [ended, *self.played(response)]
         if ended.status == "cancelled":
-            return [do.StopPlayout(response.response_id)]
+            return [do.StopPlayout(response.response_id, "upstream")]
         return [do.FinishPlayout(response.response_id)]
 
     def sent(self, response_id: str) -> list[Action]:

@@ -65,7 +65,7 @@ class UpstreamTimes:
         if alone and not self._turn[0]:
             self._turn = ledger.turn_id, stamps  # only tool calls: the next response answers the turn
         report = ledger.report(NO_BUDGET, _OUTCOMES[ended.status], _counts(ended.usage))
-        return replace(report, response_id=ended.response_id)
+        return replace(report, response_id=ended.response_id, interrupted_by=ended.interrupted_by)
 
     def hung_up(self, usages: Mapping[str, Usage]) -> list[TurnReport]:
         """Return the reports of the responses in progress at hang-up. usages: theirs, by id."""

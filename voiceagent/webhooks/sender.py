@@ -10,13 +10,14 @@ from typing import Any
 
 import httpx2
 import structlog
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
 from audio.hosted.server import describe_error
 from llmcore.policies.circuit_breaker import Backoff
 from voiceagent.conversation.call_events import CallBegan, CallEnded, CallEvent
 from voiceagent.conversation.history import Item
 from voiceagent.session.call import new_id
+from voiceagent.telemetry.metric_table import new_counter
 from voiceagent.webhooks.config import WebhooksConfig
 from voiceagent.webhooks.message import BEGAN, ENDED, WebhookEvent, as_transcript, signed_headers
 
@@ -51,12 +52,7 @@ class WebhookSender:
         self._backoff = backoff
         self._hand_over = hand_over
         self._waiting: asyncio.Queue[WebhookEvent] = asyncio.Queue(table.max_waiting)
-        self._events = Counter(
-            "voiceagent_webhooks",
-            "Events for [webhooks], by what became of them: delivered, failed, dropped.",
-            ("outcome",),
-            registry=registry,
-        )
+        self._events = new_counter("webhooks", registry)
 
     def call(self, call_id: str) -> WebhookSubscriber:
         """Return the subscriber of one call."""
@@ -82,6 +78,7 @@ class WebhookSender:
         data = {
             "call_id": began.data["call_id"],
             "reason": reason,
+            "end_code": "process_lost",
             "seconds": round(seconds, 1),
             "parameters": began.data["parameters"],
             "transcript": as_transcript(items),
@@ -155,11 +152,16 @@ class WebhookSubscriber:
             case CallBegan(agent, model, parameters):
                 self._began_s, self._parameters = self._monotonic(), dict(parameters)
                 self._post(BEGAN, agent=agent, model=model, parameters=self._parameters)
-            case CallEnded(reason, history) if self._began_s is not None:
+            case CallEnded(reason, history, end_code) if self._began_s is not None:
                 seconds = round(self._monotonic() - self._began_s, 1)
                 parameters, transcript = self._parameters, as_transcript(history)
                 self._post(
-                    ENDED, reason=reason, seconds=seconds, parameters=parameters, transcript=transcript
+                    ENDED,
+                    reason=reason,
+                    end_code=end_code,
+                    seconds=seconds,
+                    parameters=parameters,
+                    transcript=transcript,
                 )
 
     def _post(self, kind: str, **data: Any) -> None:

@@ -70,7 +70,7 @@ async def test_a_tick_is_armed_once_for_all_calls(counting, monkeypatch):
     streams = [front_end.open(SAMPLE_RATE_HZ, ignore) for _ in range(3)]
     loop = asyncio.get_running_loop()
     delays: list[float] = []
-    monkeypatch.setattr(loop, "call_later", lambda delay_s, _: delays.append(delay_s) or object())
+    monkeypatch.setattr(loop, "call_later", lambda delay_s, _, context: delays.append(delay_s) or object())
     for stream in streams:
         stream.push(np.zeros(WINDOW_SAMPLES, np.int16))
     monkeypatch.undo()
@@ -82,7 +82,7 @@ async def test_a_window_after_a_while_without_any_waits_for_nobody(counting, mon
     stream = front_end.open(SAMPLE_RATE_HZ, ignore)
     front_end.open(SAMPLE_RATE_HZ, ignore)
     monkeypatch.setattr(
-        asyncio.get_running_loop(), "call_later", lambda *_: pytest.fail("it had to wait for a timer")
+        asyncio.get_running_loop(), "call_later", lambda *_, **__: pytest.fail("it had to wait for a timer")
     )
     stream.push(np.zeros(WINDOW_SAMPLES, np.int16))
     await asyncio.sleep(0)

@@ -30,7 +30,7 @@ class FakeCall:
         await self.over.wait()
         await self.written.wait()
 
-    async def close(self, reason: str) -> None:
+    async def close(self, reason: str, end_code: str = "") -> None:
         self.closed_for = reason
         self.over.set()
 

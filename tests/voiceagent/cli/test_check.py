@@ -72,7 +72,9 @@ def test_of_a_server_that_takes_all_nothing_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert checked(tmp_path, TemplateServer(FREE)) == 0
-    assert "refuses" not in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "refuses" not in printed
+    assert "first token of the LLM:" in printed
 
 
 def test_a_wrong_key_is_told_with_its_variable(

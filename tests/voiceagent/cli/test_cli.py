@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import socket
@@ -15,7 +16,7 @@ from recordings import recording
 from audio.wav import read_wav, write_wav
 from voiceagent import __version__
 from voiceagent.cli.main import _parser, main
-from voiceagent.config import default_config
+from voiceagent.config import default_config, take_config
 
 FIXED = Path(__file__).parents[2] / "bench"
 DEMO = Path(__file__).parents[3] / "configs" / "demo.toml"
@@ -103,12 +104,32 @@ def test_a_configuration_is_given_with_or_without_the_option(command):
     assert parse([command]).config == default_config()
 
 
+def test_configuration_stands_among_the_other_arguments():
+    parse = _parser().parse_args
+    shown = parse(["calls", "show", "call_1", "my.toml"])
+    assert (shown.call, shown.config) == ("call_1", Path("my.toml"))
+    assert parse(["calls", "list", "my.toml"]).config == Path("my.toml")
+    replayed = parse(["replay", "call_1", "my.toml"])
+    assert (replayed.call, replayed.config) == ("call_1", Path("my.toml"))
+    talk = parse(["talk", "my.toml", "question.wav"])
+    take_config(talk, "questions")
+    assert (talk.questions, talk.config) == ([Path("question.wav")], Path("my.toml"))
+
+
+def test_help_begins_with_the_commands_of_a_newcomer(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    listed = re.findall(r"^    (\w+)", capsys.readouterr().out, re.MULTILINE)
+    assert listed[:4] == ["new", "check", "serve", "talk"]
+
+
 def test_a_port_in_use_is_exit_1_and_says_so(fixed, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["serve", "--config", str(fixed), "--port", str(port)]) == 1
     error = capsys.readouterr().err
     assert f"port {port} on 127.0.0.1 is in use" in error
+    assert f"--port {port + 1}" in error
     assert error.count("\n") == 1
 
 

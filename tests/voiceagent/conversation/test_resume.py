@@ -46,7 +46,7 @@ def test_one_word_takes_the_response_back():
     response_id = cut_off(world)
     item_id = world.begin_speaking(2.6)
     commands = world.feed(ev.TranscriptChanged(item_id, "a sauna", "a"))
-    assert do.StopPlayout(response_id) in commands
+    assert do.StopPlayout(response_id, "resumed_turn") in commands
     assert of(notify.NotifyResponseEnded, commands)[0].status == "cancelled"
 
 

@@ -11,8 +11,9 @@ from contextlib import suppress
 import pytest
 from structlog.testing import capture_logs
 
+from voiceagent.config.tables import ServerConfig
 from voiceagent.server import ending
-from voiceagent.server.ending import run_until_all_end, stop_on_signals
+from voiceagent.server.ending import log_draining, run_until_all_end, stop_on_signals
 
 HANDLED_S = 0.05
 """How long a signal that does nothing may take to do so."""
@@ -54,6 +55,32 @@ def hung_up() -> Iterator[list[int]]:
     before = signal.signal(signal.SIGHUP, lambda number, _: unheeded.append(number))
     yield unheeded
     signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(("number", "ctrl_c"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+async def test_first_signal_says_whether_it_was_ctrl_c(number: int, ctrl_c: bool) -> None:
+    stopped = stop_on_signals(lambda: False)
+    os.kill(os.getpid(), number)
+    await asyncio.sleep(HANDLED_S)
+    assert stopped.is_set()
+    assert stopped.ctrl_c is ctrl_c
+
+
+@pytest.mark.parametrize(
+    ("host", "ctrl_c", "patience_s"),
+    [("127.0.0.1", True, 5.0), ("127.0.0.1", False, 3600.0), ("0.0.0.0", True, 3600.0)],
+)
+def test_calls_have_seconds_after_ctrl_c_on_this_machine_only(
+    host: str, ctrl_c: bool, patience_s: float
+) -> None:
+    assert ServerConfig(host=host).patience_s(ctrl_c) == patience_s
+
+
+@pytest.mark.parametrize("calls", [0, 2])
+def test_draining_with_open_calls_says_how_to_end_them(calls: int) -> None:
+    with capture_logs() as told:
+        log_draining(calls, 5.0)
+    assert (told[0]["calls"], "next" in told[0]) == (calls, calls > 0)
 
 
 async def test_a_closed_terminal_stops_a_server_and_its_second_signal_cuts_no_call_off(

@@ -55,6 +55,15 @@ def speak_and_end(stamps: TurnStamps, clock: Clock) -> None:
     stamps.on_event(ev.TurnEnded(4.8))
 
 
+def test_report_has_the_rule_that_ended_the_turn_and_what_cut_the_response(stamps, clock):
+    speak_and_end(stamps, clock)
+    stamps.on_command(notify.NotifyInputCommitted("turn", None, "probability"))
+    stamps.on_command(start("response"))
+    cut = notify.NotifyResponseEnded("response", "cancelled", "turn_detected", interrupted_by="stop_word")
+    report = stamps.report(cut)
+    assert (report.end_code, report.interrupted_by) == ("probability", "stop_word")
+
+
 def test_the_end_of_speech_is_backdated_through_the_newest_sound(stamps, clock):
     speak_and_end(stamps, clock)
     stamps.on_command(start("response"))

@@ -19,7 +19,7 @@ class Loaded:
 
 
 def page(load: EngineLoad) -> CollectorRegistry:
-    collector, registry = LoadCollector(("engine", "model")), CollectorRegistry()
+    collector, registry = LoadCollector(), CollectorRegistry()
     collector.engines.append(("vllm", "m", Loaded(load)))
     registry.register(collector)
     return registry

@@ -60,7 +60,7 @@ def test_only_what_was_heard_of_a_cut_response_is_kept() -> None:
     call.connected()
     take(call, created(1), words(1), *[sound(1)] * 4, done(1))
     cut = take(call, SPEAKS)
-    assert do.StopPlayout("resp_1") in cut
+    assert do.StopPlayout("resp_1", "upstream") in cut
     stopped = call.handle(ev.PlayoutStopped("resp_1", 0.5))
     [truncated] = sent(stopped)
     assert (truncated["item_id"], truncated["audio_end_ms"]) == ("item_1", 500)

@@ -87,4 +87,4 @@ def test_to_cancel_a_text_that_is_over_leaves_the_answer_to_be_heard() -> None:
     [told] = call.handle(ev.ResponseCancelled("resp_2", "mine"))
     assert isinstance(told, notify.NotifyError)
     assert (told.code, told.client_event_id) == ("response_cancel_not_active", "mine")
-    assert do.StopPlayout("resp_1") in call.handle(ev.ResponseCancelled("resp_1"))
+    assert do.StopPlayout("resp_1", "client") in call.handle(ev.ResponseCancelled("resp_1"))

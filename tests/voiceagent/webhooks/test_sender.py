@@ -59,7 +59,8 @@ async def test_a_call_is_told_of_when_it_begins_and_ends() -> None:
         async with running(webhooks):
             call = webhooks.call("call_1")
             call.on_event(call_events.CallBegan("Orders", "gpt", {"from": "+4930"}))
-            call.on_event(call_events.CallEnded("the caller left", (MessageItem("1", "user", "hello"),)))
+            said = (MessageItem("1", "user", "hello"),)
+            call.on_event(call_events.CallEnded("the caller left", said, "caller_hung_up"))
             await receiver.until(2)
     began, ended = sorted(receiver.events, key=lambda told: str(told["type"]))
     assert began["data"] == {
@@ -67,6 +68,7 @@ async def test_a_call_is_told_of_when_it_begins_and_ends() -> None:
     }  # fmt: skip
     assert ended["data"] == {
         "call_id": "call_1", "reason": "the caller left", "seconds": 0.0, "parameters": {"from": "+4930"},
+        "end_code": "caller_hung_up",
         "transcript": [{"role": "user", "text": "hello"}],
     }  # fmt: skip
 
@@ -92,7 +94,7 @@ async def test_of_a_call_that_was_lost_with_its_process_it_is_told_why() -> None
     assert ended["id"] != "evt_1"
     assert ended["data"] == {
         "call_id": "call_1", "reason": "worker 0 was lost", "seconds": 10.0, "parameters": {"from": "+4930"},
-        "transcript": [], "lost": True,
+        "transcript": [], "lost": True, "end_code": "process_lost",
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from voiceagent.calls.log.codec import Json
 from voiceagent.calls.log.texts import Words
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.conversation.history import Item, MessageItem
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.settings import CallSettings
@@ -128,6 +129,7 @@ class CallEnded:
     reason: str
     clock_s: float
     heard: tuple[HeardText, ...] = ()
+    end_code: CallEndCode = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,8 @@ class Turn:
 
     said: the caller's transcript, "" if the response answers no turn. written: the response; heard: its
     played part, all of it if unknown. over_budget: stages over their budget. at_s: seconds into the call at
-    its end. outcome: as in `TurnReport`; "lost" if its process was lost during playout.
+    its end. outcome: as in `TurnReport`; "lost" if its process was lost during playout. end_code,
+    interrupted_by: as in `TurnReport`.
     """
 
     turn_id: str
@@ -42,6 +43,8 @@ class Turn:
     stages: tuple[Stage, ...]
     over_budget: tuple[str, ...]
     at_s: float
+    end_code: str = ""
+    interrupted_by: str = ""
 
     @property
     def waited_us(self) -> int:
@@ -69,7 +72,7 @@ class CallSummary:
 
     reason: of its end, None if the log broke off and the reason is unknown. seconds: duration. failures:
     failed responses and recognitions. lost: its process was lost. facts: from the telephony provider, its
-    call id as `line_call`; only that if texts are not kept.
+    call id as `line_call`; only that if texts are not kept. end_code: as in `CallEnded`.
     """
 
     call_id: str
@@ -82,6 +85,7 @@ class CallSummary:
     tools: tuple[ToolUse, ...]
     lost: bool = False
     facts: tuple[Fact, ...] = ()
+    end_code: str = ""
 
 
 def summarise(data: bytes, name: str = "log", yield_gil: Callable[[], None] = lambda: None) -> CallSummary:
@@ -158,7 +162,8 @@ class _Turns:
             response_id = self._ended.popleft() if self._ended else ""
         stages = tuple(Stage(s["name"], s["duration_us"], s["hidden_us"]) for s in report["stages"])
         over_budget = tuple(report["over_budget"])
-        self._add(response_id, report["turn_id"], report["outcome"], stages, over_budget, at_s)
+        codes = report.get("end_code", ""), report.get("interrupted_by", "")  # missing in old logs
+        self._add(response_id, report["turn_id"], report["outcome"], stages, over_budget, at_s, codes)
 
     def call_ended(self, outcome: str, at_s: float) -> None:
         """Add turns for responses in playout at the end of the call that have no report."""
@@ -174,10 +179,11 @@ class _Turns:
         stages: tuple[Stage, ...],
         over_budget: tuple[str, ...],
         at_s: float,
+        codes: tuple[str, str] = ("", ""),
     ) -> None:
         words = self._responses.pop(response_id, _Words())
         said = self._said.get(turn_id, "") if words.turn_id in (turn_id, None) else ""
-        turn = Turn(turn_id, outcome, said, words.written, "", stages, over_budget, at_s)
+        turn = Turn(turn_id, outcome, said, words.written, "", stages, over_budget, at_s, *codes)
         self._turns.append((turn, words.item_id))
 
     def result(self) -> tuple[Turn, ...]:
@@ -191,6 +197,7 @@ class _Summary:
 
     def __init__(self, header: Json) -> None:
         self.reason: str | None = None
+        self.end_code = ""
         self.lost = True
         self._header = header
         self._texts = ReadTexts()
@@ -217,11 +224,12 @@ class _Summary:
         elif line.get("type") == "CallEnded":
             ended = self._texts.resolved(line)
             self.reason, self._clock_s, self.lost = ended["reason"], ended["clock_s"], False
+            self.end_code = ended.get("end_code", "")  # missing in old logs
             self.turns.heard = {heard["item_id"]: heard["text"] for heard in ended["heard"]}
         elif line.get("type") == "CallIdentified":
             self._facts = provider_facts(self._texts.resolved(line), self._header.get("words", ""))
         elif line.get("type") == "CallLost":
-            self.reason, self._clock_s = line["reason"], line["clock_s"]
+            self.reason, self._clock_s, self.end_code = line["reason"], line["clock_s"], "process_lost"
 
     def _tool(self, step: ToolStep) -> None:
         match step:
@@ -251,4 +259,5 @@ class _Summary:
             tuple(self._tools.values()),
             self.lost,
             self._facts,
+            self.end_code,
         )

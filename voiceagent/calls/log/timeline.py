@@ -109,6 +109,7 @@ class Timeline:
             "seconds": 0.0,
             "events": 0,
             "reason": None,
+            "end_code": "",
         }
 
     def _record(self, line: Json) -> None:
@@ -143,13 +144,13 @@ class Timeline:
             case {"type": "HeardText", "item_id": item_id, "text": text}:
                 self._parts.hear(item_id, text)
             case {"type": "CallEnded", "reason": reason, "clock_s": clock_s, "heard": heard}:
-                self._call["reason"] = reason
+                self._call["reason"], self._call["end_code"] = reason, line.get("end_code", "")
                 self._passed(clock_s)
                 for message in heard:
                     self._parts.hear(message["item_id"], message["text"])
                 self._parts.hung_up()
             case {"type": "CallLost", "reason": reason, "clock_s": clock_s}:
-                self._call["reason"] = reason
+                self._call["reason"], self._call["end_code"] = reason, "process_lost"
                 self._passed(clock_s)
 
     def _event(self, event: Json, moment: Moment) -> None:

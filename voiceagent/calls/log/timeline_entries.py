@@ -12,7 +12,7 @@ from voiceagent.calls.log.time_axis import Moment, TimeAxis
 @dataclass(slots=True)
 class CallerTurn:
     """A turn of the caller. A spoken one has a start and an end; typed or keyed input has one time. settled:
-    its transcript was final.
+    its transcript was final. end_code: the rule that ended it, "" in old logs.
     """
 
     turn_id: str
@@ -24,6 +24,7 @@ class CallerTurn:
     decision: Json = None
     playout: Json = None
     settled: Moment | None = field(default=None, init=False)
+    end_code: str = field(default="", init=False)
 
     def as_json(self, axis: TimeAxis) -> dict[str, Any]:
         """Return the turn with times in seconds of the recording."""
@@ -34,6 +35,7 @@ class CallerTurn:
             "settled_s": _at(self.settled, axis),
             "decided_s": _at(self.decided, axis),
             "ended_by": self.ended_by,
+            "end_code": self.end_code,
             "said": self.said,
             "end_of_turn": self.decision if self.ended_by == "silence" else None,
             "playout": self.playout,
@@ -42,7 +44,9 @@ class CallerTurn:
 
 @dataclass(slots=True)
 class AgentResponse:
-    """A response of the agent. spans: its audio in the recording, in samples."""
+    """A response of the agent. spans: its audio in the recording, in samples. interrupted_by: what cut it, ""
+    for nothing and in old logs.
+    """
 
     turn_id: str | None
     began: Moment
@@ -54,6 +58,7 @@ class AgentResponse:
     failure: str = ""
     usage: Json = field(default=None, init=False)
     report: Json = field(default=None, init=False)
+    interrupted_by: str = field(default="", init=False)
 
     def as_json(self, response_id: str, heard: str | None, axis: TimeAxis) -> dict[str, Any]:
         """Return the response with times in seconds of the recording. heard: None if unknown."""
@@ -67,6 +72,7 @@ class AgentResponse:
             "sound": [[rounded(axis.sample(at)) for at in span] for span in self.spans],
             "status": self.status or "in_progress",
             "failure": self.failure,
+            "interrupted_by": self.interrupted_by,
             "usage": self.usage,
             "report": self.report,
         }

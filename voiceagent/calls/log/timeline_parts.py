@@ -107,7 +107,7 @@ class TimelineParts:
             case {"type": "NotifyInputCommitted", "item_id": turn_id}:
                 turn = self._turns.setdefault(turn_id, CallerTurn(turn_id, moment))
                 turn.ended, turn.ended_by = self._open.ended or moment, self._open.ended_by or "upstream"
-                turn.decided = moment
+                turn.decided, turn.end_code = moment, command.get("end_code", "")
                 self._touch("turns", turn_id)
             case {"type": "NotifyTranscript", "item_id": turn_id, "text": text, "final": final}:
                 if (turn := self._turns.get(turn_id)) is not None:
@@ -136,8 +136,13 @@ class TimelineParts:
             case {"type": "CancelResponse", "response_id": response_id}:
                 if ("responses", response_id) not in self._open.told:
                     self._responses.pop(response_id, None)  # preemptive, never notified
+            case {"type": "StopPlayout", "response_id": response_id, "interrupted_by": cause}:
+                if (stopped := self._responses.get(response_id)) is not None:
+                    stopped.interrupted_by = cause
+                    self._touch("responses", response_id)
             case {"type": "NotifyResponseEnded", "response_id": response_id} as over:
                 if (ended := self._responses.get(response_id)) is not None:
+                    ended.interrupted_by = over.get("interrupted_by", ended.interrupted_by)
                     ended.status = "false_end" if over["false_end"] else over["status"]
                     self._open.reported.append(response_id)
                     self._touch("responses", response_id)

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from voiceagent.conversation.end_of_turn.dictation import dictation
 from voiceagent.conversation.end_of_turn.evidence import (
@@ -68,17 +68,24 @@ ASKING_REMAINING_PAUSE_S = 0.2
 """`REMAINING_PAUSE_S` of questions and answers with nothing left open: 0.07 to 0.28 s in 68 pauses."""
 
 
+EndpointingRule = Literal["", "probability", "dictation", "spelling", "moment"]
+"""The rule that set an endpointing delay: the probability of the end, the pauses of dictation or spelling, or
+that the caller asked for a moment.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class EndOfTurn:
     """A decision on the end of a turn, and its parts.
 
     probability: that the turn is over. silence_s: endpointing delay. witnesses: contribution of each feature
-    to the log-odds, in nats.
+    to the log-odds, in nats. rule: the rule that set the delay, "" in old logs.
     """
 
     probability: float
     silence_s: float
     witnesses: tuple[tuple[str, float], ...]
+    rule: EndpointingRule = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the decision as sent to clients."""
@@ -99,15 +106,17 @@ def judge(
         witnesses += (("llm", evidence.llm),)
     probability = 1 / (1 + math.exp(-sum(nats for _, nats in witnesses)))
     if asks_for_moment(sentences_of(evidence.text), language):
-        return EndOfTurn(probability, MOMENT_S, witnesses)
+        return EndOfTurn(probability, MOMENT_S, witnesses, "moment")
     lengths = dictation(evidence.agent, evidence.dictation, language)
     if lengths is not None:
         silence = spelling_pause_s(evidence, language)
+        rule: EndpointingRule = "dictation" if silence is None else "spelling"
         if silence is None:
             silence = max(silence_s(probability, DICTATED), min_pause_s(evidence, lengths, language))
-        return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses)
+        return EndOfTurn(probability, min(silence, DICTATED.open_s), witnesses, rule)
     asks, opened = asking(observed), openness(evidence, observed)
-    return EndOfTurn(probability, silence_s(probability, SILENCES[eagerness], asks, opened), witnesses)
+    delay_s = silence_s(probability, SILENCES[eagerness], asks, opened)
+    return EndOfTurn(probability, delay_s, witnesses, "probability")
 
 
 def contributions(observed: Observed) -> tuple[tuple[str, float], ...]:

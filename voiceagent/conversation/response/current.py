@@ -9,6 +9,7 @@ from dataclasses import replace
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.causes import BARGE_IN, InterruptedBy
 from voiceagent.conversation.commands import Command
 from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.history import History, ItemStatus, MessageItem, PlannedWords
@@ -152,9 +153,11 @@ class CurrentResponse:
                 return self._on_stopped(response, stopping, event.played_s)
         return []
 
-    def stop(self, reason: str, played_s: float | None = None, false_end: bool = False) -> list[Command]:
-        """Cut the response. played_s: seconds that were played, if the client knows. false_end: it should not
-        have started, and none of it counts as played.
+    def stop(
+        self, interrupted_by: InterruptedBy, played_s: float | None = None, false_end: bool = False
+    ) -> list[Command]:
+        """Cut the response. interrupted_by: the cause. played_s: seconds that were played, if the client
+        knows. false_end: it should not have started, and none of it counts as played.
         """
         response = self.active
         if response is None:
@@ -165,16 +168,16 @@ class CurrentResponse:
             response.played.mark_false_end()
         # a preemptive response about tool results assumed that this one is played to its end
         cancel = [*self.cancel_preemptive(), do.CancelResponse(response.response_id)]
-        stopping = Stopping(response.phase.result, reason, played_s, response.end_notified)
+        stopping = Stopping(response.phase.result, interrupted_by, played_s, response.end_notified)
         if not response.spoken:
             return [*cancel, *self._end(response, stopping.result, response.played.text, stopping)]
         response.phase = stopping
-        return [*cancel, do.StopPlayout(response.response_id)]
+        return [*cancel, do.StopPlayout(response.response_id, interrupted_by)]
 
-    def truncate(self, played_s: float) -> list[Command]:
+    def truncate(self, played_s: float, interrupted_by: InterruptedBy) -> list[Command]:
         """Cut the response at the position where the client stopped playing it."""
         self._truncated = "" if self.active is None else self.active.response_id
-        return self.stop("client_cancelled", played_s)
+        return self.stop(interrupted_by, played_s)
 
     def was_truncated(self, response_id: str | None) -> bool:
         """Return True once if the client has just truncated this response (None: the last)."""
@@ -289,7 +292,7 @@ class CurrentResponse:
         played = "" if response.played.false_end else played.strip()
         whole = cut is None and not result.failure
         self._record(response, played, whole, result.opaque if whole else "")
-        response.phase = Over(played, cut.reason if cut else "", result.usage)
+        response.phase = Over(played, cut.interrupted_by if cut else "", result.usage)
         self.active = None
         self._ended_responses.append(response)
         return [] if notified else [_ended(response, result, cut)]
@@ -325,13 +328,18 @@ def _started(response: Response) -> notify.NotifyResponseStarted:
 def _ended(response: Response, result: Result, cut: Stopping | None = None) -> notify.NotifyResponseEnded:
     status: notify.ResponseStatus = "completed"
     reason = ""
+    interrupted_by: InterruptedBy = ""
     if result.refused:
         status, reason = "incomplete", "content_filter"  # OpenAI's terms for it
     elif result.failure:
         status, reason = "failed", result.failure
     elif cut is not None:
-        status, reason = "cancelled", cut.reason
+        interrupted_by = cut.interrupted_by
+        # OpenAI's terms
+        status, reason = "cancelled", "turn_detected" if interrupted_by in BARGE_IN else "client_cancelled"
     elif result.finish_reason == "length":
         status, reason = "incomplete", "max_output_tokens"
     false_end, beside = response.played.false_end, response.start.beside
-    return notify.NotifyResponseEnded(response.response_id, status, reason, result.usage, false_end, beside)
+    return notify.NotifyResponseEnded(
+        response.response_id, status, reason, result.usage, false_end, beside, interrupted_by
+    )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from llmcore.engine import FinishReason, Usage
+from voiceagent.conversation.causes import InterruptedBy
 from voiceagent.conversation.commands import StartResponse
 from voiceagent.conversation.events import (
     FragmentReady,
@@ -84,19 +85,19 @@ class Stopping:
     """
 
     result: Result
-    reason: str
+    interrupted_by: InterruptedBy
     reported_played_s: float | None
     notified: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """The response is over. played: the part of its text that was played. stop_reason: "" unless it was
+    """The response is over. played: the part of its text that was played. interrupted_by: "" unless it was
     cut.
     """
 
     played: str
-    stop_reason: str
+    interrupted_by: InterruptedBy
     usage: Usage
 
 

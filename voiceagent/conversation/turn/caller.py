@@ -9,6 +9,7 @@ from dataclasses import replace
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.causes import TurnEndCode
 from voiceagent.conversation.commands import Command, RequireSilence
 from voiceagent.conversation.end_of_turn.dictation import asks_for_number
 from voiceagent.conversation.end_of_turn.evidence import TurnEvidence
@@ -104,16 +105,17 @@ class Caller:
         self,
         turn: CallerTurn,
         at_s: float,
+        code: TurnEndCode,
         level_db: float | None = None,
         sound_end_s: float | None = None,
     ) -> list[Command]:
-        """End the turn; its transcript may still be pending. level_db: level of its voice, if known.
-        sound_end_s: see `Ended`.
+        """End the turn; its transcript may still be pending. code, sound_end_s: see `Ended`. level_db: level
+        of its voice, if known.
         """
         turn.level_db = level_db
         # the pause before the end has flushed already
         flushed = not turn.speaking
-        turn.phase = Ended(at_s, sound_end_s)
+        turn.phase = Ended(at_s, sound_end_s, code)
         self.open = None
         self.awaiting.append(turn)
         return [] if flushed else self._flush(turn)
@@ -124,7 +126,7 @@ class Caller:
         """
         turn.respond = False
         turn.visibility = TurnVisibility.ANNOUNCED
-        return self.end(turn, turn.started_at_s + buffered_s)
+        return self.end(turn, turn.started_at_s + buffered_s, "client")
 
     def commit(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
         """Add the turn to the conversation, with the transcript so far."""
@@ -138,7 +140,7 @@ class Caller:
         self._committed_to_s = max(self._committed_to_s, turn.sound_end_s)
         return [
             *(_stopped(turn) if by_voice else ()),
-            notify.NotifyInputCommitted(turn.item_id, previous),
+            notify.NotifyInputCommitted(turn.item_id, previous, turn.end_code),
             notify.NotifyItemAdded(item, previous),
             notify.NotifyItemDone(item, previous),
         ]
@@ -261,4 +263,6 @@ def set_endpointing_delay(
     if not isinstance(turn.phase, Paused):
         return []
     more_s = ANSWER_S if answer_awaited else 0.0
-    return [RequireSilence(turn.item_id, decide_end_of_turn(turn, agent, eagerness, policy), more_s)]
+    decision = decide_end_of_turn(turn, agent, eagerness, policy)
+    turn.phase = replace(turn.phase, rule=decision.rule)
+    return [RequireSilence(turn.item_id, decision, more_s)]

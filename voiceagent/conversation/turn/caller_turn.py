@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
+from voiceagent.conversation.causes import TurnEndCode
+from voiceagent.conversation.end_of_turn.probability import EndpointingRule
 from voiceagent.conversation.turn.proximity import SpeakerProximity
 
 
@@ -18,21 +20,24 @@ class Speaking:
 class Paused:
     """The caller is pausing; at_s: the last voiced sample.
 
-    probability: the turn model's for this pause, None until known.
+    probability: the turn model's for this pause, None until known. rule: that set its endpointing delay, ""
+    until one has.
     """
 
     at_s: float
     probability: float | None = None
+    rule: EndpointingRule = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """The end of a turn. at_s: last voiced sample. sound_end_s: end of the item's audio, including the
-    silence that ended the turn; None if that silence is not part of it.
+    silence that ended the turn; None if that silence is not part of it. code: the rule that ended it.
     """
 
     at_s: float
     sound_end_s: float | None = None
+    code: TurnEndCode = ""
 
 
 Phase = Speaking | Paused | Ended
@@ -121,6 +126,11 @@ class CallerTurn:
     def ended(self) -> bool:
         """True if the turn is over."""
         return isinstance(self.phase, Ended)
+
+    @property
+    def end_code(self) -> TurnEndCode:
+        """The rule that ended the turn, "" until it is over."""
+        return self.phase.code if isinstance(self.phase, Ended) else ""
 
     @property
     def settled(self) -> bool:

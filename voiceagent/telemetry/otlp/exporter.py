@@ -21,11 +21,11 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from voiceagent import __version__
+from voiceagent.telemetry.metric_table import counter_family
 from voiceagent.telemetry.otlp.config import OtlpConfig
 from voiceagent.telemetry.otlp.metrics_data import metrics_data
 from voiceagent.telemetry.otlp.trace.attributes import CONVENTIONS
@@ -148,10 +148,10 @@ class _Counts(Collector):
         self.sent = self.dropped = 0
 
     def collect(self) -> Iterator[Metric]:
-        yield CounterMetricFamily("voiceagent_spans_sent", "Spans that a collector took.", self.sent)
-        yield CounterMetricFamily(
-            "voiceagent_spans_dropped", "Spans that it did not take, or not in time.", self.dropped
-        )
+        for name, value in (("spans_sent", self.sent), ("spans_dropped", self.dropped)):
+            family = counter_family(name)
+            family.add_metric((), value)
+            yield family
 
 
 def _resource() -> Resource:

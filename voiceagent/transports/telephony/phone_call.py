@@ -99,7 +99,7 @@ class PhoneCall:
         self._passed_over = self._keys = 0
         self._loop = asyncio.get_running_loop()
         self._entry_timer: asyncio.TimerHandle | None = None
-        no_start = Ending(f"no start came within {START_S:.0f} s", 1002)
+        no_start = Ending(f"no start came within {START_S:.0f} s", "not_connected", 1002)
         self._start_timer = self._loop.call_later(START_S, end, no_start)
 
     def begin(self) -> None:
@@ -114,9 +114,9 @@ class PhoneCall:
             else:
                 self._take(event)
         except ProtocolError as error:
-            self._end(Ending(str(error), 1002))
+            self._end(Ending(str(error), "invalid_message", 1002))
         except InputOverflow as overflow:
-            self._end(Ending(str(overflow), 1008))
+            self._end(Ending(str(overflow), "too_much_input", 1008))
 
     def close(self) -> None:
         """Cancel the timers."""
@@ -145,7 +145,7 @@ class PhoneCall:
             case KeyPressed(digit):
                 self._press(digit)
             case Stopped(reason):
-                self._end(Ending(reason, 1000, hang_up=False))
+                self._end(Ending(reason, "caller_hung_up", 1000, hang_up=False))
             case Unknown(name):
                 self._pass_over("unknown_event", name[:80])
             case LineError(reported):
@@ -206,7 +206,7 @@ class PhoneCall:
         pressed = self._call.press(digit, round(time.time()))
         if pressed is Pressed.IGNORED_TERMINATOR:
             return
-        self._call.handle(ev.OutputCleared())
+        self._call.handle(ev.OutputCleared(by_key=True))
         if self._entry_timer is not None:
             self._entry_timer.cancel()
             self._entry_timer = None
@@ -223,14 +223,14 @@ class PhoneCall:
 
     def _enter(self, digits: str) -> None:
         item = MessageItem(new_id("item"), "user", entry_text(digits))
-        self._call.handle(ev.OutputCleared())
+        self._call.handle(ev.OutputCleared(by_key=True))
         self._call.handle(ev.ItemCreated(item))
         self._call.handle(ev.ResponseRequested())
 
     # ---- the end
 
     def _leave(self, reason: str, hang_up: bool) -> None:
-        self._end(Ending(reason, 1000, hang_up))
+        self._end(Ending(reason, "agent_hung_up" if hang_up else "transferred", 1000, hang_up))
 
     def _pass_over(self, what: str, name: str) -> None:
         self._passed_over += 1

@@ -144,12 +144,12 @@ class WebRtcCall:
 
     def hang_up(self, reason: str) -> None:
         """End the call. Idempotent."""
-        self._connection.end(Ending(reason, 1000))
+        self._connection.end(Ending(reason, "hung_up_by_id", 1000))
 
     async def discard(self) -> None:
         """Release a call that `answer` has failed for."""
         try:
-            await self._call.close("the call was not answered")
+            await self._call.close("the call was not answered", "not_connected")
         finally:
             await self._stop()
 
@@ -168,7 +168,7 @@ class WebRtcCall:
                         )
 
     def _give_up(self, reason: str) -> None:
-        self._connection.end(Ending(reason, 1008))
+        self._connection.end(Ending(reason, "too_much_input", 1008))
 
     def _take(self, packet: RtpPacket) -> None:
         self._connection.taken += 1

@@ -9,6 +9,7 @@ from typing import Any
 import structlog
 from aiortc import RTCDataChannel, RTCPeerConnection
 
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.transports.connection import Disconnected
 
 log = structlog.get_logger()
@@ -30,7 +31,7 @@ class DataChannelWire:
         loop = asyncio.get_running_loop()
         self._peer = peer
         self._connected: asyncio.Future[None] = loop.create_future()
-        self._gone: asyncio.Future[str] = loop.create_future()
+        self._gone: asyncio.Future[Disconnected] = loop.create_future()
         self._channel: RTCDataChannel | None = None
         self._decided = asyncio.Event()  # the channel is open, or will never be
         self._room = asyncio.Event()
@@ -49,15 +50,15 @@ class DataChannelWire:
         either: list[asyncio.Future[Any]] = [self._connected, self._gone]
         await asyncio.wait(either, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
         if self._gone.done():
-            raise Disconnected(self._gone.result())
+            raise self._gone.result()
         if not self._connected.done():
-            raise Disconnected(f"the caller did not connect within {CONNECT_S:.0f} s")
+            raise Disconnected(f"the caller did not connect within {CONNECT_S:.0f} s", "not_connected")
         if self._peer.sctp is None:  # the offer has no channels
             self._decided.set()
 
     async def receive(self) -> str | bytes:
         """Wait until the caller disconnects: all messages take the fast path."""
-        raise Disconnected(await self._gone)
+        raise await self._gone
 
     async def send(self, message: str) -> None:
         """Send an event. Waits for the channel, and while too many bytes are unsent. Without a channel,
@@ -99,12 +100,13 @@ class DataChannelWire:
         if state == "connected" and not self._connected.done():
             self._connected.set_result(None)
         elif state in ("failed", "closed"):
-            self._leave(f"the connection is {state}")
+            lost = state == "failed"
+            self._leave(f"the connection is {state}", "connection_lost" if lost else "caller_hung_up")
 
     def _monitor_line(self) -> None:
         # without consent (RFC 7675) ICE closes first, before the connection on top of it
         if self._peer.iceConnectionState == "closed" and self._peer.connectionState == "connected":
-            self._leave(SILENT)
+            self._leave(SILENT, "connection_lost")
 
     def _choose(self, channel: RTCDataChannel) -> None:
         if channel.label != CHANNEL or self._decided.is_set():
@@ -113,13 +115,13 @@ class DataChannelWire:
         channel.bufferedAmountLowThreshold = MAX_BUFFERED_BYTES // 2
         channel.on("bufferedamountlow", self._room.set)
         channel.on("message", self._receive)
-        channel.on("close", lambda: self._leave("the client left"))
+        channel.on("close", lambda: self._leave("the client left", "caller_hung_up"))
         self._channel = channel
         self._decided.set()
 
     def _receive(self, message: str | bytes) -> None:
         self._take(message)
 
-    def _leave(self, how: str) -> None:
+    def _leave(self, reason: str, end_code: CallEndCode) -> None:
         if not self._gone.done():
-            self._gone.set_result(how)
+            self._gone.set_result(Disconnected(reason, end_code))

@@ -58,6 +58,24 @@ def test_turns_and_responses_have_their_words_and_whose_they_are():
     assert (answer["turn_id"], answer["written"]) == (turn["turn_id"], "Yes, there is.")
     assert answer["report"]["stages"][0]["ms"] == 200.0
     assert call["call"]["reason"] == "the caller hung up"
+    assert (call["call"]["end_code"], turn["end_code"]) == ("caller_hung_up", "silence")
+    assert (greeting["interrupted_by"], answer["interrupted_by"]) == ("", "")
+
+
+def test_interrupted_response_has_its_cause_also_after_its_last_audio_was_sent():
+    for sent in (False, True):
+        world = conversation()
+        world.say("is there a pool", 10.0)
+        response_id = world.make("Yes, there is.")
+        if sent:
+            world.feed(ev.PlayoutSent(response_id))
+        world.begin_speaking(20.0)
+        world.feed(ev.InterruptionConfirmed(20.6))
+        response = drawn(log_of(world))["responses"][-1]
+        assert (response["status"], response["interrupted_by"]) == (
+            "completed" if sent else "cancelled",
+            "duration",
+        )
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,10 @@ def turn_attributes(report: TurnReport) -> Attributes:
         attributes[f"voiceagent.stage.{stage.name}_s"] = stage.duration_s
         if stage.hidden_us:
             attributes[f"voiceagent.stage.{stage.name}_ahead_s"] = stage.hidden_us / 1e6
+    if report.interrupted_by:
+        attributes["voiceagent.turn.interrupted_by"] = report.interrupted_by
+    if report.end_code:
+        attributes["voiceagent.turn.end_code"] = report.end_code
     if report.stages and report.stages[0].name == "endpointing":
         attributes["voiceagent.end_of_turn.delay_s"] = report.stages[0].duration_s
     if end_of_turn is not None:

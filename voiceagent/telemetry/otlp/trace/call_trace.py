@@ -56,7 +56,7 @@ class CallTrace:
         elif isinstance(event, ResponseDone):
             self._response_done(event.report)
         elif isinstance(event, CallEnded):
-            self._ended(event.reason, now_s)
+            self._ended(event.reason, event.end_code, now_s)
 
     def _handled(self, handled: EventHandled, now_s: float) -> None:
         """Add a handled event and its commands."""
@@ -80,7 +80,7 @@ class CallTrace:
         turn.told["voiceagent.turn.outcome"] = report.outcome
         self._end_response(report.response_id, moments)
 
-    def _ended(self, reason: str, now_s: float) -> None:
+    def _ended(self, reason: str, end_code: str, now_s: float) -> None:
         """End the call and all open spans."""
         self._now_us = _microseconds(now_s)
         for response_id in list(self._responses):
@@ -88,7 +88,11 @@ class CallTrace:
         self._tools.end_all(self._now_us)
         for key in list(self._turns):
             self._end_turn(key)
-        told: Attributes = {"voiceagent.call.turns": self._ended_turns, "voiceagent.call.end": reason}
+        told: Attributes = {
+            "voiceagent.call.turns": self._ended_turns,
+            "voiceagent.call.end": reason,
+            "voiceagent.call.end_code": end_code,
+        }
         self.spans.add_call(self._began_us, self._now_us, told)
 
     def unfinished(self, now_s: float) -> list[Span]:
@@ -207,6 +211,10 @@ class CallTrace:
             self._turn_spans.add_chat(command.response_id, response, {}, self._now_us)
             del self._responses[command.response_id]
 
+    def _interrupted(self, command: do.StopPlayout) -> None:
+        if (response := self._responses.get(command.response_id)) is not None and command.interrupted_by:
+            response.turn.told["voiceagent.turn.interrupted_by"] = command.interrupted_by
+
     def _sounded(self, event: ev.SpeechReady) -> None:
         if (response := self._responses.get(event.response_id)) is not None:
             response.sounded_us = self._now_us
@@ -296,6 +304,7 @@ _HANDLERS: dict[type[Any], Callable[[CallTrace, Any], None]] = {
     do.StartResponse: CallTrace._response_begins,
     notify.NotifyResponseStarted: CallTrace._response_known,
     do.CancelResponse: CallTrace._given_up,
+    do.StopPlayout: CallTrace._interrupted,
     ev.SpeechReady: CallTrace._sounded,
     do.Play: CallTrace._plays,
     ev.ResponseGenerated: CallTrace._generated,

@@ -14,6 +14,7 @@ from voiceagent.access.calls import OpenedCall
 from voiceagent.calls.log.timeline import REQUESTS
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.conversation.mcp import McpServer
@@ -123,7 +124,7 @@ class Sideband:
         await self._call.ended()
         return "the call has ended"
 
-    async def close(self, reason: str) -> None:
+    async def close(self, reason: str, end_code: CallEndCode = "") -> None:
         """Detach from the call, which continues."""
         if self._attached:
             self._attached = False
