@@ -60,7 +60,10 @@ class VoiceOverAgent:
         match event:
             case ev.InterruptionCandidate():
                 turn.length = VoiceLength.CANDIDATE
-                return interruption.hold(turn, self._responses.active).commands
+                response = self._responses.active
+                if self._policy.confirm_by_length(turn, response).action is Action.CUT:
+                    return self._interrupt(turn, detection)
+                return interruption.hold(turn, response).commands
             case ev.InterruptionConfirmed():
                 turn.length = VoiceLength.CONFIRMED
                 return self._on_confirmed_length(turn, detection)
@@ -100,7 +103,7 @@ class VoiceOverAgent:
         response = self._responses.active
         if silenced:  # the caller's telephone attenuated for longer than expected
             levels.distant_db = None
-        by_length = interruption.confirm_by_length(turn, response)
+        by_length = self._policy.confirm_by_length(turn, response)
         by_words = self._policy.confirm_by_words(turn, response)
         if Action.CUT in (by_length.action, by_words.action):
             return self._interrupt(turn, detection)
@@ -109,7 +112,7 @@ class VoiceOverAgent:
     def _on_confirmed_length(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
         """Interrupt, or resume the playout for a voice that stayed low while the agent was silent."""
         response = self._responses.active
-        reaction = interruption.confirm_by_length(turn, response)
+        reaction = self._policy.confirm_by_length(turn, response)
         if reaction.action is Action.CUT:
             return self._interrupt(turn, detection)
         if turn.level_db is None or reaction.action is not Action.RESUME:
