@@ -121,17 +121,13 @@ def _rows(outcomes: Outcomes, silence: Sequence[Point]) -> Iterator[tuple[str, .
     for detector, points in outcomes.items():
         for at, found in points.items():
             point = operating_point(at, found)
-            waits = figures(found).decisions_ms
+            waits, mean_ms = figures(found).decisions_ms, point.wait_ms
             alone = wait_at(silence, point.cut_off)
             yield (
                 f"{detector}, {at}",
                 f"{point.cut_off:.1%} of {len(found)}",
-                ", ".join(
-                    f"{ms:.0f}"
-                    for ms in (percentile(waits, 50), percentile(waits, 95), point.wait_ms)
-                    if waits
-                ),
-                f"{point.wait_ms / 1000 + point.cut_off * CUT_COSTS_S:.2f}",
+                f"{percentile(waits, 50):.0f}, {percentile(waits, 95):.0f}, {mean_ms:.0f}" if waits else "",
+                f"{mean_ms / 1000 + point.cut_off * CUT_COSTS_S:.2f}",
                 "" if alone is None else f"{alone:.0f}",
             )
 

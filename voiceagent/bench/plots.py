@@ -61,8 +61,8 @@ def plot_curves(curves: Mapping[str, Sequence[Point]], path: Path) -> None:
 
 
 def plot_kinds(curves: Mapping[str, Mapping[str, Sequence[Point]]], path: Path) -> None:
-    """Write an SVG or PNG: share of turns cut off over the wait, a plot for each kind of speech and a line for
-    each system. Raises CommandFailed.
+    """Write an SVG or PNG: share of turns cut off over the wait, a plot for each kind of speech with a line
+    for each system. Raises CommandFailed.
     """
     columns = min(len(curves), 3)
     figure = _figure()
