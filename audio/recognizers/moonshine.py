@@ -28,6 +28,10 @@ class MoonshineRecognizer(RedecodingRecognizer):
             sentences with their full stop or question mark, and names without one. They win against words
             that sound alike.
         phrase_weight: their weight, 0 or more.
+        vocabulary: words and names that callers are likely to say, anywhere in a sentence. They weigh less
+            than `phrases`, and words of one token, which are common, are left out. Without it and without
+            `phrases`, the server gives those of the agent's tools and instructions; an empty list disables
+            that.
         step_s: new audio that triggers another decoding.
         workers: concurrent decodings, each on one thread.
     """
@@ -39,10 +43,11 @@ class MoonshineRecognizer(RedecodingRecognizer):
         adapter: Path | None = None,
         phrases: Path | None = None,
         phrase_weight: float = 0.15,
+        vocabulary: tuple[str, ...] = (),
         step_s: float = 0.3,
         workers: int = 1,
     ) -> None:
         if phrase_weight < 0:
             raise ValueError(f"phrase_weight is {phrase_weight}; allowed: 0 or more")
-        load = partial(LoadedModel, model, phrases, phrase_weight, adapter)
+        load = partial(LoadedModel, model, phrases, phrase_weight, adapter, vocabulary)
         super().__init__("moonshine", load, step_s, _MAX_S, workers)

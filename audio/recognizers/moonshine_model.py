@@ -64,6 +64,8 @@ _NEAR_LEAD, _NEW_TOKENS = -0.25, 2
 quarter. Final transcripts of 60 orders with pauses then take 5.6 steps instead of 8.4, and of 110 sentences
 232 words are wrong instead of 231.
 """
+_WORD_COUNTS = 0.5
+"""Weight of a token of a likely word, in tokens of a name."""
 _WORDLESS = ("you", "")
 """Transcripts that the model, like Whisper, gives silence and steady noise. No turn consists of
 that word alone.
@@ -105,6 +107,7 @@ class LoadedModel:
         phrases: text file of likely phrases, a sentence or a name a line.
         weight: weight of the phrases.
         adapter: file of corrections of the encoder.
+        words: likely words and names.
 
     Raises:
         RecognizerError: a file cannot be loaded.
@@ -116,10 +119,13 @@ class LoadedModel:
         phrases: Path | None = None,
         weight: float = 0.0,
         adapter: Path | None = None,
+        words: Sequence[str] = (),
     ) -> None:
         encoder, decoder, vocabulary = model_files(folder)
         self.vocabulary = read_vocabulary(vocabulary.read_bytes())
         self.expected = None if phrases is None else _read_phrases(phrases, weight, self.vocabulary)
+        if words:
+            self.expected = _with_words(self.expected, weight, self.vocabulary, words)
         self.expected_numbers, self.expected_number = (
             _with_numbers(self.expected, weight, self.vocabulary, most) for most in (math.inf, 1)
         )
@@ -329,6 +335,18 @@ def _with_numbers(expected: Expected | None, weight: float, vocabulary: list[byt
     expected = expected or Expected(weight)
     names = expected.names or Names({}, word_insides(vocabulary))
     return replace(expected, names=names.and_numbers(said, most))
+
+
+def _with_words(
+    expected: Expected | None, weight: float, vocabulary: list[bytes], words: Sequence[str]
+) -> Expected:
+    """Return `expected` plus these words and names, as far as they have more than one token."""
+    numbers = numbers_of(vocabulary)
+    spelled = {tuple(tokens_of(form, numbers)) for word in words for form in (word, word.lower())}
+    likely = {tokens: _WORD_COUNTS * len(tokens) for tokens in spelled if len(tokens) > 1}
+    expected = expected or Expected(weight)
+    names = expected.names or Names({}, word_insides(vocabulary))
+    return replace(expected, names=names.and_words(likely))
 
 
 def _marks(vocabulary: list[bytes], numbers: dict[bytes, int]) -> Marks:

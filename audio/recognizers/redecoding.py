@@ -80,7 +80,7 @@ class RedecodingRecognizer:
         self._model: DecodingModel | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._partial_pool: ThreadPoolExecutor | None = None  # for partial hypotheses
-        self._utterances = 0
+        self._utterances = 0  # those that grow
         self._running: set[asyncio.Future[Any]] = set()
 
     async def start(self) -> None:
@@ -132,7 +132,10 @@ class RedecodingRecognizer:
             while not over:
                 piece = await utterance.ahead.next()
                 over = piece is None
+                self._count(utterance, growing=piece is not None)
                 hypothesis = await self._process_piece(utterance, piece)
+                if isinstance(piece, Flush):
+                    self._count(utterance, growing=bool(utterance.ahead.waiting))
                 if hypothesis is not None:
                     yield hypothesis
 
@@ -140,16 +143,22 @@ class RedecodingRecognizer:
     async def _open_utterance(
         self, model: DecodingModel, sound: AsyncIterator[Samples | Flush]
     ) -> AsyncGenerator[_Utterance, None]:
-        """Open an utterance and count it while it lasts."""
+        """Open an utterance and count it while it grows."""
         canceller = _PartialCanceller(lambda: self._utterances_per_worker > 1)
         pieces = canceller.watch(in_pieces(sound, _PIECE_SAMPLES))
-        self._utterances += 1
-        try:
-            async with LookAheadBuffer(pieces, _MAX_WAITING_PIECES) as ahead:
-                window = GrowingWindow(self._step_s, self._longest_s)
-                yield _Utterance(model.open(), window, canceller, ahead, reported=Hypothesis(""))
-        finally:
-            self._utterances -= 1
+        async with LookAheadBuffer(pieces, _MAX_WAITING_PIECES) as ahead:
+            window = GrowingWindow(self._step_s, self._longest_s)
+            utterance = _Utterance(model.open(), window, canceller, ahead, reported=Hypothesis(""))
+            self._count(utterance, growing=True)
+            try:
+                yield utterance
+            finally:
+                self._count(utterance, growing=False)
+
+    def _count(self, utterance: _Utterance, growing: bool) -> None:
+        """Count an utterance that grows; not one in a pause, which needs no partial hypotheses."""
+        self._utterances += growing - utterance.growing
+        utterance.growing = growing
 
     async def _process_piece(self, utterance: _Utterance, piece: Samples | Flush | None) -> Hypothesis | None:
         """Process a piece (None at the end) and return the hypothesis to yield, if any."""
@@ -176,7 +185,7 @@ class RedecodingRecognizer:
 
     @property
     def _utterances_per_worker(self) -> float:
-        """Utterances per worker."""
+        """Growing utterances per worker."""
         return self._utterances / self._workers
 
     @property
@@ -243,6 +252,7 @@ class _Utterance:
     """State of one utterance.
 
     canceller: cancels its partial decodings. ahead: undecoded audio. reported: the last hypothesis yielded.
+    growing: it is counted as one that gets audio.
     """
 
     decode: Decode
@@ -250,6 +260,7 @@ class _Utterance:
     canceller: _PartialCanceller
     ahead: LookAheadBuffer[Samples | Flush]
     reported: Hypothesis
+    growing: bool = False
 
 
 class _PartialCanceller:

@@ -19,7 +19,13 @@ from huggingface_hub.constants import HF_HUB_CACHE, HF_HUB_OFFLINE
 from audio.cuda_libraries import load_libraries
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, RecognizerError
-from audio.recognizers.decoding.growing_window import Segment, has_repetition, quiet_cuts
+from audio.recognizers.decoding.growing_window import (
+    Segment,
+    has_repetition,
+    is_runaway,
+    quiet_cuts,
+    without_runs,
+)
 from audio.recognizers.redecoding import Decode
 
 ComputeType = Literal[
@@ -149,14 +155,17 @@ class LoadedModel:
         """Return the transcript of one piece and the geometric mean of its tokens' probabilities.
 
         One attempt without sampling, which bounds its time. If that loops or repeats the prompt, as it does
-        on wordless audio, a second attempt on 30 s without the prompt.
+        on wordless audio, a second attempt on 30 s without the prompt. If that loops too, one of its equal
+        parts is kept.
         """
         max_tokens = _TOKENS + int(_TOKENS_A_SECOND * len(sound) / SAMPLE_RATE_HZ)
         result = self._generate(sound, max(_MIN_SAMPLES, len(sound) + _SILENT_SAMPLES), prompt, max_tokens)
         text = self._text(result)
-        if len(result.sequences_ids[0]) >= max_tokens or has_repetition(f"{prompt} {text}"):
+        loops = is_runaway(text) or has_repetition(f"{prompt} {text}")
+        if loops or len(result.sequences_ids[0]) >= max_tokens:
             result = self._generate(sound, _ALL_SAMPLES, "", max_tokens)
             text = self._text(result)
+            text = without_runs(text) if is_runaway(text) else text
         score = min(0.0, result.scores[0])
         return "" if result.no_speech_prob > _NO_SPEECH and score < _UNLIKELY else text, math.exp(score)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from llmcore.engine import Tool
 from voiceagent.agents.agent import Agent, greeting_of
 from voiceagent.agents.call import no_call
+from voiceagent.agents.vocabulary import MAX_WORDS, vocabulary
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.session.call import CallRefused
 from voiceagent.validation.errors import problem
@@ -85,6 +86,17 @@ def beginning_of(table: AgentConfig, instructions: str, source: Path) -> tuple[s
         return instructions, ()
     agent = _uncalled(usual)
     return agent.prompt(), tuple(tool.spec.tool for tool in agent.tools)
+
+
+def agent_vocabulary(table: AgentConfig, instructions: str, source: Path) -> tuple[str, ...]:
+    """Return the words and names of all agents' tools and instructions. Raises ConfigError."""
+    agents = load_agents(table, instructions, source)
+    kinds = [kind for kind in (agents.usual, *agents.named.values()) if kind is not None]
+    if not kinds:
+        return vocabulary(instructions, ())
+    uncalled = [_uncalled(kind) for kind in kinds]
+    found = (vocabulary(agent.prompt(), [tool.spec.tool for tool in agent.tools]) for agent in uncalled)
+    return tuple(dict.fromkeys(word for words in found for word in words))[:MAX_WORDS]
 
 
 def load_agent(name: str, key: str, source: Path) -> type[Agent]:

@@ -60,6 +60,23 @@ def plot_curves(curves: Mapping[str, Sequence[Point]], path: Path) -> None:
     _write(figure, path)
 
 
+def plot_kinds(curves: Mapping[str, Mapping[str, Sequence[Point]]], path: Path) -> None:
+    """Write an SVG or PNG: share of turns cut off over the wait, a plot for each kind of speech with a line
+    for each system. Raises CommandFailed.
+    """
+    columns = min(len(curves), 3)
+    figure = _figure()
+    figure.set_size_inches(WIDTH_INCHES, HEIGHT_INCHES * -(-len(curves) // columns))
+    for number, (kind, systems) in enumerate(curves.items(), 1):
+        axes = figure.add_subplot(-(-len(curves) // columns), columns, number)
+        for name, points in systems.items():
+            cut_off = [100 * point.cut_off for point in points]
+            axes.plot([point.wait_ms for point in points], cut_off, marker="o", markersize=3, label=name)
+        axes.set(title=kind, xlabel="mean wait for the decision, ms", ylabel="cut off, %", ylim=(0, None))
+    figure.axes[0].legend(fontsize=7)
+    _write(figure, path)
+
+
 def _figure() -> Figure:
     try:
         from matplotlib.figure import Figure  # noqa: PLC0415  an extra
@@ -69,7 +86,10 @@ def _figure() -> Figure:
 
 
 def _write(figure: Figure, path: Path) -> None:
+    from matplotlib import rc_context  # noqa: PLC0415  an extra
+
     try:
-        figure.savefig(path, dpi=DOTS_PER_INCH, format="png")
+        with rc_context({"svg.fonttype": "none"}):  # letters as text: a tenth of the size
+            figure.savefig(path, dpi=DOTS_PER_INCH, format="svg" if path.suffix == ".svg" else "png")
     except OSError as error:
         raise CommandFailed(f"cannot write {path}: {error}") from error

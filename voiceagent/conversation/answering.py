@@ -202,9 +202,9 @@ class Answering:
         from the same words, and drop any other. From an interim transcript, start it only if an attempt is
         left for the final one.
         """
-        words = words_of(turn.text)
+        words = turn.whole_words
         room = self._responses.active is None and self._preemptive_allowed and not self._caller.awaiting
-        wanted = turn.announced and turn.respond and words
+        wanted = turn.announced and turn.respond and words_of(turn.text)
         if not room or not wanted or self._responses.is_started_for(turn.item_id, words):
             return []
         dropped = self._responses.cancel_preemptive()
@@ -272,7 +272,7 @@ class Answering:
             wanted = self._within_rounds(wanted)
             return turn is None and held.start.request == self._prompts.for_response(wanted, settings)
         # compare words only: a comma of the final transcript must not restart the response
-        return turn is not None and held.answers_turn(turn.item_id, words_of(turn.text))
+        return turn is not None and held.answers_turn(turn.item_id, turn.whole_words)
 
     def _within_rounds(self, wanted: ev.ResponseRequested) -> ev.ResponseRequested:
         """Return the request, without tools if the answer has used all its rounds of tool calls."""
@@ -339,4 +339,4 @@ class Answering:
             self._prompts.replacements,
             self._prompts.edits,
         )
-        return left + self._responses.start(start, wanted, words_of(turn.text) if turn else ())
+        return left + self._responses.start(start, wanted, turn.whole_words if turn else ())

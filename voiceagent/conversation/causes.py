@@ -13,7 +13,7 @@ InterruptedBy = Literal[
 """What cut an answer.
 
 Rules for the caller's voice: duration; words, their number; stop_word, such as "stop"; resumed_turn, a word
-that continues a turn which was answered too early. key: a phone key. client, sideband: a request. upstream:
+or a voice that continues a turn which was answered too early. key: a phone key. client, sideband: a request. upstream:
 the realtime backend.
 """
 BARGE_IN: frozenset[InterruptedBy] = frozenset(("duration", "words", "stop_word", "resumed_turn"))

@@ -18,12 +18,15 @@ from voiceagent.conversation.settings import CallSettings, Modality
 class StartRecognition:
     """Recognize the turn that began at `at_s`, prefix padding included.
 
-    not_before_s: end of the previous item's audio; the padding must not reach before it.
+    not_before_s: end of the previous item's audio; the padding must not reach before it. continues: the item
+    of the turn that it resumes, "" for none: if that turn's recognition is still open it goes on, so that
+    both are decoded as a whole.
     """
 
     item_id: str
     at_s: float
     not_before_s: float = 0.0
+    continues: str = field(default="", metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +106,15 @@ class RequireSilence:
 
 @dataclass(frozen=True, slots=True)
 class StopRecognition:
-    """Close the turn's recognition stream."""
+    """Close the turn's recognition stream.
+
+    resumable_as: the item whose turn a voice may still resume, "" for none: then the stream stays open for
+    `StartRecognition.continues`, up to this position of the audio.
+    """
 
     item_id: str
+    resumable_as: str = field(default="", metadata=LOGGED_IF_SET)
+    resumable_until_s: float = field(default=0.0, metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

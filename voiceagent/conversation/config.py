@@ -284,6 +284,7 @@ class TurnConfig(Section):
             distant_voice_db=self.distant_voice_db,
             llm_end=None if self.llm_end is None else self.llm_end.to_llm_end(),
             max_tool_rounds=agent.max_tool_rounds,
+            resume_as_whole=True,
         )
 
 

@@ -60,7 +60,8 @@ Stage = Literal["recognizer", "llm", "synthesizer", "limits", "refusal"]
 @dataclass(frozen=True, slots=True)
 class TranscriptChanged:
     """The recognizer's newest hypothesis of one turn. settled: it answers a flush. confidence, complete: 0 to
-    1, see `Hypothesis`; None if the recognizer does not report them.
+    1, see `Hypothesis`; None if the recognizer does not report them. earlier: the new transcripts of the
+    turns that it resumes, oldest first, if all were recognized as a whole (`StartRecognition.continues`).
     """
 
     item_id: str
@@ -69,6 +70,7 @@ class TranscriptChanged:
     settled: bool = False
     confidence: float | None = None
     complete: float | None = None
+    earlier: tuple[str, ...] = field(default=(), metadata=LOGGED_IF_SET)
 
 
 @dataclass(frozen=True, slots=True)

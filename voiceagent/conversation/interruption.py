@@ -22,8 +22,9 @@ words than the voice had time for do not cut. In a hum they leave no trace; a lo
 - Later: a turn that ends as neither of these is answered when the agent has finished. - Resume: a voice
 within `resume_s` of a turn's end resumes that turn. People do not react that fast to the
   agent's words: the silence was a pause, and the end of turn was false.
-- Take back: the response to a false end should not have started. One word cuts it, none of it counts as
-  played, and the whole turn is answered.
+- Take back: the response to a false end should not have started. A voice of `interruption_candidate_s` cuts
+  it, or one word; none of it counts as played, and the whole turn is answered. If the voice turns out to have
+  no words, the next one needs a word: an echo of the agent must not cut it again and again.
 - Make again: a response that was cut before any of it was played is made again if the voice that cut it
   turns out to have no words (`answering`).
 """
@@ -142,6 +143,22 @@ class InterruptionPolicy:
             return NO_REACTION
         return self.judge_words(turn)
 
+    def confirm_by_length(self, turn: CallerTurn, response: Response | None) -> Reaction:
+        """Cut for a candidate that is long enough, or resume if it stayed low while the agent was silent."""
+        if not is_confirmable(turn, response):
+            return NO_REACTION
+        if turn.length is VoiceLength.CANDIDATE and self._takes_back(turn):
+            return Reaction(Action.CUT, "resumed_turn")
+        if turn.length is not VoiceLength.CONFIRMED:
+            return NO_REACTION
+        if turn.proximity is SpeakerProximity.NEAR:
+            return Reaction(Action.CUT, "duration")
+        stayed_low = turn.proximity is SpeakerProximity.LOW and response is not None
+        return Reaction(Action.RESUME) if stayed_low else NO_REACTION
+
+    def _takes_back(self, turn: CallerTurn) -> bool:
+        return self.policy.resume_as_whole and turn.resumes is not None and bool(words_of(turn.resumes.text))
+
     def judge_words(self, turn: CallerTurn) -> Reaction:
         """Cut for enough words, or for a stop word.
 
@@ -222,16 +239,6 @@ def apply_deferred_hold(turn: CallerTurn, response: Response | None) -> Reaction
     held = hold(turn, response)
     # an announced turn began when the response ended: nothing was withheld from it
     return held if turn.announced or held.action is Action.HOLD else duck_or_hold(response, turn.resumes)
-
-
-def confirm_by_length(turn: CallerTurn, response: Response | None) -> Reaction:
-    """Cut for a candidate that is long enough, or resume if it stayed low while the agent was silent."""
-    if turn.length is not VoiceLength.CONFIRMED or not is_confirmable(turn, response):
-        return NO_REACTION
-    if turn.proximity is SpeakerProximity.NEAR:
-        return Reaction(Action.CUT, "duration")
-    stayed_low = turn.proximity is SpeakerProximity.LOW and response is not None
-    return Reaction(Action.RESUME) if stayed_low else NO_REACTION
 
 
 def is_confirmable(turn: CallerTurn, response: Response | None) -> bool:

@@ -51,7 +51,7 @@ class Conversation:
         self.settings = settings
         self.history = History(as_logged=policy.tools_as_logged)
         self._started = False
-        self._caller = Caller(self.history, policy.language, new_id)
+        self._caller = Caller(self.history, policy, new_id)
         self._tools = ToolCalls(self.history, policy.max_tool_rounds, new_id)
         self._mcp_lists = McpLists(self.history, new_id)
         self._responses = CurrentResponse(self.history, rate_hz, new_id, self._tools)

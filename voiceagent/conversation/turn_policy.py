@@ -27,6 +27,8 @@ class TurnPolicy:
     from across the room, if it stays so while the agent is silent; 0 disables it. llm_end: use of the LLM's
     end-of-turn score; None if the LLM is not asked. max_tool_rounds: responses with tool calls in one answer
     before one that may call none; None in logs of builds without this limit (see `tools_as_logged`).
+    resume_as_whole: a voice that resumes a turn takes the response back by its length, and is recognized
+    together with that turn; False in logs of builds that waited for a word and recognized it alone.
     """
 
     preemptive_attempts: int
@@ -46,6 +48,7 @@ class TurnPolicy:
     distant_voice_db: float = 0.0
     llm_end: LlmEnd | None = None
     max_tool_rounds: int | None = None
+    resume_as_whole: bool = False
 
     @property
     def tools_as_logged(self) -> bool:

@@ -21,7 +21,6 @@ from voiceagent.conversation.turn.caller import Caller, decide_end_of_turn, set_
 from voiceagent.conversation.turn.caller_turn import CallerTurn, Paused, TurnVisibility
 from voiceagent.conversation.turn_policy import TurnPolicy
 from voiceagent.conversation.voice_over_agent import VoiceOverAgent
-from voiceagent.conversation.words import words_of
 
 MIN_PREEMPTIVE_PROBABILITY = 0.6
 """Minimum probability of an end for a preemptive response from the interim transcript; about half of these
@@ -96,7 +95,7 @@ class TurnTaking:
                 self._caller.resume(turn, at_s)
                 return self._responses.cancel_preemptive()
             case ev.TurnDue():
-                return self._responses.raise_priority(turn.item_id, words_of(turn.text))
+                return self._responses.raise_priority(turn.item_id, turn.whole_words)
             case ev.TurnEnded():
                 return self._on_turn_ended(turn, event, settings)
             case ev.TurnJudged() if turn.item_id == event.item_id:
@@ -174,13 +173,15 @@ class TurnTaking:
 
     def conclude(self, turn: CallerTurn, settings: CallSettings) -> list[Command]:
         """Conclude a turn that is over and whose transcript is final."""
-        commands = self._caller.drop(turn)
-        if turn.visibility is not TurnVisibility.COMMITTED:
-            meaning = self._voice.meaning(turn)
-            if meaning is Meaning.BACKCHANNEL:
-                return [*commands, interruption.resume_playout()]
-            commands += self.announce(turn, settings)
-            commands += self._caller.commit(turn, by_voice=True)
+        meaning = None if turn.visibility is TurnVisibility.COMMITTED else self._voice.meaning(turn)
+        if meaning is Meaning.BACKCHANNEL:
+            return [*self._caller.drop(turn), interruption.resume_playout()]
+        committed: list[Command] = []
+        if meaning is not None:
+            committed = self.announce(turn, settings) + self._caller.commit(turn, by_voice=True)
+        # after the commit: a turn that was committed may be resumed
+        commands = self._caller.drop(turn) + committed
+        if meaning is not None:
             commands += self._voice.on_turn_over(turn, meaning)
         commands += self._caller.conclude(turn, settings.transcribe)
         kept = turn.item_id in self._history
@@ -190,7 +191,7 @@ class TurnTaking:
 
     def is_answer_awaited(self, turn: CallerTurn) -> bool:
         """Return True if a response to exactly these words was started and has no audio yet."""
-        return self._responses.is_awaited(turn.item_id, words_of(turn.text))
+        return self._responses.is_awaited(turn.item_id, turn.whole_words)
 
 
 def _semantic(settings: CallSettings) -> TurnDetection | None:

@@ -60,7 +60,11 @@ class VoiceOverAgent:
         match event:
             case ev.InterruptionCandidate():
                 turn.length = VoiceLength.CANDIDATE
-                return interruption.hold(turn, self._responses.active).commands
+                response = self._responses.active
+                reaction = self._policy.confirm_by_length(turn, response)
+                if reaction.action is Action.CUT:
+                    return self._interrupt(turn, reaction, detection)
+                return interruption.hold(turn, response).commands
             case ev.InterruptionConfirmed():
                 turn.length = VoiceLength.CONFIRMED
                 return self._on_confirmed_length(turn, detection)
@@ -101,7 +105,7 @@ class VoiceOverAgent:
         if silenced:  # the caller's telephone attenuated for longer than expected
             levels.distant_db = None
         for reaction in (
-            interruption.confirm_by_length(turn, response),
+            self._policy.confirm_by_length(turn, response),
             self._policy.confirm_by_words(turn, response),
         ):
             if reaction.action is Action.CUT:
@@ -111,7 +115,7 @@ class VoiceOverAgent:
     def _on_confirmed_length(self, turn: CallerTurn, detection: TurnDetection | None) -> list[Command]:
         """Interrupt, or resume the playout for a voice that stayed low while the agent was silent."""
         response = self._responses.active
-        reaction = interruption.confirm_by_length(turn, response)
+        reaction = self._policy.confirm_by_length(turn, response)
         if reaction.action is Action.CUT:
             return self._interrupt(turn, reaction, detection)
         if turn.level_db is None or reaction.action is not Action.RESUME:

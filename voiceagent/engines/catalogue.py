@@ -19,7 +19,8 @@ class KnownEngine:
     codes of its default model, () for any; unknown for a model at `model_key`. language_key: key whose value
     is, or begins with, its language. takes_language: the agent's language is the default of that key.
     misfits: path of a function that yields the keyword arguments with which the engine would not start,
-    without loading anything. cached: whether its audio is worth caching.
+    without loading anything. cached: whether its audio is worth caching. vocabulary_keys: the key that takes
+    the agents' vocabulary by default, and other keys that take its place.
     """
 
     stage: Stage
@@ -35,6 +36,7 @@ class KnownEngine:
     takes_language: bool = False
     misfits: str = ""
     cached: bool = False
+    vocabulary_keys: tuple[str, ...] = ()
 
     def installed(self) -> bool:
         """Return True if its modules can be found, without importing them."""
@@ -51,6 +53,7 @@ KNOWN_ENGINES: tuple[KnownEngine, ...] = (
         needs="nothing (English)",
         languages=("en",),
         model_key="model",
+        vocabulary_keys=("vocabulary", "phrases"),
     ),
     KnownEngine(
         stage="recognizer",

@@ -192,8 +192,8 @@ class CommandExecutor:
 
     def _execute_for_listener(self, command: do.ListenerCommand) -> None:
         match command:
-            case do.StartRecognition(item_id, at_s, not_before_s):
-                self.listener.start_recognition(item_id, at_s, not_before_s)
+            case do.StartRecognition(item_id, at_s, not_before_s, continues):
+                self.listener.start_recognition(item_id, at_s, not_before_s, continues)
             case do.RecognizeItem(item_id, sound):
                 self.listener.recognize_item(item_id, sound)
             case do.FlushRecognition(item_id, number):
@@ -202,8 +202,8 @@ class CommandExecutor:
                 self.listener.require_silence(command.decision.silence_s, command.more_s)
             case do.JudgeTurn(item_id):
                 self.listener.judge_turn(item_id)
-            case do.StopRecognition(item_id):
-                self.listener.stop_recognition(item_id)
+            case do.StopRecognition(item_id, resumable_as, until_s):
+                self.listener.stop_recognition(item_id, resumable_as, until_s)
             case do.ClearInput():
                 self.listener.clear()
             case do.ConfigureListening(settings):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -35,6 +36,19 @@ KEPT_S = float(MAX_TURN_S)
 beginning.
 """
 _KEPT_BYTES = round(KEPT_S * SAMPLE_RATE_HZ) * 2
+_RESUME_LATENCY_S = 0.5
+"""Maximum time from the beginning of a voice until its turn starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Resumable:
+    """Open recognition of a turn that is over. item_id: what `StartRecognition.continues` calls it. until_s:
+    position of the audio from which no voice resumes the turn.
+    """
+
+    recognition: TurnRecognition
+    item_id: str
+    until_s: float
 
 
 class Listener:
@@ -70,6 +84,7 @@ class Listener:
         self._taken_samples = 0  # output of the front end since the call began
         self._recognitions: dict[str, TurnRecognition] = {}
         self._active_recognition: TurnRecognition | None = None
+        self._resumable: _Resumable | None = None
         # sample of the call from which a pause is withheld from recognition
         self._withheld_from: int | None = None
         self._voiced_until_s = 0.0  # beginning of that pause
@@ -118,6 +133,8 @@ class Listener:
         sound = window.sound
         self._taken_samples += len(sound)
         self._recent += sound.data
+        if self._resumable is not None and self._resumable.until_s < self.received_s - _RESUME_LATENCY_S:
+            self._close_resumable()
         if len(self._recent) > _KEPT_BYTES:
             # one memmove per window: a ring buffer would have to be linearised for every read
             del self._recent[:-_KEPT_BYTES]
@@ -175,6 +192,7 @@ class Listener:
         """Forget the turn in progress."""
         self._drain()
         self._active_recognition = self._withheld_from = None
+        self._close_resumable()
         self._manual_since_s = None
         self._recent.clear()
         self._restart_detector()
@@ -216,6 +234,11 @@ class Listener:
     def _report(self, events: list[SpeechEvent]) -> None:
         for event in events:
             if isinstance(event, TurnEnded):
+                if self._active_recognition is not None:
+                    withheld_from = self._withheld_from
+                    self._active_recognition.pushed_to = (
+                        self._taken_samples if withheld_from is None else withheld_from
+                    )
                 self._active_recognition = self._withheld_from = None
             self._withhold_pause(event)
             self._post(event)
@@ -229,10 +252,21 @@ class Listener:
 
     # ---- what the caller says
 
-    def start_recognition(self, item_id: str, at_s: float, not_before_s: float = 0.0) -> None:
+    def start_recognition(
+        self, item_id: str, at_s: float, not_before_s: float = 0.0, continues: str = ""
+    ) -> None:
         """Start recognition of the turn that began at `at_s`, with the prefix padding, but nothing before
-        `not_before_s`.
+        `not_before_s`. continues: see `StartRecognition`.
         """
+        resumable, self._resumable = self._resumable, None
+        if resumable is not None and resumable.item_id == continues and resumable.recognition.open:
+            recognition = resumable.recognition
+            recognition.item_id = item_id
+            recognition.push(self._since(recognition.pushed_to / SAMPLE_RATE_HZ))
+            self._recognitions[item_id] = self._active_recognition = recognition
+            return
+        if resumable is not None:
+            resumable.recognition.stop()
         detection = self._settings.turn_detection
         padding_s = detection.prefix_padding_s if detection else 0.0
         recognition = TurnRecognition(
@@ -275,14 +309,27 @@ class Listener:
             else self._withheld_from / SAMPLE_RATE_HZ - self._voiced_until_s
         )
 
-    def stop_recognition(self, item_id: str) -> None:
-        """Close the turn's recognition."""
+    def stop_recognition(self, item_id: str, resumable_as: str = "", until_s: float = 0.0) -> None:
+        """Close the turn's recognition, or keep it open up to a position of the audio: see
+        `StopRecognition`.
+        """
         recognition = self._recognitions.pop(item_id, None)
         self._monitor.cancel_timeout(item_id, "recognizer")
-        if recognition is not None:
+        if recognition is None:
+            return
+        if self._active_recognition is recognition:
+            self._active_recognition = None
+        if resumable_as and recognition.open and not recognition.awaited:
+            self._close_resumable()
+            recognition.end_turn(committed=resumable_as == item_id)
+            self._resumable = _Resumable(recognition, resumable_as, until_s)
+        else:
             recognition.stop()
-            if self._active_recognition is recognition:
-                self._active_recognition = None
+
+    def _close_resumable(self) -> None:
+        resumable, self._resumable = self._resumable, None
+        if resumable is not None:
+            resumable.recognition.stop()
 
     def fail_recognition(self, item_id: str, reason: str) -> None:
         """Fail the recognition of a turn."""
@@ -314,6 +361,9 @@ class Listener:
         self._arriving.close()
         self._judge.close()
         tasks = [recognition.task for recognition in self._recognitions.values()]
+        if self._resumable is not None:
+            tasks.append(self._resumable.recognition.task)
+            self._resumable = None
         self._recognitions.clear()
         for task in tasks:
             task.cancel()

@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from audio.pcm import Samples
-from audio.recognizers import SAMPLE_RATE_HZ, Flush, Recognizer, RecognizerError
+from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer, RecognizerError
 from voiceagent.conversation.events import Event, RecognitionFailed, TranscriptChanged
+from voiceagent.conversation.turn.seam import divide
 from voiceagent.session.references import outcome
 from voiceagent.telemetry.call_ids import enter_work
 
@@ -20,7 +21,10 @@ BEHIND_S = 60.0
 class TurnRecognition:
     """Recognition of one turn: audio is pushed, hypotheses are posted.
 
-    fault: called with unexpected exceptions.
+    After a false end of turn it may continue as the recognition of the turn that resumes this one.
+
+    fault: called with unexpected exceptions. pushed_to: sample of the call up to which audio was pushed, set
+    when the turn ends.
     """
 
     def __init__(
@@ -31,6 +35,9 @@ class TurnRecognition:
         fault: Callable[[str, BaseException], None],
     ) -> None:
         self.item_id = item_id
+        self.pushed_to = 0
+        self._text = ""  # of this turn
+        self._earlier: tuple[str, ...] = ()  # of the turns that it resumes
         self._fault = fault
         self._recognizer = recognizer
         self._post = post
@@ -56,6 +63,17 @@ class TurnRecognition:
         self._sound.append(flush)
         self._more.set()
 
+    def end_turn(self, committed: bool) -> None:
+        """End the turn, but keep its recognition open. committed: it is an item of the conversation."""
+        if committed:
+            self._earlier = (*self._earlier, self._text)
+        self._text = ""
+
+    @property
+    def open(self) -> bool:
+        """True until the recognition has failed."""
+        return not self.task.done()
+
     def stop(self) -> None:
         """Cancel the recognition."""
         self.task.cancel()
@@ -66,21 +84,25 @@ class TurnRecognition:
             async with aclosing(self._recognizer.recognize(self._take())) as hypotheses:
                 async for hypothesis in hypotheses:
                     self.awaited -= hypothesis.settled
-                    self._post(
-                        TranscriptChanged(
-                            self.item_id,
-                            hypothesis.text,
-                            hypothesis.stable,
-                            hypothesis.settled,
-                            hypothesis.confidence,
-                            hypothesis.complete,
-                        )
-                    )
+                    self._post(self._changed(hypothesis))
         except RecognizerError as error:
             self._post(RecognitionFailed(self.item_id, str(error)))
         except Exception as error:  # on any failure the turn ends without a transcript
             self._fault("recognition", error)
             self._post(RecognitionFailed(self.item_id, f"{type(error).__name__}: see the log"))
+
+    def _changed(self, hypothesis: Hypothesis) -> TranscriptChanged:
+        *earlier, self._text = divide(hypothesis.text, self._earlier) if self._earlier else (hypothesis.text,)
+        words = sum(len(text.split()) for text in earlier)
+        return TranscriptChanged(
+            self.item_id,
+            self._text,
+            " ".join(hypothesis.stable.split()[words:]) if earlier else hypothesis.stable,
+            hypothesis.settled,
+            hypothesis.confidence,
+            hypothesis.complete,
+            tuple(earlier),
+        )
 
     async def _take(self) -> AsyncGenerator[Samples | Flush, None]:
         while True:

@@ -8,6 +8,7 @@ length it drops the audio of settled segments, so that the cost of a decoding is
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
@@ -265,6 +266,24 @@ def _energies(sound: Samples) -> NDArray[np.float64]:
 def spoken_length(text: str) -> int:
     """Return the approximate number of spoken words: each digit of a number is one."""
     return sum(len(word) if word.isdigit() else 1 for word in _WORD.findall(text))
+
+
+_RUNAWAY_COMPRESSION = 2.4
+"""Bytes of a text per byte of its zlib compression, above which it is a loop: OpenAI's Whisper takes the same
+bound (`compression_ratio_threshold`).
+"""
+_RUN = re.compile(r"(.{1,24}?)\1{4,}\s*")
+
+
+def is_runaway(text: str) -> bool:
+    """Return True if a text repeats itself so much that no one can have said it: "um" as a row of m's."""
+    data = text.encode()
+    return len(data) > _RUNAWAY_COMPRESSION * len(zlib.compress(data))
+
+
+def without_runs(text: str) -> str:
+    """Return a text with one of each five or more equal parts in a row."""
+    return _RUN.sub(r"\1 ", text).strip()
 
 
 _REPEATED_WORDS = 5

@@ -45,6 +45,10 @@ class Names:
         """Return these names plus number words. most: maximum number words that count in a text."""
         return Names(self._names, self._inside, numbers, most)
 
+    def and_words(self, words: Mapping[tuple[int, ...], float]) -> Names:
+        """Return these names plus others, which do not replace them."""
+        return Names({**words, **self._names}, self._inside, self._numbers, self._most / NUMBER_TOKENS)
+
     def tokens_in(self, text: Sequence[int]) -> float:
         """Return how many tokens of a text belong to names.
 

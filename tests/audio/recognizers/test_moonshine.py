@@ -227,6 +227,22 @@ def test_speech_about_other_things_is_heard_as_without_phrases(
     assert with_cards.tokens == model.transcribe(sound, [], Event()).tokens
 
 
+def test_words_of_the_agent_are_heard_among_what_sounds_alike() -> None:
+    sound = recorded("cards_002.wav", 16_000)
+    words = ("queen of clubs", "clubs")
+    (segment,) = LoadedModel(None, weight=0.3, words=words).open()(sound, "", Event())
+    assert segment.text == "Four queen of clubs."
+
+
+def test_common_words_of_the_agent_change_nothing(model: LoadedModel) -> None:
+    common = LoadedModel(None, weight=0.3, words=("room", "night", "book"))
+    assert common.expected is not None and common.expected.names is not None
+    assert (
+        common.expected.names.tokens_in(model.transcribe(recorded("jfk.wav", 16_000), [], Event()).tokens)
+        == 0
+    )
+
+
 @pytest.mark.parametrize("number", ["Four.", "Zero.", "Three.", "Seven."])
 async def test_who_was_asked_for_a_number_is_heard_to_say_one(number: str) -> None:
     sound = await said(number)

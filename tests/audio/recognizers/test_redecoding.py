@@ -52,6 +52,11 @@ class Utterance:
     def speaks(self, steps: int = 1) -> None:
         self._sound.put_nowait(np.full(steps * STEP, self._caller, np.int16))
 
+    def begins_again(self) -> asyncio.Task[Hypothesis]:
+        """Says too little to be decoded, after a pause; returns what is understood next."""
+        self._sound.put_nowait(np.full(STEP // 3, self._caller, np.int16))
+        return self.understood()
+
     def falls_silent(self, number: bool = False) -> None:
         self._sound.put_nowait(Flush(number))
 
@@ -208,9 +213,11 @@ async def test_where_callers_share_a_worker_words_on_their_way_are_abandoned_tho
     caller, other = Utterance(recognizer, 1), Utterance(recognizer, 2)
     other.falls_silent()
     assert (await other.understood()).settled
+    next_words = other.begins_again()
     first = await first_told(caller, model, 7, Utterance.has_been_silent)
     assert (await first).settled
     assert model.abandoned == [7 * STEP]
+    next_words.cancel()
     await recognizer.close()
 
 
@@ -247,12 +254,27 @@ async def test_of_more_utterances_than_workers_each_is_decoded_less_often(model:
     one, other = (Utterance(recognizer, caller) for caller in (1, 2))
     other.falls_silent()
     assert (await other.understood()).settled
+    next_words = other.begins_again()
     one.speaks()
     on_its_way = one.understood()
     await asyncio.sleep(0.02)
     assert model.begun == []
     one.speaks()
     assert not (await on_its_way).settled
+    next_words.cancel()
+    await recognizer.close()
+
+
+async def test_utterance_in_a_pause_slows_no_other_down(model: HeldModel) -> None:
+    model.go_on.set()
+    recognizer = await recognizer_of(model, workers=1)
+    one, paused = (Utterance(recognizer, caller) for caller in (1, 2))
+    paused.falls_silent()
+    assert (await paused.understood()).settled
+    next_words = paused.understood()
+    one.speaks()
+    assert not (await one.understood()).settled
+    next_words.cancel()
     await recognizer.close()
 
 

@@ -50,6 +50,67 @@ def test_one_word_takes_the_response_back():
     assert of(notify.NotifyResponseEnded, commands)[0].status == "cancelled"
 
 
+def test_short_voice_takes_the_response_back_before_its_first_word() -> None:
+    world = CallWorld()
+    response_id = cut_off(world)
+    world.begin_speaking(2.6)
+    commands = world.feed(ev.InterruptionCandidate(2.7))
+    assert do.StopPlayout(response_id) in commands
+    assert of(notify.NotifyResponseEnded, commands)[0].status == "cancelled"
+
+
+def test_after_a_voice_without_words_the_next_needs_a_word() -> None:
+    world = CallWorld()
+    cut_off(world)
+    noise = world.begin_speaking(2.6)
+    world.feed(ev.InterruptionCandidate(2.7))
+    world.pause(noise, "", 2.8)
+    world.feed(ev.TurnEnded(2.8))
+    world.make("Yes, we have a pool.")
+    world.begin_speaking(3.5)
+    assert world.feed(ev.InterruptionCandidate(3.6)) == [do.HoldPlayout()]
+
+
+def test_logs_of_older_builds_wait_for_a_word() -> None:
+    world = CallWorld(policy=replace(POLICY, resume_as_whole=False))
+    cut_off(world)
+    commands = world.feed(ev.SpeechStarted(2.6))
+    assert [command.continues for command in of(do.StartRecognition, commands)] == [""]
+    assert world.feed(ev.InterruptionCandidate(2.7)) == [do.HoldPlayout()]
+
+
+def test_resumed_turn_continues_the_recognition() -> None:
+    world = CallWorld()
+    cut_off(world)
+    (stopped,) = of(do.StopRecognition, world.commands)
+    assert (stopped.resumable_as, stopped.resumable_until_s) == (stopped.item_id, 2.0 + POLICY.resume_s)
+    (begun,) = of(do.StartRecognition, world.feed(ev.SpeechStarted(2.6)))
+    assert begun.continues == stopped.item_id
+
+
+def test_after_a_noise_the_recognition_can_still_be_continued() -> None:
+    world = CallWorld()
+    cut_off(world)
+    (stopped,) = of(do.StopRecognition, world.commands)
+    noise = world.begin_speaking(2.6)
+    world.pause(noise, "", 2.65)
+    (dropped,) = of(do.StopRecognition, world.feed(ev.TurnEnded(2.65)))
+    assert (dropped.item_id, dropped.resumable_as) == (noise, stopped.item_id)
+
+
+def test_words_at_the_cut_are_corrected_in_the_history_and_for_the_answer() -> None:
+    world = CallWorld(played_s=0.6)
+    world.say("four st", at_s=1.0)
+    world.make("What is that?")
+    item_id = world.begin_speaking(2.6)
+    world.feed(ev.SpeechPaused(3.6))
+    commands = world.feed(ev.TranscriptChanged(item_id, "aligner", "", True, earlier=("forced",)))
+    commands += world.feed(ev.TurnEnded(3.6))
+    (start,) = of(do.StartResponse, commands)
+    assert start.request.messages == (Message("user", "forced aligner"),)
+    assert to_messages(world.conversation.history.items) == (Message("user", "forced aligner"),)
+
+
 def test_nothing_of_the_response_is_in_the_history_whatever_has_sounded():
     world = CallWorld(played_s=0.6)
     cut_off(world)

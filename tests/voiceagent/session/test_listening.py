@@ -41,6 +41,7 @@ class Ears:
     """Keeps the audio that it should recognize."""
 
     def __init__(self) -> None:
+        self.utterances = 0
         self.heard: list[Samples] = []
         self.flushes: list[Flush] = []
 
@@ -49,6 +50,7 @@ class Ears:
     async def close(self) -> None: ...
 
     async def recognize(self, sound: AsyncIterator[Samples | Flush]) -> AsyncGenerator[Hypothesis, None]:
+        self.utterances += 1
         async for item in sound:
             if isinstance(item, Flush):
                 self.flushes.append(item)
@@ -152,6 +154,33 @@ async def test_no_sound_of_the_item_before_is_recognized_again() -> None:
     listener.start_recognition("item_1", 0.8, not_before_s=0.7)
     await asyncio.sleep(0.01)
     assert sum(map(len, ears.heard)) / SAMPLE_RATE_HZ == pytest.approx(listener.received_s - 0.7, abs=0.033)
+    await listener.close()
+
+
+async def test_resumed_turn_is_recognized_with_the_pause_and_the_turn_before(voice: Samples) -> None:
+    listener, events, ears = listening()
+    listener.start_recognition("item_1", 0.0)
+    await hear(listener, voice)
+    (ended,) = (event for event in events if isinstance(event, TurnEnded))
+    listener.stop_recognition("item_1", "item_1", ended.at_s + 1.5)
+    listener.start_recognition("item_2", listener.received_s - 0.1, ended.at_s, continues="item_1")
+    await hear(listener, voice[: RATE_HZ // 2])
+    await asyncio.sleep(0.01)
+    assert ears.utterances == 1
+    assert sum(map(len, ears.heard)) / SAMPLE_RATE_HZ == pytest.approx(listener.received_s, abs=0.033)
+    await listener.close()
+
+
+async def test_recognition_closes_once_no_voice_resumes_its_turn(voice: Samples) -> None:
+    listener, events, ears = listening()
+    listener.start_recognition("item_1", 0.0)
+    await hear(listener, voice)
+    (ended,) = (event for event in events if isinstance(event, TurnEnded))
+    listener.stop_recognition("item_1", "item_1", ended.at_s + 0.1)
+    await hear(listener, np.zeros(RATE_HZ, np.int16))
+    listener.start_recognition("item_2", listener.received_s, continues="item_1")
+    await asyncio.sleep(0.01)
+    assert ears.utterances == 2
     await listener.close()
 
 

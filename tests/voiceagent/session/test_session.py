@@ -287,6 +287,7 @@ async def test_who_goes_on_before_the_answer_has_a_sound_hears_the_one_to_all_he
     await one.turn()
     await brain.asked.wait()
     one.session.post(ev.SpeechStarted(0.3))  # what is played is held for it, whatever that will be
+    one.session.post(ev.InterruptionCandidate(0.4))
     one.session.post(ev.SpeechPaused(0.5))
     assert (await one.ended()).status == "cancelled"
     one.session.post(ev.TurnEnded(0.5))

@@ -166,7 +166,7 @@ def _print_kinds(kinds: Mapping[str, Figures]) -> None:
         "recordings",
         "over one turn",
         "turns too many",
-        "false starts",
+        "false starts, s heard",
         "wait p50, p95 ms",
         "words wrong",
     )
@@ -179,7 +179,7 @@ def _print_kinds(kinds: Mapping[str, Figures]) -> None:
             str(found.clips),
             f"{found.split:.0%}",
             str(found.extra_turns),
-            f"{found.false_starts:.0%}",
+            f"{found.false_starts:.0%}, {found.wrong_answer_s:.2f}",
             f"{percentile(waits, 50):.0f}, {percentile(waits, 95):.0f}" if waits else "",
             f"{words.errors} of {words.words}, {words.rate:.0%}" if words.words else "",
         )

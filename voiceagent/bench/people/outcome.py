@@ -48,6 +48,11 @@ class Outcome:
         return any(sound.begin_s < self.clip.voice_end_s for sound in self._heard)
 
     @property
+    def wrong_answer_s(self) -> float:
+        """Seconds for which the agent was heard in responses that began before it."""
+        return sum(sound.seconds for sound in self.sounds if sound.begin_s < self.clip.voice_end_s)
+
+    @property
     def is_cut_off(self) -> bool:
         """True if a turn was decided before that."""
         if self.decided_s is None:
@@ -85,7 +90,8 @@ class Figures:
     """Summary of recordings of one kind; times in milliseconds, shares from 0 to 1.
 
     split: share with more than one turn. extra_turns: surplus turns. cut_off, false_starts: shares, see
-    `Outcome`. waits_ms, decisions_ms: of the recordings that have one.
+    `Outcome`. wrong_answer_s: mean of a recording, see `Outcome`. waits_ms, decisions_ms: of the recordings
+    that have one.
     """
 
     clips: int
@@ -93,6 +99,7 @@ class Figures:
     extra_turns: int
     cut_off: float
     false_starts: float
+    wrong_answer_s: float
     unanswered: int
     waits_ms: tuple[float, ...]
     decisions_ms: tuple[float, ...]
@@ -106,6 +113,7 @@ class Figures:
             "turns too many": self.extra_turns,
             "cut off": self.cut_off,
             "false starts": self.false_starts,
+            "wrong answer heard s": self.wrong_answer_s,
             "unanswered": self.unanswered,
             **_percentiles("wait", self.waits_ms),
             **_percentiles("decision", self.decisions_ms),
@@ -126,6 +134,7 @@ def figures(outcomes: Sequence[Outcome]) -> Figures:
         extra_turns=sum(max(0, outcome.turns - 1) for outcome in of_turns),
         cut_off=sum(outcome.is_cut_off for outcome in of_turns) / count,
         false_starts=sum(outcome.is_false_start for outcome in of_turns) / count,
+        wrong_answer_s=sum(outcome.wrong_answer_s for outcome in of_turns) / count,
         unanswered=sum(outcome.turns == 0 for outcome in of_turns),
         waits_ms=_milliseconds(outcome.wait_s for outcome in of_turns),
         decisions_ms=_milliseconds(outcome.decision_s for outcome in of_turns),

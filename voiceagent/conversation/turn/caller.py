@@ -27,6 +27,7 @@ from voiceagent.conversation.turn.caller_turn import (
 )
 from voiceagent.conversation.turn.proximity import SpeakerProximity, VoiceLevels
 from voiceagent.conversation.turn_policy import TurnPolicy
+from voiceagent.conversation.words import words_of
 
 ANSWER_S = 0.4
 """Maximum extension of a turn while its answer has no audio yet: there would be silence anyway, and this way
@@ -41,13 +42,12 @@ class Caller:
 
     open: the turn in progress, pauses included. awaiting: turns that are over and not settled. last: the
     newest that ended by voice, not by the client's commit. dictation: the dictation that the agent's code
-    expects, see `CallerTurn`, until it is done. levels: levels of the call's voices. language: ISO 639 code
-    of the agent's.
+    expects, see `CallerTurn`, until it is done. levels: levels of the call's voices.
     """
 
-    def __init__(self, history: History, language: str, new_id: Callable[[str], str]) -> None:
+    def __init__(self, history: History, policy: TurnPolicy, new_id: Callable[[str], str]) -> None:
         self._history = history
-        self._language = language
+        self._policy = policy
         self._new_id = new_id
         self.open: CallerTurn | None = None
         self.awaiting: list[CallerTurn] = []
@@ -80,7 +80,9 @@ class Caller:
         turn = self.open = CallerTurn(self._new_id("item"), at_s, respond, resumes, dictation)
         if taken_to_s > at_s - padding_s:
             turn.not_before_s = min(taken_to_s, at_s)
-        return turn, do.StartRecognition(turn.item_id, at_s, turn.not_before_s)
+        whole = resumes is not None and self._policy.resume_as_whole
+        continues = resumes.item_id if resumes is not None and whole else ""
+        return turn, do.StartRecognition(turn.item_id, at_s, turn.not_before_s, continues)
 
     def announce(self, turn: CallerTurn, by_voice: bool) -> list[Command]:
         """Notify the client of the turn, unless the client itself committed it."""
@@ -153,12 +155,18 @@ class Caller:
         self.awaiting.append(ended)
 
     def drop(self, turn: CallerTurn) -> list[Command]:
-        """Drop the turn and close its recognition."""
+        """Drop the turn and close its recognition, unless a voice may still resume this turn, or the one that
+        it seemed to resume.
+        """
         if turn is self.open:
             self.open = None
         else:
             self.awaiting.remove(turn)
-        return [do.StopRecognition(turn.item_id)]
+        last = self.last
+        resumable = last is not None and (last is turn or last is turn.resumes)
+        if last is None or not resumable or not self._policy.resume_as_whole:
+            return [do.StopRecognition(turn.item_id)]
+        return [do.StopRecognition(turn.item_id, last.item_id, last.end_s + self._policy.resume_s)]
 
     def conclude(self, turn: CallerTurn, transcribe: bool) -> list[Command]:
         """Write the final transcript of a committed turn into its item, if it still exists, and notify the
@@ -166,9 +174,7 @@ class Caller:
         """
         if turn.text and turn.level_db is not None and turn.proximity is SpeakerProximity.NEAR:
             self.levels.add_turn(turn.level_db)
-        if turn.item_id in self._history:  # a client may have deleted it meanwhile
-            words = "\n".join(filter(None, (turn.typed, turn.text)))
-            self._history.put(MessageItem(turn.item_id, "user", words, spoken=True))
+        self._write_transcript(turn)
         if turn.recognition.failure is not None:
             return [notify.NotifyTranscriptFailed(turn.item_id, turn.recognition.failure)]
         seconds = turn.end_s - turn.started_at_s
@@ -176,6 +182,11 @@ class Caller:
         logprob = math.log(confidence) if confidence else None
         final = notify.NotifyTranscript(turn.item_id, turn.text, True, seconds, logprob)
         return [final] if transcribe else []
+
+    def _write_transcript(self, turn: CallerTurn) -> None:
+        if turn.item_id in self._history:  # a client may have deleted it meanwhile
+            words = "\n".join(filter(None, (turn.typed, turn.text)))
+            self._history.put(MessageItem(turn.item_id, "user", words, spoken=True))
 
     def notify_stable(self, turn: CallerTurn) -> list[Command]:
         """Notify the client of newly stable words."""
@@ -201,6 +212,19 @@ class Caller:
             # the score applies to this exact text only
             ends=turn.recognition.ends if event.text == turn.text else None,
         )
+        if event.settled and words_of(event.text):
+            self._correct(turn, event.earlier)
+
+    def _correct(self, turn: CallerTurn, earlier: tuple[str, ...]) -> None:
+        """Correct the turns that this one resumes: their last words are known better now."""
+        resumed = turn.resumes
+        for text in reversed(earlier):
+            if resumed is None:
+                return
+            if text != resumed.text:
+                resumed.recognition = replace(resumed.recognition, text=text)
+                self._write_transcript(resumed)
+            resumed = resumed.resumes
 
     def set_turn_model_result(self, turn: CallerTurn, event: ev.TurnJudged) -> None:
         """Store the turn model's probability for the pause in progress. A late one must not apply to the next
@@ -223,7 +247,7 @@ class Caller:
             return []
         turn.recognition = replace(turn.recognition, flushes=turn.recognition.flushes + 1)
         said = self._history.last_words_of("assistant")
-        number = asks_for_number(said, turn.dictation, language_of(self._language))
+        number = asks_for_number(said, turn.dictation, language_of(self._policy.language))
         return [do.FlushRecognition(turn.item_id, number)]
 
 

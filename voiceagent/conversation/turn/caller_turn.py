@@ -9,6 +9,7 @@ from enum import Enum, auto
 from voiceagent.conversation.causes import TurnEndCode
 from voiceagent.conversation.end_of_turn.probability import EndpointingRule
 from voiceagent.conversation.turn.proximity import SpeakerProximity
+from voiceagent.conversation.words import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,11 @@ class CallerTurn:
     def whole_text(self) -> str:
         """The transcript of the turn that it resumes, followed by its own."""
         return f"{self.resumes.whole_text} {self.text}" if self.resumes else self.text
+
+    @property
+    def whole_words(self) -> tuple[str, ...]:
+        """The words of `whole_text`, which a response to the turn answers."""
+        return words_of(self.whole_text)
 
     @property
     def pauses_s(self) -> tuple[float, ...]:

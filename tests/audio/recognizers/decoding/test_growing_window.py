@@ -13,11 +13,13 @@ from audio.recognizers.decoding.growing_window import (
     GrowingWindow,
     Segment,
     has_repetition,
+    is_runaway,
     joined,
     last_pause,
     loud_s,
     quiet_cuts,
     spoken_length,
+    without_runs,
 )
 
 
@@ -291,3 +293,24 @@ def test_figures_count_as_the_words_they_are(text: str, words: int) -> None:
 )
 def test_a_loop_says_five_words_in_a_row_twice(text: str, again: bool) -> None:
     assert has_repetition(text) is again
+
+
+@pytest.mark.parametrize(
+    ("text", "runaway"),
+    [
+        ("Montreal forced um " + "m" * 80, True),
+        ("I think " + "so, " * 40, True),
+        ("um, um, um, um, um, um", False),
+        ("words, words, words, words, and that should be all", False),
+        ("five five five five five five five", False),
+        ("", False),
+    ],
+)
+def test_row_of_equal_parts_is_a_runaway(text: str, runaway: bool) -> None:
+    assert is_runaway(text) is runaway
+
+
+def test_of_a_row_of_equal_parts_one_is_left() -> None:
+    assert without_runs("forced um " + "m" * 80) == "forced um m"
+    assert without_runs("I think " + "so, " * 40 + "yes") == "I think so, yes"
+    assert without_runs("words, words, words, words") == "words, words, words, words"

@@ -83,3 +83,8 @@ def test_between_operating_points_a_system_is_taken_to_lie_on_the_line():
     assert cut_off_at(points, 300.0) == pytest.approx(0.15)
     assert wait_at(points, 0.05) == pytest.approx(500.0)
     assert cut_off_at(points, 700.0) is None
+
+
+def test_wrong_answer_is_what_was_heard_before_the_last_voiced_sample() -> None:
+    found = figures([outcome(1.0, 2.2, begins_s=(1.2, 1.9, 2.3)), outcome(2.2, begins_s=(2.3,))])
+    assert found.wrong_answer_s == pytest.approx(0.5)
