@@ -31,7 +31,15 @@ from llmcore.text.closing_tokens import summed
 from llmcore.text.control_marks import are_special_tokens
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
 from llmcore.text.reply import forces_a_call
-from llmcore.text.tool_calls import BARE_JSON, Markup, MarkupName, call_schema, find_markup
+from llmcore.text.tool_calls import (
+    BARE_JSON,
+    Markup,
+    MarkupName,
+    arguments_schema,
+    call_schema,
+    call_without_arguments,
+    find_markup,
+)
 
 _EVENT = "data: "
 _LIKELIEST = 64
@@ -119,15 +127,16 @@ class LlamaCppLlm:
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
         """Generate a reply; closing it stops the computing at the next token. Raises LlmError."""
         request = self._demanded.apply(request)
-        loaded, forced = self._model(), forces_a_call(request)
-        prompt = await asyncio.to_thread(loaded.chat.prompt, request)
-        if forced:  # the schema holds the reply to bare JSON
-            loaded = _LoadedModel(loaded.tokenizer, loaded.chat, BARE_JSON, loaded.end_id)
-        text = ReplyText(loaded, request, forced)
+        self._model()
+        if (call := call_without_arguments(request)) is not None:
+            yield Delta(tool_calls=(call,))
+            yield Delta(finish_reason="tool_calls", usage=Usage())
+            return
+        body, text = await asyncio.to_thread(self._prepare, request)
         cached = written = 0
         queued_s = await self._acquire(request)
         try:
-            async with aclosing(self._complete(_body(request, prompt, forced))) as events:
+            async with aclosing(self._complete(body)) as events:
                 async for event in events:
                     cached = max(cached, event.get("timings", {}).get("cache_n", 0))
                     written = event["tokens_predicted"]
@@ -139,8 +148,24 @@ class LlamaCppLlm:
                         break
         finally:
             self._release(request)
-        for delta in text.finish(Usage(len(prompt), cached, written, queued_s)):
+        for delta in text.finish(Usage(len(body["prompt"]), cached, written, queued_s)):
             yield delta
+
+    def _prepare(self, request: Request) -> tuple[dict[str, Any], ReplyText]:
+        """Return the fields of the request to llama.cpp, and the reader of its reply. Raises LlmError.
+
+        A call of one tool is begun in the prompt: the model writes its arguments only.
+        """
+        loaded = self._model()
+        body = _body(request, loaded.chat.prompt(request))
+        if not forces_a_call(request):
+            return body, ReplyText(loaded, request)
+        opening = [] if request.tool_choice == "required" else loaded.chat.call_opening(request)
+        body["prompt"] += opening
+        body["json_schema"] = arguments_schema(request) if opening else call_schema(request)
+        # the schema holds the reply to bare JSON
+        reader = _LoadedModel(loaded.tokenizer, loaded.chat, BARE_JSON, loaded.end_id)
+        return body, ReplyText(reader, request, guided=not opening, only_arguments=bool(opening))
 
     async def prefill(self, request: Request) -> Usage | None:
         """Read the unfinished prompt, which the next request then finds. Raises BusyError, LlmError."""
@@ -234,9 +259,9 @@ def _end(event: dict[str, Any], closing: tuple[int, ...]) -> float | None:
     return _LEAST if found is None else found
 
 
-def _body(request: Request, prompt: list[int], forced: bool) -> dict[str, Any]:
+def _body(request: Request, prompt: list[int]) -> dict[str, Any]:
     """Return the fields of a request to llama.cpp's `/completion`."""
-    body: dict[str, Any] = {
+    return {
         "prompt": prompt,
         "n_predict": request.max_tokens,
         "temperature": request.temperature,
@@ -247,7 +272,6 @@ def _body(request: Request, prompt: list[int], forced: bool) -> dict[str, Any]:
         "stream": True,
         "timings_per_token": True,
     }
-    return body | {"json_schema": call_schema(request)} if forced else body
 
 
 def _load(path: Path, markup: Markup, context_tokens: int) -> _LoadedModel:

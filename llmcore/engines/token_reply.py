@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from json import JSONDecoder
 from typing import Protocol
 
 from tokenizers import Tokenizer
@@ -40,6 +41,9 @@ class ReadsChats(Protocol):
         ...
 
 
+_DECODER = JSONDecoder()
+
+
 def decoding(tokenizer: Tokenizer) -> Callable[[str], str]:
     """Return a function from a token of the vocabulary to its text."""
     decoder = tokenizer.decoder
@@ -49,11 +53,17 @@ def decoding(tokenizer: Tokenizer) -> Callable[[str], str]:
 class ReplyText:
     """From tokens to deltas: whole characters only, up to a stop string or the end token, or to the call of a
     model that writes nothing behind one: a token less is 1.6 ms behind 1,100 tokens of prompt.
+
+    guided: the engine itself makes the reply the call that `tool_choice` requires. only_arguments: the model
+    writes the arguments of that call as a JSON object, which ends the reply.
     """
 
-    def __init__(self, reader: ReadsChats, request: Request, guided: bool = False) -> None:
+    def __init__(
+        self, reader: ReadsChats, request: Request, guided: bool = False, only_arguments: bool = False
+    ) -> None:
         self.opening = "" if guided else forced_opening(request, reader.markup)
         self.ended = False
+        self._arguments: str | None = "" if only_arguments else None
         self._tokenizer = reader.tokenizer
         self._end_id = reader.end_id
         special = frozenset(
@@ -77,6 +87,9 @@ class ReplyText:
 
     def push_text(self, decoded: str) -> list[Delta]:
         """Take the text of tokens; sets `ended` when the reply is complete. Raises LlmError."""
+        if self._arguments is not None:
+            self._arguments = (self._arguments + decoded).lstrip()
+            return self._end_call(self._arguments) if "}" in decoded else []
         deltas = self._parser.push(self._stops.push(decoded))
         called = self._ends_with_call and any(delta.tool_calls for delta in deltas)
         self.ended = self._stops.stopped or called
@@ -84,8 +97,18 @@ class ReplyText:
 
     def finish(self, usage: Usage) -> list[Delta]:
         """Return the last deltas. Raises LlmError for an unreadable tool call."""
-        held = self._parser.push(self._stops.finish())
+        unfinished = "" if self._arguments is None or self.ended else self._arguments
+        held = self._parser.push(self._stops.finish() + unfinished)
         return [*held, *self._parser.finish("stop" if self.ended else "length", usage)]
+
+    def _end_call(self, arguments: str) -> list[Delta]:
+        """End the reply if the arguments are complete; special tokens may follow them in the text."""
+        try:
+            _, end = _DECODER.raw_decode(arguments)
+        except ValueError:
+            return []
+        self.ended = True
+        return self._parser.push(f"{arguments[:end]}}}")
 
 
 def check_at_least(smallest: int, **options: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from llmcore.engine import LlmError, Message, Request, RequestError, Tool
+from llmcore.engine import LlmError, Message, Request, RequestError, Tool, ToolCall
 from llmcore.text.chat_template import ChatTemplate
 from llmcore.text.closing_tokens import Decode, closing_tokens
 from llmcore.text.message_shapes import ANY_SHAPE, Shapes
@@ -33,6 +33,10 @@ def tokens_between_messages(added: Mapping[int, AddedToken], template: ChatTempl
         if token.special or (token.content in template.source and not token.content.strip().isalnum())
         if token.content.strip()
     ]
+
+
+_PROBE = '{"probe": 1}'
+"""Arguments of a call that shows how a template writes calls."""
 
 
 class ChatTokens:
@@ -98,6 +102,23 @@ class ChatTokens:
             return self.template.render_unfinished(sent, tools, self.shapes)
 
         return self._fit(request, render)
+
+    def call_opening(self, request: Request) -> list[int]:
+        """Return what the template writes between the opening of a reply and the arguments of a call of the
+        tool that `tool_choice` names; none if the template writes calls in another form.
+        """
+        call = ToolCall("call_1", request.tool_choice, _PROBE)
+        asked = (Message("user", "?"),)
+        try:
+            before = self._render(asked, request.tools)
+            called = self._render(
+                (*asked, Message("assistant", "", tool_calls=(call,))), request.tools, generation_prompt=False
+            )
+        except LlmError:
+            return []
+        opening, found, _ = called.removeprefix(before).partition(_PROBE)
+        # a space belongs to the token of the bracket behind it
+        return self.encode(opening.rstrip()) if found and called.startswith(before) else []
 
     def static(self, request: Request, prompt: list[int]) -> list[int]:
         """Return the prefix of `prompt` shared by all prompts with these system messages and tools."""

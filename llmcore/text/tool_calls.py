@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from uuid import uuid4
 
-from llmcore.engine import Request
+from llmcore.engine import Request, ToolCall
 from llmcore.text.whole_characters import join_surrogates
 
 MarkupName = Literal["hermes", "llama3_json", "mistral"]
@@ -89,6 +89,29 @@ def opaque_of(text: str, server: str) -> dict[str, Any]:
     except ValueError:  # a log without transcripts
         return {}
     return parts if isinstance(parts, dict) and parts.get(_SERVER) == server else {}
+
+
+_OF_ANY_OBJECT = frozenset(("type", "properties", "required", "additionalProperties", "title", "description"))
+"""Keywords of a schema that allow the empty object, if no property is defined."""
+
+
+def call_without_arguments(request: Request) -> ToolCall | None:
+    """Return the call that `tool_choice` names, if its tool takes no arguments; else None. No model need
+    write it.
+    """
+    tool = next((tool for tool in request.tools if tool.name == request.tool_choice), None)
+    if tool is None:
+        return None
+    schema = tool.parameters or {}
+    if schema.get("properties") or schema.get("required") or not _OF_ANY_OBJECT.issuperset(schema):
+        return None
+    return ToolCall(new_call_id(), tool.name, "{}")
+
+
+def arguments_schema(request: Request) -> dict[str, Any]:
+    """Return the JSON schema of the arguments of the tool that `tool_choice` names."""
+    tool = next(tool for tool in request.tools if tool.name == request.tool_choice)
+    return tool.parameters or {"type": "object"}
 
 
 def call_schema(request: Request) -> dict[str, Any]:

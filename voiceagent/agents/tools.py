@@ -32,13 +32,14 @@ class WrongArguments(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
-    """Options of `@tool`: see `AgentTool`. name: "" for the method's."""
+    """Options of `@tool`: see there, and `AgentTool`. name: "" for the method's."""
 
     name: str = ""
     cancellable: bool = False
     timeout_s: float = 30.0
     filler: str = ""
     when_played: bool = False
+    speaks_result: bool = False
 
 
 @overload
@@ -51,6 +52,7 @@ def tool(
     timeout_s: float = ...,
     filler: str = ...,
     when_played: bool = ...,
+    speaks_result: bool = ...,
 ) -> Callable[[Method], Method]: ...
 def tool(
     method: Method | None = None,
@@ -60,6 +62,7 @@ def tool(
     timeout_s: float = 30.0,
     filler: str = "",
     when_played: bool = False,
+    speaks_result: bool = False,
 ) -> Method | Callable[[Method], Method]:
     """Make a method of an agent a tool. Its docstring is the description for the model.
 
@@ -74,11 +77,14 @@ def tool(
         timeout_s: Maximum run time.
         filler: Phrase for the caller while it is slow.
         when_played: Run it after the response that called it was played, and not at all if that was cut.
+        speaks_result: Speak the text that it returns to the caller as it is. The model knows it, but writes
+            no response about it, which saves the caller the wait for one. A failure, or a result that is
+            not text, goes to the model.
 
     Raises:
         WrongTool: An option or the method is invalid.
     """
-    options = ToolOptions(name, cancellable, timeout_s, filler, when_played)
+    options = ToolOptions(name, cancellable, timeout_s, filler, when_played, speaks_result)
     _check_options(options)
 
     def mark(method: Method) -> Method:
@@ -94,11 +100,14 @@ def tool(
 
 @dataclass(frozen=True, slots=True)
 class ToolMethod:
-    """A tool of an agent class: its description, the method's name, and the model of its arguments."""
+    """A tool of an agent class: its description, the method's name, and the model of its arguments.
+    speaks_result: see `tool`.
+    """
 
     spec: AgentTool
     method: str
     arguments: type[BaseModel]
+    speaks_result: bool
 
     def check(self, text: str) -> Mapping[str, Any]:
         """Return the keyword arguments in the model's JSON.
@@ -138,7 +147,7 @@ def _check_options(options: ToolOptions) -> None:
     for option in ("name", "filler"):
         if not isinstance(given := getattr(options, option), str):
             raise WrongTool(f"{option} is {given!r}; allowed: a text")
-    for option in ("cancellable", "when_played"):
+    for option in ("cancellable", "when_played", "speaks_result"):
         if not isinstance(given := getattr(options, option), bool):
             raise WrongTool(f"{option} is {given!r}; allowed: True or False")
     given = options.timeout_s
@@ -169,7 +178,7 @@ def _tool_method(kind: type, method: str, options: ToolOptions) -> ToolMethod:
         options.filler,
         options.when_played,
     )
-    return ToolMethod(spec, method, model)
+    return ToolMethod(spec, method, model, options.speaks_result)
 
 
 def _check_kind(method: Any, where: str) -> None:

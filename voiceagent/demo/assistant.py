@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from datetime import datetime
 from typing import Annotated
 
@@ -13,13 +14,22 @@ from voiceagent.demo.arithmetic import NotArithmetic, evaluate
 from voiceagent.demo.world import spoken_number
 
 MAX_NOTES = 50
-_MAX_MINUTES = 24 * 60
+_MAX_S = 24 * 3600
+_Count = Annotated[float, Field(ge=0, le=_MAX_S)]
+_SIGNS = {"**": "to the power of", "*": "times", "/": "divided by", "+": "plus", "-": "minus", "%": "modulo"}
+_SIGN = re.compile(r"\s*(\*\*|[-+*/%])\s*")
+_SPEAKABLE = re.compile(r"[\d.,]+(\s*(\*\*|[-+*/%])\s*[\d.,]+)+")
+"""Numbers and signs between them, without brackets."""
 
-_INSTRUCTIONS = "You are a friendly voice assistant. Answer in one or two short spoken sentences."
+_INSTRUCTIONS = "You are a friendly voice assistant. Answer the caller in one or two short spoken sentences."
 
 
 class Assistant(Agent):
-    """General conversation. notes: what this caller had written down, for the call."""
+    """General conversation. notes: what this caller had written down, for the call.
+
+    Results of tools are spoken as they are: that is faster than another response of the model, and a small
+    model leaves out or changes what it should report.
+    """
 
     instructions = _INSTRUCTIONS
     greeting = "Hello! Ask me anything, or let me set a timer or take a note."
@@ -28,54 +38,75 @@ class Assistant(Agent):
         self.notes: list[str] = []
         self._timers: set[asyncio.Task[None]] = set()
 
-    @tool
+    @tool(speaks_result=True)
     async def current_time(self) -> str:
         """Tell the current time, the day and the date."""
         now = datetime.now().astimezone()
-        return f"{now:%A, %B} {now.day}, {now.year}, {now:%I:%M %p}".replace(" 0", " ")
+        time = f"{now:%I:%M %p}".removeprefix("0")
+        return f"It is {time} on {now:%A}, {now:%B} {now.day}, {now.year}."
 
-    @tool
+    @tool(speaks_result=True)
     async def calculate(self, expression: str) -> str:
         """Work out a calculation. expression: with digits and signs, such as 17 * 23."""
         try:
-            return f"{expression} = {evaluate(expression)}"
+            result = evaluate(expression)
         except NotArithmetic as error:
             raise ToolFailed(str(error)) from error
+        return f"{_spoken_expression(expression)} is {result}."
 
-    @tool
-    async def set_timer(self, minutes: Annotated[float, Field(gt=0, le=_MAX_MINUTES)]) -> str:
-        """Set a timer. minutes: after which it rings."""
-        task = asyncio.create_task(self._ring(minutes))
+    @tool(speaks_result=True)
+    async def set_timer(self, hours: _Count = 0, minutes: _Count = 0, seconds: _Count = 0) -> str:
+        """Set a timer, for example of 5 minutes."""
+        length_s = round(hours * 3600 + minutes * 60 + seconds)
+        if not 0 < length_s <= _MAX_S:
+            raise ToolFailed(f"a timer of {length_s} seconds is not possible; allowed: up to 24 hours")
+        task = asyncio.create_task(self._ring(length_s))
         self._timers.add(task)
         task.add_done_callback(self._timers.discard)
-        return f"set: a timer of {_spoken_minutes(minutes)}"
+        return f"I set a timer for {_spoken_length(length_s)}."
 
-    @tool
+    @tool(speaks_result=True)
     async def take_note(self, text: Annotated[str, Field(min_length=1, max_length=500)]) -> str:
         """Write something down for the caller. text: what to write."""
         if len(self.notes) >= MAX_NOTES:
             raise ToolFailed(f"there are {MAX_NOTES} notes already, and no room for more")
         self.notes.append(text)
-        return f"written down: {text}"
+        return f"I wrote down: {_sentence(text)}"
 
-    @tool
+    @tool(speaks_result=True)
     async def get_notes(self) -> str:
         """Return what was written down in this call."""
         if not self.notes:
-            return "there are no notes yet"
-        return f"the notes say: {'; '.join(self.notes)}"
+            return "You have no notes yet."
+        count = "one note" if len(self.notes) == 1 else f"{spoken_number(len(self.notes))} notes"
+        return f"You have {count}: {' '.join(map(_sentence, self.notes))}"
 
     async def on_call_ended(self, transcript: object) -> None:
-        """Cancel the timers: nobody is left to hear them."""
+        """Cancel the timers of a caller who has hung up."""
         for task in tuple(self._timers):
             task.cancel()
 
-    async def _ring(self, minutes: float) -> None:
-        await asyncio.sleep(minutes * 60)
-        self.call.say(f"Your timer of {_spoken_minutes(minutes)} is up.")
+    async def _ring(self, length_s: int) -> None:
+        await asyncio.sleep(length_s)
+        self.call.say(f"Your timer of {_spoken_length(length_s)} is up.")
 
 
-def _spoken_minutes(minutes: float) -> str:
-    if minutes != int(minutes):
-        return f"{minutes:g} minutes"
-    return "one minute" if minutes == 1 else f"{spoken_number(int(minutes))} minutes"
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _spoken_expression(expression: str) -> str:
+    """Return a calculation in words, so that the caller notices numbers that were misheard."""
+    if not _SPEAKABLE.fullmatch(expression.strip()):
+        return "The result"
+    return _SIGN.sub(lambda sign: f" {_SIGNS[sign[1]]} ", expression.strip())
+
+
+def _spoken_length(length_s: int) -> str:
+    """Return a duration in words, such as "one hour and five minutes"."""
+    minutes, seconds = divmod(length_s, 60)
+    hours, minutes = divmod(minutes, 60)
+    counts = ((hours, "hour"), (minutes, "minute"), (seconds, "second"))
+    parts = [f"{spoken_number(count)} {unit}{'' if count == 1 else 's'}" for count, unit in counts if count]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))

@@ -87,6 +87,22 @@ def test_the_static_part_is_the_same_for_every_conversation(
     assert len(static) > len(TOKENIZER.encode(SYSTEM.content).ids)
 
 
+def test_the_opening_of_a_call_is_the_beginning_of_that_call_in_the_next_prompt() -> None:
+    tokens, asked = chat(PLAIN_TEMPLATE), Request(conversation([("Hi.", "Hello.")])[:2], tools=(DOOR,))
+    opening = tokens.call_opening(replace(asked, tool_choice="open_door"))
+    assert opening
+    called = Message("assistant", "", tool_calls=(ToolCall("call_1", "open_door", '{"room": "seven"}'),))
+    following = (*asked.messages, called, Message("tool", "It is open.", tool_call_id="call_1"))
+    prompt = tokens.prompt(replace(asked, messages=following))
+    # as text: the last token may join the first one of the arguments
+    assert TOKENIZER.decode(prompt).startswith(TOKENIZER.decode(tokens.prompt(asked) + opening))
+
+
+def test_a_template_that_does_not_show_calls_has_no_opening() -> None:
+    asked = Request((SYSTEM, Message("user", "Open it.")), tools=(DOOR,), tool_choice="open_door")
+    assert chat(CHATML_TEMPLATE).call_opening(asked) == []
+
+
 def test_without_a_system_message_nothing_is_static() -> None:
     request = Request((Message("user", "hello"),))
     tokens = chat(PLAIN_TEMPLATE)

@@ -5,30 +5,53 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime
 
+import pytest
+
 from voiceagent.demo.assistant import MAX_NOTES, Assistant
 from voiceagent.testing import Calls, TestCall
 
 
-async def test_the_clock_tells_day_and_time() -> None:
-    said = await Assistant().current_time()
-    now = datetime.now()
-    assert f"{now:%A}" in said
-    assert str(now.year) in said
-
-
-async def test_a_calculation_is_worked_out_by_code() -> None:
+async def test_the_clock_tells_time_day_and_date() -> None:
     async with TestCall(Assistant) as call:
-        call.model_will(Calls("calculate", expression="17 * 23"), "It is 391.")
-        await call.says("What is seventeen times twenty three?")
-        assert "391" in call.expect_tool("calculate", expression="17 * 23")
+        call.model_will(Calls("current_time"))
+        await call.says("What time is it?")
+        now = datetime.now()
+        call.expect_words(f"{now:%A}")
+        call.expect_words(str(now.year))
 
 
-async def test_notes_are_read_back() -> None:
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("17 * 23", "17 times 23 is 391."),
+        ("2 ** 10", "2 to the power of 10 is 1024."),
+        ("(2 + 3) * 4", "The result is 20."),
+    ],
+)
+async def test_a_result_of_a_calculation_is_spoken_without_the_model(expression: str, said: str) -> None:
     async with TestCall(Assistant) as call:
-        call.model_will(Calls("take_note", text="buy milk"), "It is written down.")
+        call.model_will(Calls("calculate", expression=expression))
+        await call.says("What is that?")
+        assert call.words[-1] == said
+
+
+async def test_the_model_answers_about_a_calculation_that_is_impossible() -> None:
+    async with TestCall(Assistant) as call:
+        call.model_will(Calls("calculate", expression="1 / 0"), "I cannot divide by zero.")
+        await call.says("What is one divided by zero?")
+        assert call.words[-1] == "I cannot divide by zero."
+
+
+async def test_notes_are_read_back_in_full() -> None:
+    async with TestCall(Assistant) as call:
+        call.model_will(
+            Calls("take_note", text="buy milk"), Calls("take_note", text="Call Tom!"), Calls("get_notes")
+        )
         await call.says("Write down that I need to buy milk.")
-        assert call.agent.notes == ["buy milk"]
-        assert "buy milk" in await call.agent.get_notes()
+        assert call.words[-1] == "I wrote down: buy milk."
+        await call.says("Write down call Tom.")
+        await call.says("What do my notes say?")
+        assert call.words[-1] == "You have two notes: buy milk. Call Tom!"
 
 
 async def test_there_is_no_note_beyond_the_limit() -> None:
@@ -39,9 +62,25 @@ async def test_there_is_no_note_beyond_the_limit() -> None:
         assert len(call.agent.notes) == MAX_NOTES
 
 
-async def test_a_timer_speaks_when_it_is_up() -> None:
+@pytest.mark.parametrize(
+    ("arguments", "length"),
+    [
+        ({"minutes": 10}, "ten minutes"),
+        ({"minutes": 0.5}, "thirty seconds"),
+        ({"hours": 1, "minutes": 5, "seconds": 1}, "one hour, five minutes and one second"),
+    ],
+)
+async def test_a_timer_speaks_when_it_is_up(arguments: dict[str, float], length: str) -> None:
     async with TestCall(Assistant, clock="virtual") as call:
-        call.model_will(Calls("set_timer", minutes=10), "I set it.")
-        await call.says("Set a timer for ten minutes.")
-        await asyncio.sleep(601)
-        assert call.words[-1] == "Your timer of ten minutes is up."
+        call.model_will(Calls("set_timer", **arguments))
+        await call.says("Set a timer.")
+        assert call.words[-1] == f"I set a timer for {length}."
+        await asyncio.sleep(4000)
+        assert call.words[-1] == f"Your timer of {length} is up."
+
+
+async def test_a_timer_of_no_length_is_refused() -> None:
+    async with TestCall(Assistant) as call:
+        call.model_will(Calls("set_timer"), "For how long?")
+        await call.says("Set a timer.")
+        assert call.words[-1] == "For how long?"

@@ -294,6 +294,38 @@ async def test_a_tool_that_fails_is_told_of_in_words(wanted: Calls, told: str) -
         assert ("failed", wanted.tool) in shop.told
 
 
+class Speaker(Agent):
+    """Tools whose results are spoken as they are."""
+
+    result: object = "It is noon."
+
+    @tool(speaks_result=True)
+    async def clock(self) -> Any:
+        """Return the time."""
+        if self.result is None:
+            raise ToolFailed("the clock is broken")
+        return self.result
+
+
+async def test_a_result_is_spoken_as_it_is_and_the_model_knows_it() -> None:
+    async with TestCall(Speaker) as call:
+        call.model_will(Calls("clock"), "It was noon.")
+        await call.says("What time is it?")
+        assert call.words == ["It is noon."]
+        assert call.expect_tool("clock") == "It is noon."
+        await call.says("What did you say?")
+        assert call.words[-1] == "It was noon."
+
+
+@pytest.mark.parametrize("result", [None, 12, " "])
+async def test_a_failure_or_a_result_that_is_no_text_goes_to_the_model(result: object) -> None:
+    async with TestCall(Speaker) as call:
+        call.agent.result = result
+        call.model_will(Calls("clock"), "I see.")
+        await call.says("What time is it?")
+        assert call.words == ["I see."]
+
+
 async def test_a_plain_method_runs_in_a_thread_and_may_speak() -> None:
     async with TestCall(Shop) as call:
         call.model_will(Calls("slow"), "Three minutes.")

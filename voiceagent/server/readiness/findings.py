@@ -19,6 +19,7 @@ from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import KNOWN_ENGINES, Stage
 from voiceagent.engines.config import EngineConfig
 from voiceagent.mcp.pool import McpPool
+from voiceagent.server.readiness.int8 import int8_arithmetic
 from voiceagent.server.readiness.machine import GIB, Machine
 from voiceagent.server.readiness.weights import Weights, loaded_bytes, offline, weights_of
 from voiceagent.transports.webrtc.network import network
@@ -28,6 +29,7 @@ from voiceagent.weights import Weights as DownloadedWeights
 from voiceagent.weights import is_stored, known_weights, weights_folder
 
 State = Literal["ok", "note", "missing"]
+DEMO_MODEL = "package:voiceagent.demo/weights/ct2"
 VLLM_BYTES = int(2.3 * GIB)
 """Memory of vLLM's processes in addition to weights and KV cache, measured on a CPU."""
 
@@ -174,6 +176,7 @@ def _of_table(
     yield from _keys(name, engine, environ)
     yield from _devices(name, table.engine, options, machine)
     yield from _runner(name, table.engine, options, machine, environ)
+    yield from _int8(name, table, options, machine, environ)
 
 
 def _absent_weights(table: EngineConfig, environ: Mapping[str, str]) -> list[DownloadedWeights]:
@@ -227,6 +230,26 @@ def _runner(
         return
     if cost := draft_cost_warning(VllmSettings(**options)):
         yield Finding(name, "note", cost)
+
+
+def _int8(
+    name: str,
+    table: EngineConfig,
+    options: Mapping[str, Any],
+    machine: Machine,
+    environ: Mapping[str, str],
+) -> Iterator[Finding]:
+    """Report the arithmetic of int8 on the CPU, with a note if it may change what other weights answer."""
+    kind, device = str(options.get("compute_type", "int8")), options.get("device", "cpu")
+    if table.engine not in ("ctranslate2", "whisper") or device == "cuda":
+        return
+    if not kind.startswith(("int8", "auto", "default")):
+        return
+    if (arithmetic := int8_arithmetic(machine.cpuinfo, environ)) is None:
+        return
+    # measured (tests/bench/int8_arithmetic.py): the demo's model and Whisper base answer the same by either
+    same = table.engine == "whisper" or str(table.options.get("model")) == DEMO_MODEL
+    yield Finding(name, "note" if arithmetic.saturates and not same else "ok", arithmetic.describe())
 
 
 def _memory(config: Config, machine: Machine, environ: Mapping[str, str]) -> Iterator[Finding]:

@@ -23,17 +23,20 @@ class Gpu:
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A machine. memory_bytes: available without swapping; None if the system does not report it. vllm: its
-    installed build, "cuda", "cpu" or "".
+    installed build, "cuda", "cpu" or "". cpuinfo: Linux's description of the processors, "" elsewhere.
     """
 
     memory_bytes: int | None
     gpus: tuple[Gpu, ...]
     vllm: str
+    cpuinfo: str = ""
 
 
 def this_machine() -> Machine:
     """Inspect this machine, without caching; takes under a second."""
-    return Machine(available_memory(), parse_gpus(_nvidia_smi()), vllm_build())
+    cpuinfo = Path("/proc/cpuinfo")
+    described = cpuinfo.read_text() if cpuinfo.is_file() else ""
+    return Machine(available_memory(), parse_gpus(_nvidia_smi()), vllm_build(), described)
 
 
 def available_memory(meminfo: Path = Path("/proc/meminfo")) -> int | None:
