@@ -16,7 +16,8 @@ from voiceagent.conversation.config import AgentConfig, BudgetConfig, HistoryCon
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.config import DeadlinesConfig, EchoConfig, PlayoutConfig
-from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
+from voiceagent.session.set_phrases import make_phrase
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 

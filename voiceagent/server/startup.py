@@ -42,7 +42,8 @@ from voiceagent.processes.rounds import ROUND_S
 from voiceagent.server.context import build_context
 from voiceagent.server.fixed_phrases import fixed_phrases, speak_ahead
 from voiceagent.server.warm_up import WarmUpError, warm_up
-from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
+from voiceagent.session.set_phrases import make_phrase
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics
