@@ -259,8 +259,10 @@ def _with_fallback(
     except (WeightsMissing, WeightsDamaged) as error:
         if fallback is None:
             raise
-        event = "weights_missing" if isinstance(error, WeightsMissing) else "weights_damaged"
-        log.error(event, stage=stage, instead=fallback.engine, reason=str(error))
+        if isinstance(error, WeightsMissing):
+            log.error("weights_missing", stage=stage, instead=fallback.engine, reason=str(error))
+        else:
+            log.error("weights_damaged", stage=stage, instead=fallback.engine, reason=str(error))
         return _built(config, stage, fallback, f"{stage}_fallback")
     if stage == "synthesizer":
         primary = _cached(config, metrics, primary)

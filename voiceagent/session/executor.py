@@ -80,7 +80,7 @@ class CommandExecutor:
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
         self._renamed: set[str] = set()
-        self._warned: set[tuple[str, str]] = set()
+        self._warned: set[str] = set()
         self._configure_speaking(settings)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
@@ -147,23 +147,23 @@ class CommandExecutor:
         self._reports = settings.latency_events
         self._speaker.configure(settings)
         synthesizer, wanted = self._speaking.synthesizer, settings.voice
-        if settings.speed != 1.0 and not takes_speed(synthesizer):
-            self._warn_once("speed_not_supported", speed=settings.speed)
+        if settings.speed != 1.0 and not takes_speed(synthesizer) and self._is_first("speed"):
+            self._log.warning("speed_not_supported", speed=settings.speed)
         voice = self._llm_work.voice.voice
         if wanted == USUAL_VOICE:
             voice = ""
         elif known_voices(synthesizer).has(wanted):
             voice = wanted
-        else:
-            self._warn_once("voice_not_available", wanted, voice=wanted, instead=voice or USUAL_VOICE)
+        elif self._is_first(f"voice {wanted}"):
+            self._log.warning("voice_not_available", voice=wanted, instead=voice or USUAL_VOICE)
         self._llm_work.voice = VoiceSettings(voice, settings.speed)
         self._voiced.prepare(self._llm_work.voice)
 
-    def _warn_once(self, event: str, about: str = "", **fields: object) -> None:
-        """Log a warning, once per call. about: distinguishes warnings of one event."""
-        if (event, about) not in self._warned:
-            self._warned.add((event, about))
-            self._log.warning(event, **fields)
+    def _is_first(self, subject: str) -> bool:
+        """Return True if this call has not warned of the subject, and note that it does now."""
+        is_first = subject not in self._warned
+        self._warned.add(subject)
+        return is_first
 
     async def close(self) -> None:
         """Stop all components and wait until they have stopped."""
