@@ -8,8 +8,9 @@ End-to-End Text-to-Speech", 2021; Kong et al., "HiFi-GAN", 2020)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,13 @@ _REST = 12
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A phrase before the flow. latents: [1, channels, frames]. frames: of each phoneme id, in order."""
+    """A phrase before the flow. latents: [1, channels, frames]. frames: of each phoneme id, in order.
+    speaker: further input of all parts, if the voice has several speakers.
+    """
 
     latents: Floats
     frames: NDArray[np.int64]
+    speaker: Mapping[str, NDArray[np.int64]]
 
 
 class VitsGraph:
@@ -62,8 +66,8 @@ class VitsGraph:
         extractor = Extractor(graph)
         parts = (
             (["input", "input_lengths", "scales", *cuts.speaker], [cuts.latents, cuts.durations]),
-            ([cuts.latents, cuts.mask], [cuts.decoder]),
-            ([cuts.decoder], [graph.graph.output[0].name]),
+            ([cuts.latents, cuts.mask, *cuts.speaker], [cuts.decoder]),
+            ([cuts.decoder, *cuts.speaker], [graph.graph.output[0].name]),
         )
         models = [extractor.extract_model(*names).SerializeToString() for names in parts]
         del graph, extractor  # as large as the voice
@@ -84,14 +88,14 @@ class VitsGraph:
             "input_lengths": np.array([len(ids)], np.int64),
             "scales": np.array([self._noise, length_scale, self._noise_of_durations], np.float32),
         }
-        fed |= {name: np.array([speaker], np.int64) for name in self._cuts.speaker}
-        latents, durations = self._encoder.run(None, fed)
-        return Encoded(latents, durations.reshape(-1).astype(np.int64))
+        speakers = {name: np.array([speaker], np.int64) for name in self._cuts.speaker}
+        latents, durations = self._encoder.run(None, fed | speakers)
+        return Encoded(latents, durations.reshape(-1).astype(np.int64), speakers)
 
     def sound(self, encoded: Encoded) -> Iterator[Floats]:
         """Yield the sound of a phrase, [samples] within -1 to 1, window by window."""
         count = encoded.latents.shape[2]
-        spectra = _Growing(encoded.latents, self._flowed)
+        spectra = _Growing(encoded.latents, partial(self._flowed, speaker=encoded.speaker))
         begin, number = 0, 0
         while begin < count:
             end = min(begin + WINDOWS[min(number, len(WINDOWS) - 1)], count)
@@ -99,14 +103,17 @@ class VitsGraph:
                 end = count
             first, last = max(0, begin - DECODER_CONTEXT), min(count, end + DECODER_CONTEXT)
             frames = spectra.until(last)[:, :, first:last]
-            sound: Floats = self._decoder.run(None, {self._cuts.decoder: frames})[0].reshape(-1)
+            fed = {self._cuts.decoder: frames, **encoded.speaker}
+            sound: Floats = self._decoder.run(None, fed)[0].reshape(-1)
             hop = len(sound) // (last - first)
             yield sound[(begin - first) * hop : (end - first) * hop]
             begin, number = end, number + 1
 
-    def _flowed(self, latents: Floats) -> Floats:
+    def _flowed(self, latents: Floats, speaker: Mapping[str, NDArray[np.int64]]) -> Floats:
         mask = np.ones((1, 1, latents.shape[2]), np.float32)
-        spectra: Floats = self._flow.run(None, {self._cuts.latents: latents, self._cuts.mask: mask})[0]
+        spectra: Floats = self._flow.run(
+            None, {self._cuts.latents: latents, self._cuts.mask: mask, **speaker}
+        )[0]
         return spectra
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import ClassVar, Protocol, cast
 
 from audio.pcm import Samples
 from audio.synthesizers.pieces import Piece
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
+
+_ONE_VOICE = KnownVoices()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,28 +76,56 @@ class Synthesizer(Protocol):
         ...
 
 
-@runtime_checkable
-class SupportsSpeed(Protocol):
-    """A synthesizer that can speak one text faster or slower than another."""
+class AdjustableSynthesizer(Protocol):
+    """A synthesizer that can speak one text in another voice, or at another speed, than the next.
+
+    Attributes:
+        takes_speed: False, or missing, if it has one speed; `VoiceSettings.speed` is then always 1.0.
+        known_voices: Its voices, known once started. Empty, or missing, if it has one; `VoiceSettings.voice`
+            is then always "".
+    """
 
     takes_speed: bool
-    """False where what is behind it cannot; `speed` is not given then."""
+    known_voices: KnownVoices
 
-    def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment. speed: 1.0 is the voice's own, 2.0 twice as fast. Raises SynthesizerError."""
+    def speak(self, text: str, settings: VoiceSettings = ...) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment.
+
+        Args:
+            text: one sentence or part of one.
+            settings: a voice that `known_voices` has found, and a speed.
+
+        Yields:
+            The chunks in order.
+
+        Raises:
+            SynthesizerError: the synthesis failed.
+        """
         ...
 
 
 def takes_speed(synthesizer: Synthesizer) -> bool:
-    """Return whether a synthesizer speaks one text faster than another."""
-    return isinstance(synthesizer, SupportsSpeed) and synthesizer.takes_speed
+    """Return True if a synthesizer can speak one text faster than another."""
+    return bool(getattr(synthesizer, "takes_speed", False))
 
 
-def speak_at(synthesizer: Synthesizer, text: str, speed: float) -> AsyncGenerator[Speech, None]:
-    """Speak one fragment, at this speed if the synthesizer takes one. Raises SynthesizerError."""
-    if speed != 1.0 and isinstance(synthesizer, SupportsSpeed) and synthesizer.takes_speed:
-        return synthesizer.speak(text, speed)
-    return synthesizer.speak(text)
+def known_voices(synthesizer: Synthesizer) -> KnownVoices:
+    """Return the voices that one text can be spoken with."""
+    return cast("KnownVoices", getattr(synthesizer, "known_voices", _ONE_VOICE))
+
+
+def applicable(synthesizer: Synthesizer, settings: VoiceSettings) -> VoiceSettings:
+    """Return the part of the settings that a synthesizer can apply, with its own name of the voice."""
+    speed = settings.speed if takes_speed(synthesizer) else 1.0
+    return VoiceSettings(known_voices(synthesizer).find(settings.voice), speed)
+
+
+def speak_with(synthesizer: Synthesizer, text: str, settings: VoiceSettings) -> AsyncGenerator[Speech, None]:
+    """Speak one fragment with the settings that the synthesizer can apply. Raises SynthesizerError."""
+    applied = applicable(synthesizer, settings)
+    if applied == USUAL_SETTINGS:
+        return synthesizer.speak(text)
+    return cast("AdjustableSynthesizer", synthesizer).speak(text, applied)
 
 
 Emit = Callable[[Speech], bool]
@@ -140,6 +171,8 @@ class BlockingSynthesizer(Protocol):
     """Maximum length of a piece, in characters. Texts take turns between pieces."""
     takes_speed: ClassVar[bool] = False
     """True if it speaks a piece at the piece's speed."""
+    known_voices: KnownVoices = _ONE_VOICE
+    """Voices in which it speaks a piece. Its constructor may set them."""
 
     @property
     def rate_hz(self) -> int:

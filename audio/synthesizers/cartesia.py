@@ -24,9 +24,15 @@ from audio.hosted.websocket import ConnectionLost, close_websocket, open_websock
 from audio.synthesizers import Speech, WordTiming
 from audio.synthesizers.hosted_voice import HostedVoice, PcmBytes
 from audio.synthesizers.pieces import WordPlaces
+from audio.synthesizers.voices import VoiceSettings
 
 API_VERSION = "2026-03-01"
 """Value of the `Cartesia-Version` header."""
+_SLOWEST, _FASTEST = 0.6, 1.5
+"""Bounds of `generation_config.speed`. Cartesia has disabled it for sonic-3.5 for the time being; sonic-3
+takes it (https://docs.cartesia.ai/build-with-cartesia/capability-guides/volume-speed-emotion).
+"""
+_VOICE_ID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 @dataclass(eq=False)
@@ -72,13 +78,16 @@ class CartesiaSynthesizer(HostedVoice):
             with suppress(Exception):
                 await (await opening).close()
 
-    async def _attempt(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
+    def _server_voices(self) -> tuple[tuple[str, ...], str]:
+        return (self.voice,), _VOICE_ID
+
+    async def _attempt(self, text: str, settings: VoiceSettings) -> AsyncGenerator[Speech, None]:
         connection = await self._shared_connection()
         context = uuid4().hex
         pcm, places, is_done = PcmBytes(), WordPlaces(text), False
         messages = connection.subscribe(context)
         try:
-            await connection.send(self._request(text, context))
+            await connection.send(self._request(text, context, settings))
             while not is_done:
                 try:
                     async with asyncio.timeout(self.timeout_s):
@@ -92,11 +101,12 @@ class CartesiaSynthesizer(HostedVoice):
         finally:
             connection.unsubscribe(context, cancel=not is_done)
 
-    def _request(self, text: str, context: str) -> dict[str, Any]:
-        return {
+    def _request(self, text: str, context: str, settings: VoiceSettings) -> dict[str, Any]:
+        speed = min(max(settings.speed, _SLOWEST), _FASTEST)
+        return ({"generation_config": {"speed": speed}} if speed != 1.0 else {}) | {
             "model_id": self.model,
             "transcript": text,
-            "voice": {"mode": "id", "id": self.voice},
+            "voice": {"mode": "id", "id": settings.voice or self.voice},
             "language": self.language,
             "context_id": context,
             "output_format": {"container": "raw", "encoding": "pcm_s16le", "sample_rate": self.rate_hz},

@@ -18,7 +18,11 @@ import httpx2
 from audio.synthesizers import Speech, WordTiming
 from audio.synthesizers.hosted_voice import HttpVoice, PcmBytes
 from audio.synthesizers.pieces import text_word_starts
+from audio.synthesizers.voices import VoiceSettings
 
+_SLOWEST, _FASTEST = 0.7, 1.2
+"""Bounds of the API (https://elevenlabs.io/docs/api-reference/voices/settings/get)."""
+_VOICE_ID = "[A-Za-z0-9]{20}"
 _SEARCH_AHEAD = 8
 """Characters of the text to search ahead for the next aligned one."""
 
@@ -46,11 +50,18 @@ class ElevenLabsSynthesizer(HttpVoice):
     def _headers(self, key: str) -> dict[str, str]:
         return {"xi-api-key": key}
 
-    def _request(self, text: str, speed: float) -> tuple[str, dict[str, Any]]:
+    def _server_voices(self) -> tuple[tuple[str, ...], str]:
+        return (self.voice,), _VOICE_ID
+
+    def _request(self, text: str, settings: VoiceSettings) -> tuple[str, dict[str, Any]]:
         body: dict[str, Any] = {"text": text, "model_id": self.model}
         body |= {"language_code": self.language} if self.language else {}
-        body |= {"voice_settings": self.settings} if self.settings else {}
-        voice = quote(self.voice, safe="")
+        voice_settings = dict(self.settings or {})
+        if settings.speed != 1.0:
+            speed = voice_settings.get("speed", 1.0) * settings.speed
+            voice_settings["speed"] = min(max(speed, _SLOWEST), _FASTEST)
+        body |= {"voice_settings": voice_settings} if voice_settings else {}
+        voice = quote(settings.voice or self.voice, safe="")
         return f"text-to-speech/{voice}/stream/with-timestamps?output_format=pcm_{self.rate_hz}", body
 
     async def _stream_audio(self, text: str, response: httpx2.Response) -> AsyncGenerator[Speech, None]:

@@ -14,8 +14,9 @@ import numpy as np
 
 from audio.pcm import Samples
 from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
-from audio.synthesizers.espeak_voices import NoSuchVoice, voice_file
+from audio.synthesizers.espeak_voices import NoSuchVoice, installed_voices, voice_file
 from audio.synthesizers.pieces import Piece, QuietEnd
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 
 _CHUNK_MS = 60
 _PAUSE_S = 0.12
@@ -71,6 +72,7 @@ class EspeakSynthesizer:
     turn_characters: ClassVar[int] = 200
     """About 12 s of audio."""
     takes_speed: ClassVar[bool] = True
+    known_voices: KnownVoices = KnownVoices()
 
     def __init__(
         self, voice: str = _VOICE, words_per_minute: int = _WORDS_PER_MINUTE, pitch: int = _MIDDLE_PITCH
@@ -87,17 +89,22 @@ class EspeakSynthesizer:
                 f"espeak-ng does not start with the data in {data!r} (error {self.rate_hz})"
             )
         self._library.espeak_ng_SetRandSeed(ctypes.c_long(1))  # else breath noise differs at every start
-        if self._library.espeak_SetVoiceByName(voice_file(voice, Path(data)).encode()) != 0:
-            raise SynthesizerError(f"espeak-ng does not load its voice {voice!r}")
+        self.known_voices = installed_voices(Path(data))
+        self._data = Path(data)
+        self._voice = voice
+        self._loaded = ""
         self._words_per_minute = words_per_minute
-        self._library.espeak_SetParameter(_PITCH, pitch, 0)
+        self._pitch = pitch
+        self._load(voice)
         self._callback = _Callback()  # a reference keeps it alive while the library may call it
 
     def open(self) -> SpokenText:
         """Begin a text."""
         return SpokenText(self)
 
-    def synthesize(self, text: str, callback: SynthesisCallback, speed: float = 1.0) -> None:
+    def synthesize(
+        self, text: str, callback: SynthesisCallback, settings: VoiceSettings = USUAL_SETTINGS
+    ) -> None:
         """Speak `text`, calling `callback(wave, count, events)` for every chunk until it returns 1.
 
         A pause follows only if the text ends a sentence: a fragment cut within one runs on.
@@ -105,12 +112,13 @@ class EspeakSynthesizer:
         Args:
             text: the text; NUL characters become blanks.
             callback: receives the chunks.
-            speed: 1.0 is `words_per_minute`.
+            settings: the voice, and a speed of which 1.0 is `words_per_minute`.
 
         Raises:
             SynthesizerError: espeak-ng returned an error.
         """
-        rate = round(self._words_per_minute * speed)
+        self._load(settings.voice or self._voice)
+        rate = round(self._words_per_minute * settings.speed)
         self._library.espeak_SetParameter(_RATE, min(max(rate, _SLOWEST), _FASTEST), 0)
         self._callback = _Callback(callback)
         self._library.espeak_SetSynthCallback(self._callback)
@@ -121,6 +129,20 @@ class EspeakSynthesizer:
         )
         if status != 0:
             raise SynthesizerError(f"espeak-ng could not speak {text!r} (error {status})")
+
+    def _load(self, voice: str) -> None:
+        """Switch the library, which has one voice at a time, to this one. Raises SynthesizerError."""
+        if voice == self._loaded:
+            return
+        self._loaded = ""
+        try:
+            file = voice_file(voice, self._data)
+        except NoSuchVoice as error:
+            raise SynthesizerError(str(error)) from error
+        if self._library.espeak_SetVoiceByName(file.encode()) != 0:
+            raise SynthesizerError(f"espeak-ng does not load its voice {voice!r}")
+        self._library.espeak_SetParameter(_PITCH, self._pitch, 0)
+        self._loaded = voice
 
 
 class SpokenText:
@@ -152,7 +174,7 @@ class SpokenText:
             samples: Samples = np.ctypeslib.as_array(wave, (count,)).copy()
             return 0 if self._send(quiet_end.push(samples), emit) else 1
 
-        self._engine.synthesize(piece.text, callback, piece.speed)
+        self._engine.synthesize(piece.text, callback, piece.settings)
         self._send(quiet_end.finish(), emit)
 
     def finish(self, emit: Emit) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from audio.synthesizers.voices import KnownVoices
 
 
 class NoSuchVoice(ValueError):
@@ -42,6 +45,14 @@ def voice_file(voice: str, data: Path) -> str:
         allowed = ", ".join(sorted({name for name, _ in own}))
         raise NoSuchVoice(f"there is no voice {voice!r}; allowed: {allowed}")
     return f"{known[language.lower()]}{plus}{variant}"
+
+
+def installed_voices(data: Path) -> KnownVoices:
+    """Return the languages as voices; each may have a variant, as in "de+f2". data: espeak-ng's folder."""
+    names = sorted({lines[0][1] for _, lines in _files(data) if lines})
+    variants = sorted(path.name for path in (data / "voices" / "!v").iterdir())
+    languages, endings = ("|".join(map(re.escape, each)) for each in (names, variants))
+    return KnownVoices(tuple(names), rf"(?:{languages})(?:\+(?:{endings}))?")
 
 
 def _files(data: Path) -> Iterator[tuple[str, list[list[str]]]]:

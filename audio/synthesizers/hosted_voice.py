@@ -24,29 +24,46 @@ from audio.hosted.websocket import ConnectionLost
 from audio.pcm import Samples
 from audio.synthesizers import Speech, SynthesizerError, WordTiming
 from audio.synthesizers.pieces import QuietEnd
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 
 _PAUSE_S = 0.12
-_NO_SOUND: Samples = np.zeros(0, np.int16)
 
 
 @dataclass(eq=False)
 class HostedVoice(HostedServer):
-    """A remote voice. rate_hz: sample rate of the PCM that the server sends."""
+    """A remote voice.
+
+    Args:
+        rate_hz: sample rate of the PCM that the server sends.
+        voices: voices for other names, which clients and agents ask for.
+    """
 
     failure: ClassVar[type[Exception]] = SynthesizerError
-    takes_speed: ClassVar[bool] = False
+    takes_speed: ClassVar[bool] = True
 
     _: KW_ONLY
     rate_hz: int = 24_000
+    voices: dict[str, str] | None = None
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        names, pattern = self._server_voices()
+        self.known_voices = KnownVoices(names, pattern, self.voices or {})
+
+    @abstractmethod
+    def _server_voices(self) -> tuple[tuple[str, ...], str]:
+        """Return the names of the server's voices, and a pattern of further ones, as in KnownVoices."""
+
+    async def speak(
+        self, text: str, settings: VoiceSettings = USUAL_SETTINGS
+    ) -> AsyncGenerator[Speech, None]:
         """Speak one fragment of text.
 
         A lost connection is retried up to `retries` times while no audio has arrived.
 
         Args:
             text: one sentence or part of one; nothing is synthesized if it has no letter or digit.
-            speed: 1.0 is the voice's own; ignored unless `takes_speed`.
+            settings: the voice, "" for the configured one, and a speed, held within the server's bounds.
 
         Yields:
             The chunks in order.
@@ -59,7 +76,7 @@ class HostedVoice(HostedServer):
         for failures in range(1, self.retries + 2):
             has_audio = False
             try:
-                async with aclosing(self._with_short_end(text, speed)) as speeches:
+                async with aclosing(self._with_short_end(text, settings)) as speeches:
                     async for speech in speeches:
                         has_audio = True
                         yield speech
@@ -72,16 +89,16 @@ class HostedVoice(HostedServer):
             await asyncio.sleep(retry_wait_s(failures, random.random))
 
     @abstractmethod
-    def _attempt(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
+    def _attempt(self, text: str, settings: VoiceSettings) -> AsyncGenerator[Speech, None]:
         """Request the audio once.
 
         Raises ConnectionLost, or SynthesizerError if a retry would not help.
         """
 
-    async def _with_short_end(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
+    async def _with_short_end(self, text: str, settings: VoiceSettings) -> AsyncGenerator[Speech, None]:
         quiet_end = QuietEnd(round(_PAUSE_S * self.rate_hz))
         words: tuple[WordTiming, ...] = ()
-        async with aclosing(self._attempt(text, speed)) as speeches:
+        async with aclosing(self._attempt(text, settings)) as speeches:
             async for speech in speeches:
                 words += speech.words
                 samples = quiet_end.push(speech.samples)
@@ -120,7 +137,7 @@ class HttpVoice(HostedVoice):
         """Return the headers of every request."""
 
     @abstractmethod
-    def _request(self, text: str, speed: float) -> tuple[str, dict[str, Any]]:
+    def _request(self, text: str, settings: VoiceSettings) -> tuple[str, dict[str, Any]]:
         """Return the path, with its query, and the JSON body of the request for a text."""
 
     @abstractmethod
@@ -130,10 +147,10 @@ class HttpVoice(HostedVoice):
     def _is_error(self, response: httpx2.Response) -> bool:
         return response.status_code != 200
 
-    async def _attempt(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
+    async def _attempt(self, text: str, settings: VoiceSettings) -> AsyncGenerator[Speech, None]:
         if self._client is None:
             raise self.failed("not started, or closed")
-        path, body = self._request(text, speed)
+        path, body = self._request(text, settings)
         try:
             async with self._client.stream("POST", path, json=body) as response:
                 if self._is_error(response):

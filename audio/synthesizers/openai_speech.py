@@ -7,16 +7,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx2
 
 from audio.hosted.server import OpenAIServer, bearer
 from audio.synthesizers import Speech
 from audio.synthesizers.hosted_voice import HttpVoice, PcmBytes
+from audio.synthesizers.voices import VoiceSettings
 
 _SLOWEST, _FASTEST = 0.25, 4.0
 """Bounds of the API."""
+_VOICES = ("alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer")
+_NEWER_VOICES = ("ballad", "cedar", "marin", "verse")
+"""OpenAI's voices; tts-1 and tts-1-hd have no newer ones
+(https://platform.openai.com/docs/guides/text-to-speech#voice-options).
+"""
+_OPENAI_HOSTS = ("api.openai.com", ".api.openai.com", ".openai.azure.com")
 
 
 @dataclass(eq=False)
@@ -40,11 +47,19 @@ class OpenAISpeech(OpenAIServer, HttpVoice):
     def _headers(self, key: str) -> dict[str, str]:
         return bearer(key)
 
-    takes_speed: ClassVar[bool] = True
+    def _server_voices(self) -> tuple[tuple[str, ...], str]:
+        """Return OpenAI's voices for OpenAI's own servers; for others the configured one only."""
+        if not (httpx2.URL(self.base_url).host or "").endswith(_OPENAI_HOSTS):
+            return (self.voice,), ""
+        newer = () if self.model.startswith("tts-1") else _NEWER_VOICES
+        return (*_VOICES, *newer), "voice_[A-Za-z0-9]+"
 
-    def _request(self, text: str, speed: float) -> tuple[str, dict[str, Any]]:
-        speed = min(max(self.speed * speed, _SLOWEST), _FASTEST)
-        request = {"model": self.model, "voice": self.voice, "input": text, "response_format": "pcm"}
+    def _request(self, text: str, settings: VoiceSettings) -> tuple[str, dict[str, Any]]:
+        speed = min(max(self.speed * settings.speed, _SLOWEST), _FASTEST)
+        # a custom voice is an object: https://platform.openai.com/docs/api-reference/audio/createSpeech
+        name = settings.voice or self.voice
+        voice = {"id": name} if name.startswith("voice_") else name
+        request = {"model": self.model, "voice": voice, "input": text, "response_format": "pcm"}
         spoken = {"instructions": self.instructions} if self.instructions else {}
         return "audio/speech", request | spoken | ({"speed": speed} if speed != 1.0 else {})
 

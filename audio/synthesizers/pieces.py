@@ -15,6 +15,7 @@ import numpy as np
 
 from audio.agreement import word_key
 from audio.pcm import Samples
+from audio.synthesizers.voices import USUAL_SETTINGS, VoiceSettings
 
 SENTENCE_END = re.compile(r"[.!?…]['\"”’)\]]*\s+|\n+")
 _SKIPPED = 3
@@ -23,14 +24,14 @@ _SKIPPED = 3
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Part of a text. character: index of its first character in the text. speed: 1.0 is the voice's own."""
+    """Part of a text. character: index of its first character in the text. settings: of the whole text."""
 
     text: str
     character: int
-    speed: float = 1.0
+    settings: VoiceSettings = USUAL_SETTINGS
 
 
-def pieces(text: str, longest: int, speed: float = 1.0) -> Iterator[Piece]:
+def pieces(text: str, longest: int, settings: VoiceSettings = USUAL_SETTINGS) -> Iterator[Piece]:
     """Yield `text` in pieces of at most `longest` characters, or whole if it fits.
 
     Each piece is as long as possible and ends after a sentence; without a sentence end, after a word; within
@@ -41,10 +42,10 @@ def pieces(text: str, longest: int, speed: float = 1.0) -> Iterator[Piece]:
         window = text[begin : begin + longest]
         ends = [match.end() for match in SENTENCE_END.finditer(window)]
         cut = ends[-1] if ends else window.rfind(" ") + 1 or longest
-        yield Piece(window[:cut], begin, speed)
+        yield Piece(window[:cut], begin, settings)
         begin += cut
     if text[begin:].strip():
-        yield Piece(text[begin:], begin, speed)
+        yield Piece(text[begin:], begin, settings)
 
 
 def text_word_starts(text: str) -> list[int]:

@@ -12,6 +12,7 @@ import socket
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -29,6 +30,7 @@ from audio.synthesizers.pieces import (
     phoneme_word_starts,
     text_word_starts,
 )
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings, speakers_of
 
 if TYPE_CHECKING:
     from piper import AudioChunk, PiperVoice
@@ -59,6 +61,8 @@ class PiperSynthesizer:
 
     turn_characters: ClassVar[int] = 120
     """About 8 s of audio."""
+    takes_speed: ClassVar[bool] = True
+    known_voices: KnownVoices = KnownVoices()
 
     def __init__(
         self,
@@ -81,7 +85,9 @@ class PiperSynthesizer:
             raise SynthesizerError(f"speaker is {speaker}; allowed for this voice: 0 to {speakers - 1}")
         if length_scale is not None and length_scale <= 0:
             raise SynthesizerError(f"length_scale is {length_scale}; allowed: over 0")
-        self.settings = SynthesisConfig(speaker_id=speaker, length_scale=length_scale)
+        self._speakers = speakers_of(speakers, self.voice.config.speaker_id_map)
+        self.known_voices = KnownVoices(tuple(self._speakers) if speakers > 1 else ())
+        self._config = SynthesisConfig(speaker_id=speaker, length_scale=length_scale)
         for _ in self.sentences("Hello."):
             pass  # warm up: a voice's first run is several times slower than later ones
 
@@ -94,9 +100,13 @@ class PiperSynthesizer:
         """Begin a text."""
         return SpokenText(self)
 
-    def sentences(self, text: str) -> Iterator[AudioChunk]:
+    def sentences(self, text: str, settings: VoiceSettings = USUAL_SETTINGS) -> Iterator[AudioChunk]:
         """Yield the audio of each sentence of `text`, synthesized on demand."""
-        yield from self.voice.synthesize(text, self.settings, include_alignments=True)
+        config = self._config
+        length_scale = config.length_scale or self.voice.config.length_scale
+        speaker = self._speakers.get(settings.voice, config.speaker_id)
+        config = replace(config, speaker_id=speaker, length_scale=length_scale / settings.speed)
+        yield from self.voice.synthesize(text, config, include_alignments=True)
 
 
 class SpokenText:
@@ -117,7 +127,8 @@ class SpokenText:
         sentences = [phonemes for phonemes in self._engine.voice.phonemize(piece.text) if phonemes]
         begin = 0
         starts = self._word_starts(piece.text, sentences)
-        for chunk, phonemes in zip(self._engine.sentences(piece.text), sentences, strict=True):
+        chunks = self._engine.sentences(piece.text, piece.settings)
+        for chunk, phonemes in zip(chunks, sentences, strict=True):
             end = begin + len(phonemes)
             here = [(piece.character + at, index - begin) for at, index in starts if begin <= index < end]
             begin = end

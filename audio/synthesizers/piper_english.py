@@ -22,6 +22,7 @@ from audio.synthesizers import Emit, Speech, SynthesizerError, WordTiming
 from audio.synthesizers.english_phonemes import EnglishPhonemes, SpokenWord
 from audio.synthesizers.phrases import phrases
 from audio.synthesizers.pieces import Piece, QuietEnd
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings, speakers_of
 
 _PAUSE_S = 0.12
 _LEAD_S = 0.01
@@ -44,6 +45,7 @@ class PiperEnglishSynthesizer:
     turn_characters: ClassVar[int] = 600
     """Other texts get their turn within a piece too, after each window of sound."""
     takes_speed: ClassVar[bool] = True
+    known_voices: KnownVoices = KnownVoices()
 
     def __init__(self, voice: Path, speaker: int = 0, speed: float = 1.0, threads: int = 1) -> None:
         self.settings = _settings(voice)
@@ -56,6 +58,9 @@ class PiperEnglishSynthesizer:
             reason = str(error) if isinstance(error, NotVits) else repr(error)
             raise SynthesizerError(f"voice {str(voice)!r} cannot be loaded: {reason}") from error
         self.phonemes = EnglishPhonemes()
+        self.known_voices = KnownVoices(
+            tuple(self.settings.speaker_ids) if self.settings.speakers > 1 else ()
+        )
         self.speaker = speaker
         self.length_scale = self.settings.length_scale / speed
         if (first := self.encoded("Hello, hello.")) is not None:
@@ -71,7 +76,9 @@ class PiperEnglishSynthesizer:
         """Begin a text."""
         return SpokenText(self)
 
-    def encoded(self, text: str, speed: float = 1.0) -> tuple[Encoded, list[tuple[int, int]]] | None:
+    def encoded(
+        self, text: str, settings: VoiceSettings = USUAL_SETTINGS
+    ) -> tuple[Encoded, list[tuple[int, int]]] | None:
         """Return a phrase's encoding, and its words as pairs (index in the text, first frame).
 
         None where nothing of it can be spoken.
@@ -80,7 +87,8 @@ class PiperEnglishSynthesizer:
         if not any(word.phonemes and word.character >= 0 for word in words):
             return None
         ids, starts = self.settings.ids(words)
-        encoded = self.graph.encode(ids, self.length_scale / speed, self.speaker)
+        speaker = self.settings.speaker_ids.get(settings.voice, self.speaker)
+        encoded = self.graph.encode(ids, self.length_scale / settings.speed, speaker)
         ends = np.cumsum(encoded.frames)
         timed = [
             (word.character, int(ends[start - 1]))
@@ -104,7 +112,7 @@ class SpokenText:
         for phrase in phrases(piece.text, first=self._silent):
             if not any(map(str.isalnum, phrase.text)):
                 continue
-            for speech in self._phrase(phrase, piece.character, piece.speed):
+            for speech in self._phrase(phrase, piece.character, piece.settings):
                 if not emit(speech):
                     return
                 yield
@@ -115,8 +123,8 @@ class SpokenText:
     def close(self) -> None:
         """Nothing is kept."""
 
-    def _phrase(self, phrase: Piece, offset: int, speed: float) -> Iterator[Speech]:
-        spoken = self._engine.encoded(phrase.text, speed)
+    def _phrase(self, phrase: Piece, offset: int, settings: VoiceSettings) -> Iterator[Speech]:
+        spoken = self._engine.encoded(phrase.text, settings)
         if spoken is None:
             return
         encoded, timed = spoken
@@ -161,6 +169,7 @@ class _Settings:
     rate_hz: int
     hop: int
     speakers: int
+    speaker_ids: dict[str, int]
     noise: float
     noise_of_durations: float
     length_scale: float
@@ -202,6 +211,7 @@ def _settings(voice: Path) -> _Settings:
             rate_hz=int(told["audio"]["sample_rate"]),
             hop=int(told.get("hop_length", 256)),
             speakers=int(told.get("num_speakers", 1)),
+            speaker_ids=speakers_of(int(told.get("num_speakers", 1)), told.get("speaker_id_map") or {}),
             noise=float(inference.get("noise_scale", 0.667)),
             noise_of_durations=float(inference.get("noise_w", 0.8)),
             length_scale=float(inference.get("length_scale", 1)),

@@ -50,4 +50,4 @@ def piper_voice(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.importorskip(package, reason=f"a tiny voice is made with {package}, which is not installed")
     import tiny_voice  # noqa: PLC0415 - imports onnx and piper
 
-    return tiny_voice.build(tmp_path_factory.mktemp("voice"))
+    return tiny_voice.build(tmp_path_factory.mktemp("voice"), speakers=("anna", "ben"))

@@ -17,7 +17,8 @@ from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call_monitor import CallMonitor
 from voiceagent.session.config import EchoConfig, PlayoutConfig
 from voiceagent.session.deadlines import StageLimits
-from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
+from voiceagent.session.set_phrases import make_phrase
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from audio.synthesizers import Speech, Synthesizer
+from audio.synthesizers import Speech, Synthesizer, speak_with
+from audio.synthesizers.voices import USUAL_SETTINGS, VoiceSettings
 
 
 @asynccontextmanager
@@ -19,9 +20,11 @@ async def at_work(synthesizer: Synthesizer) -> AsyncIterator[Synthesizer]:
         await synthesizer.close()
 
 
-async def spoken(synthesizer: Synthesizer, text: str) -> list[Speech]:
+async def spoken(
+    synthesizer: Synthesizer, text: str, settings: VoiceSettings = USUAL_SETTINGS
+) -> list[Speech]:
     """All that it makes of a text."""
-    return [speech async for speech in synthesizer.speak(text)]
+    return [speech async for speech in speak_with(synthesizer, text, settings)]
 
 
 def length_s(synthesizer: Synthesizer, speeches: list[Speech]) -> float:

@@ -17,22 +17,28 @@ SIGNS = 10
 _PHONEMES = "_^$ !?,.;:'\"()-abcdefhijklmnoprstuvwxyzæçðøŋɐɑɒɔəɚɛɜɡɪɹɾʃʊʌʒθᵻˈˌː̃"
 
 
-def build(folder: Path, name: str = "en_US-hum-low", language: str = "en-us") -> Path:
-    """Write the voice into `folder`; returns the path of its .onnx file."""
+def build(
+    folder: Path, name: str = "en_US-hum-low", language: str = "en-us", speakers: tuple[str, ...] = ()
+) -> Path:
+    """Write the voice into `folder`; returns the path of its .onnx file. speakers: names, () for one."""
     path = folder / f"{name}.onnx"
-    onnx.save(model(), path)
+    onnx.save(model(several=bool(speakers)), path)
     settings = {
         "audio": {"sample_rate": RATE_HZ},
         "espeak": {"voice": language},
-        "num_speakers": 1,
+        "num_speakers": max(1, len(speakers)),
+        "speaker_id_map": {speaker: number for number, speaker in enumerate(speakers)},
         "phoneme_id_map": {phoneme: [number] for number, phoneme in enumerate(_PHONEMES)},
     }
     Path(f"{path}.json").write_text(json.dumps(settings))
     return path
 
 
-def model() -> onnx.ModelProto:
-    """Of each phoneme id, ceil(length_scale * 3) frames of a hum; signs are silent. Noise as in Piper's."""
+def model(several: bool = False) -> onnx.ModelProto:
+    """Of each phoneme id, ceil(length_scale * 3) frames of a hum; signs are silent. Noise as in Piper's.
+
+    several: there are two speakers, the second slower.
+    """
     hum = np.sin(2 * np.pi * np.arange(HOP) * 4 / HOP).astype(np.float32) * 0.5
     constants = {
         "zero": np.array(0, np.int64),
@@ -45,6 +51,8 @@ def model() -> onnx.ModelProto:
         "smooth": np.array([[[0.1, 0.2, 0.4, 0.2, 0.1]]], np.float32),
         "same": np.array([[[0.1, 0.1, 0.1, 0.4, 0.1, 0.1, 0.1]]], np.float32),
         "hum": hum.reshape(1, 1, HOP),
+        "volumes": np.array([1, 0.5], np.float32),
+        "first": np.array([0], np.int64),
     }
     node = helper.make_node
     nodes = [
@@ -72,10 +80,11 @@ def model() -> onnx.ModelProto:
         node("Conv", ["latents", "smooth"], ["flowed"], name="/flow/flows.0/Conv", pads=[2, 2]),
         node("Mul", ["flowed", "mask"], ["spectra"], name="/Mul_7"),
         node("Conv", ["spectra", "same"], ["prepared"], name="/dec/conv_pre/Conv", pads=[3, 3]),
-        node(
-            "ConvTranspose", ["prepared", "hum"], ["output"], name="/dec/ups.0/ConvTranspose", strides=[HOP]
-        ),
+        node("ConvTranspose", ["prepared", "hum"], ["sound"], name="/dec/ups.0/ConvTranspose", strides=[HOP]),
+        node("Gather", ["volumes", "sid" if several else "first"], ["volume"], name="/dec/cond/Gather"),
+        node("Mul", ["sound", "volume"], ["output"], name="/dec/Mul"),
     ]
+    speaker = [helper.make_tensor_value_info("sid", TensorProto.INT64, [1])] if several else []
     graph = helper.make_graph(
         nodes,
         "hum",
@@ -83,6 +92,7 @@ def model() -> onnx.ModelProto:
             helper.make_tensor_value_info("input", TensorProto.INT64, [1, "phonemes"]),
             helper.make_tensor_value_info("input_lengths", TensorProto.INT64, [1]),
             helper.make_tensor_value_info("scales", TensorProto.FLOAT, [3]),
+            *speaker,
         ],
         [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, 1, "samples"])],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],

@@ -15,15 +15,16 @@ FRAMES_A_PHONEME = 3
 HOP = 256
 
 
-def build(folder: Path, name: str = "en_US-tones-low") -> Path:
-    """Write the voice into `folder`; returns the path of its .onnx file."""
+def build(folder: Path, name: str = "en_US-tones-low", speakers: tuple[str, ...] = ()) -> Path:
+    """Write the voice into `folder`; returns the path of its .onnx file. speakers: names, () for one."""
     path = folder / f"{name}.onnx"
-    onnx.save(_model(), path)
+    onnx.save(_model(several=bool(speakers)), path)
     settings = {
         "audio": {"sample_rate": RATE_HZ},
         "espeak": {"voice": "en-us"},
         "num_symbols": 256,
-        "num_speakers": 1,
+        "num_speakers": max(1, len(speakers)),
+        "speaker_id_map": {speaker: number for number, speaker in enumerate(speakers)},
         "phoneme_id_map": DEFAULT_PHONEME_ID_MAP,
         "hop_length": HOP,
     }
@@ -31,8 +32,10 @@ def build(folder: Path, name: str = "en_US-tones-low") -> Path:
     return path
 
 
-def _model() -> onnx.ModelProto:
-    """Of each phoneme id: ceil(length_scale * 3) frames of a sine; ids under 4 are signs and silent."""
+def _model(several: bool) -> onnx.ModelProto:
+    """Of each phoneme id: ceil(length_scale * 3) frames of a sine; ids under 4 are signs and silent. several:
+    with speakers, of whom the second speaks half as fast.
+    """
     constants = {
         "one": np.array(1, np.int64),
         "zero": np.array(0, np.int64),
@@ -42,10 +45,14 @@ def _model() -> onnx.ModelProto:
         "last_sign": np.array(3, np.int64),
         "column": np.array([-1, 1], np.int64),
         "flat": np.array([1, 1, -1], np.int64),
+        "slowness": np.array([1, 2], np.float32),
+        "first": np.array([0], np.int64),
     }
     nodes = [
         helper.make_node("Gather", ["scales", "one"], ["length_scale"]),
-        helper.make_node("Mul", ["length_scale", "frames"], ["wanted"]),
+        helper.make_node("Gather", ["slowness", "sid" if several else "first"], ["factor"]),
+        helper.make_node("Mul", ["length_scale", "frames"], ["usual"]),
+        helper.make_node("Mul", ["usual", "factor"], ["wanted"]),
         helper.make_node("Cast", ["input"], ["ids"], to=TensorProto.FLOAT),
         helper.make_node("Sub", ["ids", "ids"], ["nothing"]),
         helper.make_node("Add", ["nothing", "wanted"], ["widths"]),
@@ -65,6 +72,7 @@ def _model() -> onnx.ModelProto:
         helper.make_node("Mul", ["waves", "loudness"], ["tones"]),
         helper.make_node("Reshape", ["tones", "flat"], ["output"]),
     ]
+    speaker = [helper.make_tensor_value_info("sid", TensorProto.INT64, [1])] if several else []
     graph = helper.make_graph(
         nodes,
         "tones",
@@ -72,6 +80,7 @@ def _model() -> onnx.ModelProto:
             helper.make_tensor_value_info("input", TensorProto.INT64, [1, "phonemes"]),
             helper.make_tensor_value_info("input_lengths", TensorProto.INT64, [1]),
             helper.make_tensor_value_info("scales", TensorProto.FLOAT, [3]),
+            *speaker,
         ],
         [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, 1, "samples"])],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],

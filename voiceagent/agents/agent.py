@@ -23,7 +23,7 @@ class Agent:
         instructions: The system prompt, or a method that returns it; the method runs again after every turn
             and tool call.
         greeting: The agent's first words, in a new call or after a hand-over; "" waits for the caller.
-        voice: A name shown to clients, None for the configured one; the voice itself does not change.
+        voice: A voice of the synthesizer, or a name in its table `voices`; None for the one in use.
     """
 
     instructions: str = ""

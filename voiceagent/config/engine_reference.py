@@ -22,6 +22,7 @@ from voiceagent.validation.references import import_object
 _ARGS = re.compile(r"^Args:\n((?:[ \t]+.*\n?|\n)+)", re.MULTILINE)
 _ARGUMENT = re.compile(r"(\w+)(?: \([^)]*\))?: (.*)", re.DOTALL)
 _WORKERS = "Processes of an engine that blocks."
+_VOICES = "Voices by the names that clients and agents ask for; that of `agent.language` is usual."
 
 
 def engine_text(name: str) -> str:
@@ -39,7 +40,7 @@ def engine_table(known: KnownEngine) -> Table:
         engine_class = import_object(known.path)
     except ImportError as error:
         raise CommandFailed(f"{known.name}: not installed; install it with: {known.install}") from error
-    meanings = {"workers": _WORKERS} | dict(_meanings(engine_class))
+    meanings = {"workers": _WORKERS, "voices": _VOICES} | dict(_meanings(engine_class))
     refused = RENAMED_OPTIONS.get(known.name, {}) if known.stage == "llm" else {}
     keys = tuple(
         replace(key, meaning=meanings.get(key.name, ""))

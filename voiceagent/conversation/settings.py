@@ -69,11 +69,15 @@ class AgentTool:
         return replace(self, tool=replace(self.tool, name=name), own_name="" if name == own else own)
 
 
+USUAL_VOICE = "default"
+
+
 @dataclass(frozen=True, slots=True)
 class CallSettings:
     """Settings that a client may change during a call. `turn_detection` None: the client ends turns itself.
 
-    model, voice: names that the client sent, echoed back. speed: of the agent's voice, 1.0 is its own.
+    model: name that the client sent, echoed back. voice: name that client or agent asked for; `USUAL_VOICE`
+    for the configured one. speed: of the agent's voice, 1.0 is its own.
     echoed: fields without effect here, shown as they were sent: path in the session to JSON. sees_images:
     the LLM sees pictures. transcribe: send the caller's transcript to the client.
     output_frame_s: length of one message of the agent's audio.
@@ -89,7 +93,7 @@ class CallSettings:
     turn_detection: TurnDetection | None
     model: str = "voiceagent"
     output_modality: Modality = "audio"
-    voice: str = "default"
+    voice: str = USUAL_VOICE
     tools: tuple[Tool, ...] = ()
     tool_choice: str = "auto"
     max_output_tokens: TokenLimit | None = None

@@ -1,7 +1,8 @@
 """Construction of an engine from its configuration table.
 
 An engine is a class; its table holds its keyword arguments. Only the chosen one is imported. A blocking class
-runs in processes of its own; the additional key `workers` sets their number.
+runs in processes of its own; the additional key `workers` sets their number, and `voices` names for a
+synthesizer's voices.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from voiceagent.engines.catalogue import KNOWN_ENGINES, KnownEngine, Stage
 from voiceagent.engines.checked import checked_class
 from voiceagent.engines.config import EngineConfig
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer, is_blocking
-from voiceagent.engines.languages import OtherLanguage, in_language
+from voiceagent.engines.languages import OtherLanguage, in_language, voices_for
 from voiceagent.processes.policies.liveness import Supervision
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.references import import_object, resolve_paths, weights_in
@@ -28,6 +29,8 @@ from voiceagent.weights import WeightsUnavailable, fetch, known_weights, weights
 from voiceagent.weights.progress import shown_progress
 
 _SUPERVISION = Supervision()
+_OF_SHELLS = ("workers", "voices")
+"""Keys of blocking engines that are not the engine's own."""
 
 
 class WeightsMissing(ConfigError):
@@ -61,17 +64,19 @@ def build_engine(
     except OtherLanguage as error:
         raise problem(source, f"{name}.{error.key}", error.value, str(error)) from error
     arguments = _arguments(options, engine_class, source, name)
+    if "voices" in arguments:
+        arguments["voices"] = voices_for(arguments["voices"], language)
     _check_misfits(known, arguments, options, source, name)
     is_custom = ":" in table.engine
     try:
         if not is_blocking(engine_class):
             plain = checked_class(stage, engine_class, table.engine) if is_custom else engine_class
             return plain(**arguments)
-        workers = arguments.pop("workers", 1)
+        shared = {key: arguments.pop(key) for key in _OF_SHELLS if key in arguments}
         shell: type = HostedRecognizer if stage == "recognizer" else HostedSynthesizer
         if is_custom:
             shell = checked_class(stage, shell, table.engine)
-        return shell(engine_class, arguments, workers, supervision)
+        return shell(engine_class, arguments, supervision=supervision, **shared)
     except (ValueError, TypeError, OSError) as error:
         raise problem(source, f"{name}.engine", table.engine, str(error)) from error
 
@@ -119,7 +124,7 @@ def _check_misfits(
     """
     if known is None or not known.misfits:
         return
-    options = {key: value for key, value in arguments.items() if key != "workers"}
+    options = {key: value for key, value in arguments.items() if key not in _OF_SHELLS}
     for key, message in import_object(known.misfits)(**options):
         if weights := weights_in(given.get(key)):
             remedy = f"to download damaged files again: voiceagent weights {' '.join(sorted(weights))}"
@@ -165,5 +170,7 @@ def keyword_model(engine_class: type) -> type[BaseModel]:
             fields[parameter.name] = (hints.get(parameter.name, Any), default)
     if is_blocking(engine_class):
         fields["workers"] = (int, 1)
+        if hasattr(engine_class, "turn_characters"):  # a synthesizer
+            fields["voices"] = (dict[str, str], {})
     settings = ConfigDict(extra=extra, arbitrary_types_allowed=True, protected_namespaces=())
     return create_model("Options", __config__=settings, **fields)

@@ -21,6 +21,7 @@ import numpy as np
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
+from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Delta, DraftUse, LlmError, Request, Usage
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.hosted import HostedRecognizer, HostedSynthesizer
@@ -109,9 +110,10 @@ class _CheckedSynthesizer:
             wanted = f"an int from {RATES_HZ[0]} to {RATES_HZ[1]}"
             raise SynthesizerError(f"{self._display_name}: rate_hz is {rate_hz!r}; wanted: {wanted}")
 
-    async def speak(self, text: str) -> AsyncGenerator[Speech, None]:
-        engine = cast("SynthesizerEngine", super())
-        async with _stream(engine.speak, self._display_name, SynthesizerError, text) as speeches:
+    async def speak(self, text: str, *settings: VoiceSettings) -> AsyncGenerator[Speech, None]:
+        # only engines that declare voices or speeds get `settings`
+        engine = cast("Any", super())
+        async with _stream(engine.speak, self._display_name, SynthesizerError, text, *settings) as speeches:
             async for speech in speeches:
                 if not isinstance(speech, Speech):
                     wanted = "a Speech, which has samples"

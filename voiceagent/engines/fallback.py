@@ -19,7 +19,16 @@ from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, Recognizer, RecognizerError, in_pieces
 from audio.recognizers.look_ahead_buffer import LookAheadBuffer
 from audio.resample import Resampler
-from audio.synthesizers import Speech, Synthesizer, SynthesizerError, WordTiming, speak_at, takes_speed
+from audio.synthesizers import (
+    Speech,
+    Synthesizer,
+    SynthesizerError,
+    WordTiming,
+    known_voices,
+    speak_with,
+    takes_speed,
+)
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from llmcore.policies.circuit_breaker import CircuitBreaker
 from llmcore.serving.pause_tolerant_timeout import PauseTolerantTimeout
 
@@ -216,23 +225,25 @@ class FallbackSynthesizer(_FallbackEngine[Synthesizer]):
 
     rate_hz: int
     """Sample rate, known once started: the primary's if that started. Audio of the fallback is resampled."""
+    takes_speed = False
+    known_voices = KnownVoices()
+    """As the engine whose rate it is; each engine resolves the names that clients ask for."""
 
     async def start(self) -> None:
         """Start both engines concurrently. Raises the fallback's SynthesizerError."""
         await super().start()
-        self.rate_hz = (self.fallback if self._start_error else self.primary).rate_hz
+        used = self.fallback if self._start_error else self.primary
+        self.rate_hz, self.takes_speed = used.rate_hz, takes_speed(used)
+        self.known_voices = known_voices(used).as_asked()
 
-    @property
-    def takes_speed(self) -> bool:
-        """True if the primary takes a speed."""
-        return takes_speed(self.primary)
-
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+    async def speak(
+        self, text: str, settings: VoiceSettings = USUAL_SETTINGS
+    ) -> AsyncGenerator[Speech, None]:
         """Speak one fragment with the primary or the fallback. Raises SynthesizerError."""
         if self._allows_primary():
             reported = begun = False
             try:
-                async with aclosing(speak_at(self.primary, text, speed)) as speeches:
+                async with aclosing(speak_with(self.primary, text, settings)) as speeches:
                     async with PauseTolerantTimeout(self._timeout_s):
                         speech = await anext(speeches, None)
                     reported = begun = True
@@ -249,14 +260,14 @@ class FallbackSynthesizer(_FallbackEngine[Synthesizer]):
             finally:
                 if not reported:
                     self._breaker.record_cancelled()
-        async with aclosing(self._speak_with_fallback(text, speed)) as speeches:
+        async with aclosing(self._speak_with_fallback(text, settings)) as speeches:
             async for speech in speeches:
                 yield speech
 
-    async def _speak_with_fallback(self, text: str, speed: float) -> AsyncGenerator[Speech, None]:
+    async def _speak_with_fallback(self, text: str, settings: VoiceSettings) -> AsyncGenerator[Speech, None]:
         from_hz, to_hz = self.fallback.rate_hz, self.rate_hz
         resampler = Resampler(from_hz, to_hz)
-        async with aclosing(speak_at(self.fallback, text, speed)) as speeches:
+        async with aclosing(speak_with(self.fallback, text, settings)) as speeches:
             async for speech in speeches:
                 words = tuple(
                     WordTiming(word.character, round(word.at_samples * to_hz / from_hz))

@@ -16,6 +16,7 @@ from audio.recognizers import (
 )
 from audio.synthesizers import BlockingSynthesizer, Speech, SynthesizerError
 from audio.synthesizers.pieces import Piece, pieces
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from voiceagent.processes.engine_host import EngineHost, HostedEngine
 from voiceagent.processes.messages import Windows
 from voiceagent.processes.policies.liveness import Supervision
@@ -36,16 +37,25 @@ def is_blocking(engine: type) -> bool:
 @overload
 def hosted(engine: type[BlockingRecognizer], /, workers: int = 1, **arguments: Any) -> HostedRecognizer: ...
 @overload
-def hosted(engine: type[BlockingSynthesizer], /, workers: int = 1, **arguments: Any) -> HostedSynthesizer: ...
+def hosted(
+    engine: type[BlockingSynthesizer],
+    /,
+    workers: int = 1,
+    voices: Mapping[str, str] | None = None,
+    **arguments: Any,
+) -> HostedSynthesizer: ...
 
 
-def hosted(engine: Any, /, workers: int = 1, **arguments: Any) -> HostedRecognizer | HostedSynthesizer:
+def hosted(
+    engine: Any, /, workers: int = 1, voices: Mapping[str, str] | None = None, **arguments: Any
+) -> HostedRecognizer | HostedSynthesizer:
     """Run a blocking engine, built from its keyword arguments, in each of `workers` processes.
 
-    Raises ValueError for an invalid number of workers.
+    Raises ValueError for an invalid number of workers. voices: see HostedSynthesizer.
     """
-    shell = HostedSynthesizer if hasattr(engine, "turn_characters") else HostedRecognizer
-    return shell(engine, arguments, workers)
+    if hasattr(engine, "turn_characters"):
+        return HostedSynthesizer(engine, arguments, workers, voices=voices)
+    return HostedRecognizer(engine, arguments, workers)
 
 
 class _Hosted:
@@ -89,7 +99,7 @@ class HostedRecognizer(_Hosted):
 
 
 class HostedSynthesizer(_Hosted):
-    """A blocking synthesizer in processes of its own. rate_hz: sample rate, known once started."""
+    """A blocking synthesizer in processes of its own. rate_hz, known_voices: known once started."""
 
     def __init__(
         self,
@@ -97,32 +107,42 @@ class HostedSynthesizer(_Hosted):
         arguments: Mapping[str, Any],
         workers: int = 1,
         supervision: Supervision = _SUPERVISION,
+        voices: Mapping[str, str] | None = None,
     ) -> None:
+        """Describe the engine. voices: its voices for other names, which clients and agents ask for."""
         if not hasattr(engine, "turn_characters"):
             raise TypeError(f"{engine.__name__} has no turn_characters: see BlockingSynthesizer")
         self.rate_hz = 0
         self.takes_speed = getattr(engine, "takes_speed", False)
+        self.known_voices = KnownVoices()
+        self._aliases = voices or {}
         self._turn_characters = engine.turn_characters
         hosted_engine = HostedEngine(
             name=_name(engine),
             engine=_path(engine),
             arguments=arguments,
             error=SynthesizerError,
-            facts=("rate_hz",),
+            facts=("rate_hz", "known_voices") if hasattr(engine, "known_voices") else ("rate_hz",),
         )
         super().__init__(EngineHost(hosted_engine, workers, supervision))
 
     async def start(self) -> None:
-        """Start the processes and load the voice. Raises SynthesizerError."""
+        """Start the processes and load the voice. Raises SynthesizerError, also for unknown `voices`."""
         await super().start()
         self.rate_hz = self.host.facts["rate_hz"]
+        known: KnownVoices = self.host.facts.get("known_voices", KnownVoices())
+        try:
+            self.known_voices = known.with_aliases(self._aliases)
+        except ValueError as error:
+            await self.close()
+            raise SynthesizerError(str(error)) from error
 
-    def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment, chunk by chunk. speed: where it takes one. Raises SynthesizerError."""
-        return self.host.stream(self._turns(text, speed))
+    def speak(self, text: str, settings: VoiceSettings = USUAL_SETTINGS) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment, chunk by chunk. Raises SynthesizerError."""
+        return self.host.stream(self._turns(text, settings))
 
-    async def _turns(self, text: str, speed: float) -> AsyncGenerator[Piece, None]:
-        for piece in pieces(text, self._turn_characters, speed):
+    async def _turns(self, text: str, settings: VoiceSettings) -> AsyncGenerator[Piece, None]:
+        for piece in pieces(text, self._turn_characters, settings):
             yield piece
 
 

@@ -48,6 +48,14 @@ def in_language(
     return arguments
 
 
+def voices_for(voices: Mapping[str, str], language: str) -> dict[str, str]:
+    """Return the key `voices` of a table, with the voice of the agent's language as the usual one, "".
+
+    Its names are those that clients and agents ask for, and codes of languages.
+    """
+    return {**voices, "": voices[language]} if language in voices else dict(voices)
+
+
 def _fixed_languages(
     known: KnownEngine | None, engine_class: type, options: Mapping[str, Any]
 ) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from audio.pcm import Samples
 from audio.recognizers import BlockingRecognizer, BlockingUtterance, Flush, Hypothesis, RecognizerError
 from audio.synthesizers import BlockingSynthesizer, BlockingText, Speech, SynthesizerError, WordTiming
 from audio.synthesizers.pieces import Piece
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from llmcore.engine import (
     BusyError,
     Delta,
@@ -36,6 +37,7 @@ from llmcore.engine import (
 )
 
 __all__ = [
+    "USUAL_SETTINGS",
     "BlockingRecognizer",
     "BlockingSynthesizer",
     "BlockingText",
@@ -46,6 +48,7 @@ __all__ = [
     "FinishReason",
     "Flush",
     "Hypothesis",
+    "KnownVoices",
     "LlmEngine",
     "LlmError",
     "Message",
@@ -65,6 +68,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "Usage",
+    "VoiceSettings",
     "WordTiming",
 ]
 
@@ -143,12 +147,20 @@ class LlmEngine(Engine):
 
 
 class SynthesizerEngine(Engine):
-    """Text to speech. If it raises SynthesizerError, the caller hears the apology."""
+    """Text to speech. If it raises SynthesizerError, the caller hears the apology.
+
+    An engine with several voices or speeds overrides `known_voices` or `takes_speed`; its `speak` then takes
+    a second argument, `settings: VoiceSettings = USUAL_SETTINGS`.
+    """
 
     languages: ClassVar[tuple[str, ...]] = ()
     """ISO 639 codes of the supported languages; another `agent.language` is refused. () for any."""
     rate_hz: int
     """Sample rate of its audio, known once started."""
+    takes_speed: bool = False
+    """True if `VoiceSettings.speed` may differ from text to text."""
+    known_voices: KnownVoices = KnownVoices()
+    """Voices from which `VoiceSettings.voice` is one, or "" for the usual one. Known once started."""
 
     @abstractmethod
     def speak(self, text: str) -> AsyncGenerator[Speech, None]:

@@ -17,7 +17,8 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from audio.synthesizers import Speech, Synthesizer, speak_at, takes_speed
+from audio.synthesizers import Speech, Synthesizer, applicable, known_voices, speak_with, takes_speed
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from voiceagent.engines.phrase_files import PhraseFiles
 from voiceagent.validation.section import Section
 
@@ -71,6 +72,11 @@ class CachedSynthesizer:
         """As the synthesizer does."""
         return takes_speed(self.inner)
 
+    @property
+    def known_voices(self) -> KnownVoices:
+        """As the synthesizer has them."""
+        return known_voices(self.inner)
+
     async def start(self) -> None:
         """Start the synthesizer. Raises SynthesizerError."""
         try:
@@ -83,18 +89,21 @@ class CachedSynthesizer:
         await self.inner.close()
         await asyncio.gather(*self._saving)
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
+    async def speak(
+        self, text: str, settings: VoiceSettings = USUAL_SETTINGS
+    ) -> AsyncGenerator[Speech, None]:
         """Speak one fragment from the cache, or from the synthesizer. Raises SynthesizerError."""
         spoken = text.strip()
         before = len(text) - len(text.lstrip())
-        key = self._key(spoken, speed)
+        applied = applicable(self.inner, settings)
+        key = self._key(spoken, applied)
         if (phrase := await self._found(key)) is not None:
             for speech in _chunks(phrase, round(_CHUNK_S * self.rate_hz)):
                 yield _shifted(speech, before)
             return
         self._count("miss")
         made: list[Speech] = []
-        async with aclosing(speak_at(self.inner, spoken, speed)) as speeches:
+        async with aclosing(speak_with(self.inner, spoken, applied)) as speeches:
             async for speech in speeches:
                 made.append(speech)
                 yield _shifted(speech, before)
@@ -122,8 +131,9 @@ class CachedSynthesizer:
         self._saving.add(task)
         task.add_done_callback(self._saving.discard)
 
-    def _key(self, text: str, speed: float) -> str:
-        return sha256(f"{self._voice}\n{self.rate_hz}\n{speed}\n{text}".encode()).hexdigest()
+    def _key(self, text: str, settings: VoiceSettings) -> str:
+        name = f"{self._voice}\n{self.rate_hz}\n{settings.voice}\n{settings.speed}\n{text}"
+        return sha256(name.encode()).hexdigest()
 
 
 class _Memory:

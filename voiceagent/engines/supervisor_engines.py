@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from audio.pcm import Samples
 from audio.recognizers import SAMPLE_RATE_HZ, Flush, Hypothesis, RecognizerError
-from audio.synthesizers import Speech, SynthesizerError, speak_at
+from audio.synthesizers import Speech, Synthesizer, SynthesizerError, known_voices, speak_with, takes_speed
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from llmcore.engine import (
     BusyError,
     Delta,
@@ -78,8 +79,8 @@ def engine_services(engines: Engines, language: str) -> Mapping[str, Service]:
             engines.llm.raise_priority(*raised)
         yield None
 
-    def speak(asked: tuple[str, float], _: AsyncGenerator[Any, None]) -> AsyncGenerator[Speech, None]:
-        return speak_at(engines.synthesizer, *asked)
+    def speak(asked: tuple[str, VoiceSettings], _: AsyncGenerator[Any, None]) -> AsyncGenerator[Speech, None]:
+        return speak_with(engines.synthesizer, *asked)
 
     return {
         "recognize": recognize,
@@ -208,27 +209,46 @@ class SupervisorLlm:
             return usage
 
 
-class SupervisorSynthesizer:
-    """RPC client of the supervisor's synthesizer. rate_hz: sample rate, known once started."""
+@dataclass(frozen=True, slots=True)
+class SynthesizerFacts:
+    """Properties of the supervisor's synthesizer that workers need."""
 
     rate_hz: int
-    takes_speed = True
+    takes_speed: bool
+    known_voices: KnownVoices
+
+    @classmethod
+    def of(cls, synthesizer: Synthesizer) -> SynthesizerFacts:
+        """Return the facts of a started synthesizer."""
+        return cls(synthesizer.rate_hz, takes_speed(synthesizer), known_voices(synthesizer))
+
+
+class SupervisorSynthesizer:
+    """RPC client of the supervisor's synthesizer. rate_hz, takes_speed, known_voices: known once started."""
+
+    rate_hz: int
 
     def __init__(self, supervisor: RpcConnection) -> None:
         self._supervisor = supervisor
+        self.takes_speed = False
+        self.known_voices = KnownVoices()
 
     async def start(self) -> None:
         """Wait until the supervisor has started it. Raises SynthesizerError."""
         with _convert_errors(SynthesizerError):
-            self.rate_hz = await self._supervisor.ask("rate_hz")
+            facts: SynthesizerFacts = await self._supervisor.ask("synthesizer_facts")
+        self.rate_hz, self.takes_speed = facts.rate_hz, facts.takes_speed
+        self.known_voices = facts.known_voices.as_asked()  # the supervisor resolves aliases
 
     async def close(self) -> None:
         """Do nothing: the supervisor closes it."""
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
-        """Speak one fragment of text. speed: if the supervisor's voice takes one. Raises SynthesizerError."""
+    async def speak(
+        self, text: str, settings: VoiceSettings = USUAL_SETTINGS
+    ) -> AsyncGenerator[Speech, None]:
+        """Speak one fragment of text. Raises SynthesizerError."""
         with _convert_errors(SynthesizerError):
-            async with aclosing(self._supervisor.stream("speak", (text, speed))) as speeches:
+            async with aclosing(self._supervisor.stream("speak", (text, settings))) as speeches:
                 async for speech in speeches:
                     yield speech
 

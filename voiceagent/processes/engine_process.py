@@ -1,8 +1,9 @@
 """Process that builds one engine and serves many streams at once, in one thread.
 
 The engine blocks, so streams take turns: one item of one stream at a time, or one step of an item if `push`
-returns steps. A new stream gets the next turn; the others follow round-robin. A stream with values that the
-host has not read is skipped. The process ends when its socket closes, for whatever reason the host ended.
+returns steps. A new stream gets the next turn, and keeps it until its steps have made a first value, as a
+caller waits for that; the others follow round-robin. A stream with values that the host has not read is
+skipped. The process ends when its socket closes, for whatever reason the host ended.
 """
 
 from __future__ import annotations
@@ -95,6 +96,7 @@ class _ServedStream:
         self.receiving = ReceiveWindow(windows.there)
         self.steps: Iterator[None] | None = None
         self.last_turn = 0
+        self.has_emitted = False
         self.finished = False
         self.abandoned = False
 
@@ -102,6 +104,15 @@ class _ServedStream:
     def runnable(self) -> bool:
         waiting = bool(self.inbox) or self.steps is not None
         return waiting and not self.held and not self.abandoned
+
+    @property
+    def priority(self) -> tuple[bool, int]:
+        """Sort key of the next turn: steps towards a first value come first, then the least recent stream.
+
+        Items without steps take turns, as a recognizer's utterance may go on for long without a value.
+        """
+        awaited = self.last_turn == 0 or (self.steps is not None and not self.has_emitted)
+        return not awaited, self.last_turn
 
     @property
     def over(self) -> bool:
@@ -128,7 +139,7 @@ class EngineProcess:
             runnable = [stream for stream in self._streams.values() if stream.runnable]
             if runnable:
                 turn += 1
-                stream = min(runnable, key=lambda one: one.last_turn)  # 0 before its first turn
+                stream = min(runnable, key=lambda one: one.priority)
                 stream.last_turn = turn
                 self._advance(stream)
             self._receive(wait=not runnable)
@@ -139,6 +150,7 @@ class EngineProcess:
         """Process one item of one stream, or one step of it."""
 
         def emit(value: Any) -> bool:
+            stream.has_emitted = True
             stream.held.append(encode(Item(stream.number, value)))
             self._send_held(stream)
             self._receive(wait=False)

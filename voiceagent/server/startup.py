@@ -44,7 +44,8 @@ from voiceagent.server.context import build_context
 from voiceagent.server.fixed_phrases import fixed_phrases, speak_ahead
 from voiceagent.server.warm_up import WarmUpError, warm_up
 from voiceagent.session.deadlines import StageLimits
-from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
+from voiceagent.session.set_phrases import make_phrase
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.llm_metrics import LlmMetrics
 from voiceagent.telemetry.metrics import Metrics
@@ -272,8 +273,10 @@ def _with_fallback(
     except (WeightsMissing, WeightsDamaged) as error:
         if fallback is None:
             raise
-        event = "weights_missing" if isinstance(error, WeightsMissing) else "weights_damaged"
-        log.error(event, stage=stage, instead=fallback.engine, reason=str(error))
+        if isinstance(error, WeightsMissing):
+            log.error("weights_missing", stage=stage, instead=fallback.engine, reason=str(error))
+        else:
+            log.error("weights_damaged", stage=stage, instead=fallback.engine, reason=str(error))
         return _built(config, stage, fallback, f"{stage}_fallback")
     if stage == "synthesizer":
         primary = _cached(config, metrics, primary)

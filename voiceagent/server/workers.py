@@ -21,7 +21,7 @@ from voiceagent.access.slots import LocalSlots, SharedSlots
 from voiceagent.config.tables import Config
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.engines import Engines
-from voiceagent.engines.supervisor_engines import ENGINE_ERRORS, engine_services
+from voiceagent.engines.supervisor_engines import ENGINE_ERRORS, SynthesizerFacts, engine_services
 from voiceagent.llm.monitor import LlmMonitor
 from voiceagent.processes.policies.balance import Balance
 from voiceagent.processes.rounds import until_multiple_s
@@ -122,7 +122,7 @@ class Workers:
         """Return the services for workers."""
         return {
             **engine_services(self._engines, self._config.agent.language),
-            "rate_hz": single_answer(self._answer_rate),
+            "synthesizer_facts": single_answer(self._answer_synthesizer),
             "engines_work": single_answer(self._answer_engines_work),
             "secrets": single_answer(self._answer_secrets),
             "llm_status": self._answer_llm_status,
@@ -135,8 +135,8 @@ class Workers:
             "sideband": self.sideband,
         }
 
-    async def _answer_rate(self, _: None) -> int:
-        return self._engines.synthesizer.rate_hz
+    async def _answer_synthesizer(self, _: None) -> SynthesizerFacts:
+        return SynthesizerFacts.of(self._engines.synthesizer)
 
     async def _answer_engines_work(self, _: None) -> bool:
         """Return True if a worker has completed the warm-up. Waits until the engines have started."""

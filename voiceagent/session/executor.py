@@ -8,14 +8,15 @@ from typing import cast
 import structlog
 
 from audio.pcm import Samples
-from audio.synthesizers import takes_speed
+from audio.synthesizers import known_voices, takes_speed
+from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Usage
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import call_events
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
-from voiceagent.conversation.settings import CallSettings
+from voiceagent.conversation.settings import USUAL_VOICE, CallSettings
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.call import Client
 from voiceagent.session.call_monitor import CallMonitor, EndCall
@@ -25,7 +26,8 @@ from voiceagent.session.llm_work import LlmWork
 from voiceagent.session.mcp import McpInCall
 from voiceagent.session.publishing import CallPublisher
 from voiceagent.session.references import weak_callback
-from voiceagent.session.services import Services, SetPhrase
+from voiceagent.session.services import Services
+from voiceagent.session.set_phrases import SetPhrase
 from voiceagent.session.speaking import PlayFrame, Speaker
 from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
@@ -55,6 +57,7 @@ class CommandExecutor:
         call_id = ids.call
         self._log = structlog.get_logger().bind(call=call_id)
         self._speaking = services.speaking
+        self._voiced = services.speaking.voiced
         self._shedder = services.shedder
         self._client = client
         self._post = post
@@ -79,7 +82,7 @@ class CommandExecutor:
         self.mcp = McpInCall(services.mcp, post)
         self._late_timer = EventTimer(post)
         self._renamed: set[str] = set()
-        self._speed_warned = False
+        self._warned: set[str] = set()
         self._configure_speaking(settings)
 
     def played(self, response_id: str, played_s: float, all_along: bool = False) -> None:
@@ -139,13 +142,31 @@ class CommandExecutor:
         self._post(ev.ResponseGenerated(response_id, "stop", Usage()))
 
     def _configure_speaking(self, settings: CallSettings) -> None:
-        """Apply the settings of the output. Warn, once per call, if the voice has a fixed speed."""
+        """Apply the settings of the output from the next response on.
+
+        Warn, once per call, if the voice has a fixed speed, and of each voice that there is not. Such a voice
+        changes nothing: Realtime clients name one of OpenAI's in every session.
+        """
         self._reports = settings.latency_events
         self._speaker.configure(settings)
-        self._llm_work.speed = speed = settings.speed
-        if speed != 1.0 and not self._speed_warned and not takes_speed(self._speaking.synthesizer):
-            self._speed_warned = True
-            self._log.warning("speed_not_supported", speed=speed)
+        synthesizer, wanted = self._speaking.synthesizer, settings.voice
+        if settings.speed != 1.0 and not takes_speed(synthesizer) and self._is_first("speed"):
+            self._log.warning("speed_not_supported", speed=settings.speed)
+        voice = self._llm_work.voice.voice
+        if wanted == USUAL_VOICE:
+            voice = ""
+        elif known_voices(synthesizer).has(wanted):
+            voice = wanted
+        elif self._is_first(f"voice {wanted}"):
+            self._log.warning("voice_not_available", voice=wanted, instead=voice or USUAL_VOICE)
+        self._llm_work.voice = VoiceSettings(voice, settings.speed)
+        self._voiced.prepare(self._llm_work.voice)
+
+    def _is_first(self, subject: str) -> bool:
+        """Return True if this call has not warned of the subject, and note that it does now."""
+        is_first = subject not in self._warned
+        self._warned.add(subject)
+        return is_first
 
     async def close(self) -> None:
         """Stop all components and wait until they have stopped."""
@@ -249,6 +270,7 @@ class CommandExecutor:
                     self._client.report(report)
 
     def _say(self, response_id: str, phrase: SetPhrase, filler: bool = False) -> None:
+        phrase = self._voiced.find(phrase, self._llm_work.voice)
         self._post(ev.FragmentReady(response_id, phrase.fragment, filler))
         for speech in phrase.sound:
             self._post(ev.SpeechReady(response_id, speech))

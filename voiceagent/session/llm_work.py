@@ -8,7 +8,8 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
-from audio.synthesizers import speak_at
+from audio.synthesizers import speak_with
+from audio.synthesizers.voices import VoiceSettings
 from llmcore.engine import Delta, Message, Request, SupportsPriorityRaise, Tool
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import commands as do
@@ -67,7 +68,7 @@ class LlmWork:
         if answering.context is not None:
             own = {} if find_context is None else {"agent": find_context}
             self._context = TurnContext(answering.context, own, weak_callback(self._prefill_again))
-        self.speed = 1.0
+        self.voice = VoiceSettings()
         self._responses: dict[str, ResponseWork] = {}
         self._stopping: set[asyncio.Task[None]] = set()
 
@@ -94,7 +95,7 @@ class LlmWork:
         work = self._responses[start.response_id] = ResponseWork(
             start,
             partial(self._generate, start),
-            partial(speak_at, self._speaking.synthesizer, speed=self.speed),
+            partial(speak_with, self._speaking.synthesizer, settings=self.voice),
             self._new_fragmenter(),
             self._post,
             self._progress,

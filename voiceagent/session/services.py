@@ -7,19 +7,17 @@ below it sees the whole configuration.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from audio.detection.front_end import FrontEnd
 from audio.detection.smart_turn import SmartTurn
 from audio.echo import EchoCanceller
 from audio.endpoint import EndpointConfig
 from audio.recognizers import Recognizer
-from audio.synthesizers import Speech, Synthesizer
+from audio.synthesizers import Synthesizer
 from llmcore.engine import Llm
 from llmcore.policies.load_shedding import LoadShedder
 from voiceagent.conversation.config import HistoryConfig
-from voiceagent.conversation.fragments import Fragment
 from voiceagent.conversation.latency import LatencyBudget
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.conversation.turn_policy import TurnPolicy
@@ -27,17 +25,9 @@ from voiceagent.mcp.pool import McpPool
 from voiceagent.session.config import EchoConfig
 from voiceagent.session.context import ContextSources
 from voiceagent.session.deadlines import StageLimits
+from voiceagent.session.set_phrases import SetPhrase, VoicedPhrases
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
-from voiceagent.text_normalization import normalize
-
-
-@dataclass(frozen=True, slots=True)
-class SetPhrase:
-    """A phrase with its audio, synthesised at start so that it needs no engine."""
-
-    fragment: Fragment
-    sound: tuple[Speech, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +58,7 @@ class Speaking:
     language: of the fragmenter. lead_s: time ahead of real time at which audio is sent. pacer: wakes tasks
     with audio to send. greeting: "" if the caller speaks first. apology: phrase after a failure. refusal:
     phrase after a filter refused the answer; None for the apology. filler: phrase if there is no audio
-    `filler_after_s` after the turn's end, if any.
+    `filler_after_s` after the turn's end, if any. voiced: these phrases in the voices of calls.
     """
 
     synthesizer: Synthesizer
@@ -80,6 +70,12 @@ class Speaking:
     filler: SetPhrase | None
     filler_after_s: float
     refusal: SetPhrase | None = None
+    voiced: VoicedPhrases = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Collect the phrases for `voiced`."""
+        phrases = [phrase for phrase in (self.apology, self.filler, self.refusal) if phrase is not None]
+        object.__setattr__(self, "voiced", VoicedPhrases(self.synthesizer, phrases))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +118,3 @@ class Services:
     shedder: LoadShedder
     limits: StageLimits = StageLimits()  # noqa: RUF009  it is immutable
     mcp: McpPool | None = None
-
-
-async def make_phrase(text: str, language: str, synthesizer: Synthesizer) -> SetPhrase:
-    """Synthesise a phrase that can be played at any time. Raises SynthesizerError."""
-    text = f" {text} "  # it may stand between other words of a response
-    spoken, alignment = normalize(text, language)
-    sound = []
-    async with aclosing(synthesizer.speak(spoken)) as speeches:
-        async for speech in speeches:
-            sound.append(speech)
-    return SetPhrase(Fragment(text, spoken, alignment), tuple(sound))

@@ -21,8 +21,9 @@ from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
 from voiceagent.session.agent import Line
 from voiceagent.session.call import new_id
 from voiceagent.session.config import EchoConfig
-from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking, make_phrase
+from voiceagent.session.services import Answering, Hearing, Measuring, Services, Speaking
 from voiceagent.session.session import Session
+from voiceagent.session.set_phrases import make_phrase
 from voiceagent.session.timers import Pacer
 from voiceagent.telemetry.metrics import Metrics
 

@@ -15,6 +15,7 @@ from streamed_speech import KEY, Cartesia, ElevenLabs, Server, serving
 from audio.synthesizers import Synthesizer, SynthesizerError
 from audio.synthesizers.cartesia import CartesiaSynthesizer
 from audio.synthesizers.elevenlabs import ElevenLabsSynthesizer
+from audio.synthesizers.voices import VoiceSettings
 
 TEXT = "Breakfast starts early. Lunch and supper come later, dear guest!"
 
@@ -50,6 +51,33 @@ async def test_every_word_is_timed_once_where_it_begins(server: Server) -> None:
     starts = [TEXT.index(word) for word in TEXT.split()]
     assert [word.character for word in words] == starts
     assert [word.at_samples for word in words] == [round(0.05 * start * 24_000) for start in starts]
+
+
+def other_voice(server: Server) -> str:
+    return "5ee9feff-1265-424a-9d7f-8e4d431a12c7" if isinstance(server, Cartesia) else "EXAVITQu4vr4xnSDxMaL"
+
+
+def asked(server: Server) -> list[tuple[str, float | None]]:
+    """Return the voice and speed of each request, None for no speed."""
+    if isinstance(server, Cartesia):
+        requests = [item for connection in server.connections for item in connection if "transcript" in item]
+        return [(item["voice"]["id"], item.get("generation_config", {}).get("speed")) for item in requests]
+    return [(voice, body.get("voice_settings", {}).get("speed")) for voice, _, body in server.connections]
+
+
+async def test_each_text_has_its_voice_and_speed(server: Server) -> None:
+    other = other_voice(server)
+    async with at_work(made(server, voice="the usual", voices={"marin": other})) as synthesizer:
+        for settings in (
+            *(VoiceSettings(), VoiceSettings(other, 1.1), VoiceSettings("marin")),
+            *(VoiceSettings("alloy"), VoiceSettings(speed=0.25), VoiceSettings(speed=1.5)),
+        ):
+            await spoken(synthesizer, "Hello.", settings)
+    slowest, fastest = (0.6, 1.5) if isinstance(server, Cartesia) else (0.7, 1.2)
+    assert asked(server) == [
+        *(("the usual", None), (other, 1.1), (other, None)),
+        *(("the usual", None), ("the usual", slowest), ("the usual", fastest)),
+    ]
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "..."])

@@ -16,6 +16,7 @@ from speech_api import KEY, RATE_HZ, SpeechApi, serving
 from audio.pcm import Samples
 from audio.synthesizers import Speech, SynthesizerError
 from audio.synthesizers.openai_speech import OpenAISpeech
+from audio.synthesizers.voices import VoiceSettings
 
 TEXT = "Breakfast starts early, dear guest!"
 
@@ -139,3 +140,25 @@ async def test_a_key_that_is_not_set_is_named(monkeypatch: pytest.MonkeyPatch) -
 async def test_without_start_it_says_so(api: SpeechApi) -> None:
     with pytest.raises(SynthesizerError, match="not started"):
         await spoken(made(api), TEXT)
+
+
+async def test_another_server_is_asked_only_for_voices_of_its_table(api: SpeechApi) -> None:
+    async with at_work(made(api, voice="alloy", voices={"verse": "marin"})) as synthesizer:
+        for name in ("", "verse", "marin", "nova"):
+            await spoken(synthesizer, "Hello.", VoiceSettings(name, 1.1))
+    assert [request["voice"] for request in api.requests] == ["alloy", "marin", "marin", "alloy"]
+    assert {request["speed"] for request in api.requests} == {1.1}
+
+
+@pytest.mark.parametrize(
+    ("model", "voice", "known"),
+    [
+        ("gpt-4o-mini-tts", "marin", True),
+        ("gpt-4o-mini-tts", "voice_1234", True),
+        ("tts-1", "nova", True),
+        ("tts-1", "marin", False),
+        ("gpt-4o-mini-tts", "af_heart", False),
+    ],
+)
+def test_openai_has_the_voices_of_its_model(model: str, voice: str, known: bool) -> None:
+    assert OpenAISpeech(model=model).known_voices.has(voice) is known

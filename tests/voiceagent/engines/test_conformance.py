@@ -26,7 +26,7 @@ from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.own import Flush, Samples
-from voiceagent.engines.supervisor_engines import ENGINE_ERRORS, engine_services
+from voiceagent.engines.supervisor_engines import ENGINE_ERRORS, SynthesizerFacts, engine_services
 from voiceagent.processes.rpc import RpcConnection
 from voiceagent.processes.streams import Service, single_answer
 from voiceagent.server.call_worker import WorkerTask, engines_of_worker
@@ -194,7 +194,9 @@ async def as_worker(config: Config) -> AsyncIterator[Engines]:
     shared = engines.shared()
     await shared.start()
     ready |= engine_services(shared, config.agent.language)
-    ready["rate_hz"] = single_answer(AsyncMock(return_value=shared.synthesizer.rate_hz))
+    ready["synthesizer_facts"] = single_answer(
+        AsyncMock(return_value=SynthesizerFacts.of(shared.synthesizer))
+    )
     try:
         yield engines_of_worker(WorkerTask(config, 0, engines.worker_stages), worker, Metrics())
     finally:

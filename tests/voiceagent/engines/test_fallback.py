@@ -19,6 +19,7 @@ from structlog.testing import capture_logs
 from audio.pcm import Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError, WordTiming
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from llmcore.policies.circuit_breaker import Backoff, CircuitBreaker
 from voiceagent.engines.engines import Engines
 from voiceagent.engines.fallback import FallbackRecognizer, FallbackSynthesizer
@@ -246,6 +247,31 @@ async def test_primary_that_does_not_start_leaves_the_fallback_alone() -> None:
     assert both.rate_hz == second.rate_hz and sum(len(speech.samples) for speech in speeches) == 1_600
     assert first.texts == [] and "no voice at 16000 Hz" in both.trouble
     assert reasons == ["circuit_open"]
+
+
+async def test_each_engine_resolves_the_voice_that_was_asked_for() -> None:
+    @dataclass
+    class Adjustable(Voice):
+        takes_speed = True
+        asked: list[VoiceSettings] = field(default_factory=list)
+
+        async def speak(
+            self, text: str, settings: VoiceSettings = USUAL_SETTINGS
+        ) -> AsyncGenerator[Speech, None]:
+            self.asked.append(settings)
+            async for speech in super().speak(text):
+                yield speech
+
+    first, second = Adjustable(16_000, fails_after=0), Adjustable(8_000)
+    first.known_voices = KnownVoices(("joe",), aliases={"marin": "joe"})
+    second.known_voices = KnownVoices(("en", "de"), aliases={"": "en", "marin": "de"})
+    both = FallbackSynthesizer("synthesizer", first, second, breaker(), 0.05)
+    await both.start()
+    for name in ("marin", "joe"):
+        assert both.takes_speed and both.known_voices.has(name)
+        assert await spoken(both, "hello", VoiceSettings(name, 1.5))
+    assert first.asked == [VoiceSettings("joe", 1.5)] * 2
+    assert second.asked == [VoiceSettings("de", 1.5), VoiceSettings("en", 1.5)]
 
 
 async def test_remote_primary_that_does_not_start_is_tried_again() -> None:

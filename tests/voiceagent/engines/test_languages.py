@@ -10,8 +10,9 @@ from voiceagent.cli.main import main
 from voiceagent.config.tables import Config, load
 from voiceagent.engines.build import build_engine
 from voiceagent.engines.catalogue import Stage
+from voiceagent.engines.languages import voices_for
 from voiceagent.server.startup import build_engines
-from voiceagent.session.services import make_phrase
+from voiceagent.session.set_phrases import make_phrase
 from voiceagent.validation.errors import ConfigError
 
 ROOT = Path(__file__).parents[3]
@@ -114,3 +115,9 @@ async def test_set_phrases_are_spoken_in_the_language(tmp_path: Path, name: str,
         await synthesizer.close()
     samples = sum(len(speech.samples) for speech in spoken.sound)
     assert samples > 2 * synthesizer.rate_hz
+
+
+def test_voice_of_the_agents_language_is_the_usual_one() -> None:
+    voices = {"de": "ef_dora", "marin": "af_heart"}
+    assert voices_for(voices, "de") == voices | {"": "ef_dora"}
+    assert voices_for(voices, "en") == voices

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from audio.synthesizers import Speech, SynthesizerError, WordTiming
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from voiceagent.engines.phrase_cache import CachedSynthesizer
 from voiceagent.engines.phrase_files import PhraseFiles
 
@@ -78,14 +79,17 @@ async def test_other_speed_is_another_phrase() -> None:
     class Faster(CountingVoice):
         takes_speed = True
 
-        async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
-            self.asked.append(f"{text} {speed}")
-            yield Speech(np.full(round(300 / speed), 500, np.int16))
+        async def speak(
+            self, text: str, settings: VoiceSettings = USUAL_SETTINGS
+        ) -> AsyncGenerator[Speech, None]:
+            self.asked.append(f"{text} {settings.speed}")
+            yield Speech(np.full(round(300 / settings.speed), 500, np.int16))
 
     voice = Faster()
     synthesizer, counted = await cached(voice)
     for speed in (1.0, 1.5, 1.5):
-        assert sum([len(one.samples) async for one in synthesizer.speak("One", speed)]) == round(300 / speed)
+        speeches = synthesizer.speak("One", VoiceSettings(speed=speed))
+        assert sum([len(one.samples) async for one in speeches]) == round(300 / speed)
     assert voice.asked == ["One 1.0", "One 1.5"] and counted == ["miss", "miss", "memory"]
 
 
@@ -93,7 +97,25 @@ async def test_voice_without_speeds_is_asked_without_one() -> None:
     voice = CountingVoice()
     synthesizer, _ = await cached(voice)
     assert not synthesizer.takes_speed
-    assert [len(one.samples) async for one in synthesizer.speak("One", 1.5)] == [300]
+    faster = synthesizer.speak("One", VoiceSettings(speed=1.5))
+    assert [len(one.samples) async for one in faster] == [300]
+
+
+async def test_phrase_of_a_voice_is_found_under_all_its_names() -> None:
+    class Two(CountingVoice):
+        known_voices = KnownVoices(("amy",), aliases={"marin": "amy"})
+
+        async def speak(
+            self, text: str, settings: VoiceSettings = USUAL_SETTINGS
+        ) -> AsyncGenerator[Speech, None]:
+            self.asked.append(settings.voice)
+            yield Speech(np.full(300, 500, np.int16))
+
+    voice = Two()
+    synthesizer, counted = await cached(voice)
+    for name in ("", "amy", "marin", "unknown"):
+        assert [one async for one in synthesizer.speak("One", VoiceSettings(name))]
+    assert (voice.asked, counted) == (["", "amy"], ["miss", "miss", "memory", "memory"])
 
 
 async def test_blanks_around_a_phrase_move_its_words_only() -> None:

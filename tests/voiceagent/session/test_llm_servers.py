@@ -22,8 +22,8 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.config import AgentConfig
 from voiceagent.conversation.latency import TurnReport
 from voiceagent.engines.silent import SilentRecognizer, SilentSynthesizer
-from voiceagent.session.services import make_phrase
 from voiceagent.session.session import Session
+from voiceagent.session.set_phrases import make_phrase
 
 APOLOGY, REFUSAL = "Sorry.", "I cannot help with that."
 AGENT = AgentConfig(apology=APOLOGY, refusal=REFUSAL, filler="")

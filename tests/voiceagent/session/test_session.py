@@ -17,6 +17,7 @@ from structlog.testing import capture_logs
 from audio.pcm import AudioFormat, Samples
 from audio.recognizers import Flush, Hypothesis, RecognizerError
 from audio.synthesizers import Speech, SynthesizerError
+from audio.synthesizers.voices import USUAL_SETTINGS, KnownVoices, VoiceSettings
 from llmcore.engine import Delta, LlmError, Request, Usage
 from llmcore.policies.load_shedding import SheddingLevel
 from voiceagent.conversation import events as ev
@@ -134,17 +135,21 @@ class Mouth(Engine):
         yield Speech(np.full(round(self.seconds * self.rate_hz), 1000, np.int16))
 
 
-class Quick(Mouth):
-    """Takes a speed for each text. speeds: those of responses."""
+class Adjustable(Mouth):
+    """Takes a voice and a speed for each text. asked: those of responses, without the set phrases."""
 
     takes_speed = True
+    known_voices = KnownVoices(("anna", "ben"))
 
     def __init__(self) -> None:
         super().__init__()
-        self.speeds: list[float] = []
+        self.asked: list[VoiceSettings] = []
 
-    async def speak(self, text: str, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
-        self.speeds.append(speed)
+    async def speak(
+        self, text: str, settings: VoiceSettings = USUAL_SETTINGS
+    ) -> AsyncGenerator[Speech, None]:
+        if text.strip() not in (AGENT.apology, AGENT.refusal, AGENT.filler):
+            self.asked.append(settings)
         async for speech in super().speak(text):
             yield speech
 
@@ -395,17 +400,53 @@ async def test_a_speed_that_no_voice_has_is_said_once_a_call(call):
 
 
 @pytest.mark.parametrize("from_the_start", [True, False])
-async def test_the_session_s_speed_is_that_of_its_responses(call, from_the_start):
-    mouth, fast = Quick(), replace(call_settings(), speed=1.25)
-    one = await call(mouth=mouth, settings=fast if from_the_start else None)
-    if not from_the_start:
-        one.session.handle(ev.SettingsChanged(fast))
-    mouth.speeds.clear()  # of the set phrases
+async def test_the_session_s_speed_and_voice_are_those_of_its_responses(call, from_the_start):
+    mouth, changed = Adjustable(), replace(call_settings(), speed=1.25, voice="ben")
+    one = await call(mouth=mouth, settings=changed if from_the_start else None)
     with capture_logs() as logged:
+        if not from_the_start:
+            one.session.handle(ev.SettingsChanged(changed))
         await one.turn()
         await one.ended()
-    assert set(mouth.speeds) == {1.25}
-    assert "speed_not_supported" not in [line["event"] for line in logged]
+    assert set(mouth.asked) == {VoiceSettings("ben", 1.25)}
+    assert not {"speed_not_supported", "voice_not_available"} & {line["event"] for line in logged}
+
+
+async def test_unknown_voice_of_a_client_leaves_the_agents_and_is_logged_once(call):
+    mouth = Adjustable()
+    one = await call(mouth=mouth)
+    one.session.handle(ev.AgentChanged("Ben", (), "You are Ben.", "ben"))
+    with capture_logs() as logged:
+        for _ in range(2):
+            one.session.handle(ev.SettingsChanged(replace(one.session.settings, voice="marin")))
+            one.session.handle(ev.SettingsChanged(replace(one.session.settings, voice="ben")))
+        one.session.handle(ev.SettingsChanged(replace(one.session.settings, voice="marin")))
+        await one.turn()
+        await one.ended()
+    assert set(mouth.asked) == {VoiceSettings("ben")}
+    [line] = [line for line in logged if line["event"] == "voice_not_available"]
+    assert (line["voice"], line["instead"]) == ("marin", "ben")
+
+
+async def test_handover_to_an_agent_with_another_voice_changes_it(call):
+    mouth = Adjustable()
+    one = await call(mouth=mouth, settings=replace(call_settings(), voice="anna"))
+    one.session.handle(ev.AgentChanged("Ben", (), "You are Ben.", "ben"))
+    await one.turn()
+    await one.ended()
+    assert set(mouth.asked) == {VoiceSettings("ben")}
+
+
+async def test_set_phrases_have_the_voice_of_the_call(call):
+    mouth = Adjustable()
+    one = await call(mouth=mouth)
+    ben, speaking = VoiceSettings("ben"), one.services.speaking
+    one.session.handle(ev.SettingsChanged(replace(call_settings(), voice="ben")))
+    for _ in range(20):  # the phrases are made in a task
+        await asyncio.sleep(0)
+    assert speaking.voiced.find(speaking.apology, ben) is not speaking.apology
+    assert mouth.spoken.count(speaking.apology.fragment.spoken) == 2
+    assert speaking.voiced.find(speaking.apology, VoiceSettings("anna")) is speaking.apology
 
 
 async def test_a_new_output_rate_holds_from_the_next_response_on(call):

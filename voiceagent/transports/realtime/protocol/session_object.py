@@ -127,9 +127,7 @@ class AudioInput(Wire):
 
 
 class AudioOutput(Wire):
-    """Field `audio.output`. The server decides the voice; the name is only shown. speed: 1.0 is the voice's
-    own.
-    """
+    """Field `audio.output`. voice: used if the synthesizer has it, always shown. speed: 1.0 is its own."""
 
     format: Format | None = None
     voice: Voice = None
