@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -102,8 +103,8 @@ class Line:
     async def say(self, kind: str, sound: Samples, begin_s: float, end_s: float, text: str | None) -> None:
         """Send speech, and note its place. begin_s, end_s: of the voice in it."""
         at_s = self._sent / RATE_HZ
-        self.said.append({"begin_s": at_s + begin_s, "end_s": at_s + end_s, "kind": kind, "text": text})
         await self.send(sound)
+        self.said.append({"begin_s": at_s + begin_s, "end_s": at_s + end_s, "kind": kind, "text": text})
 
     async def hear_out(self) -> None:
         """Be silent until the agent has answered and finished, or does not answer."""
@@ -149,23 +150,29 @@ async def disturb(line: Line, kind: str, material: Material, clip: Clip, chance:
 
 async def call(address: str, material: Material, number: int) -> dict[str, Any]:
     """Make one call."""
-    chance = random.Random(number)
     url = f"ws://{address}/v1/realtime?model=voiceagent"
     async with connect(url, proxy=None, max_size=None) as connection:
         line = Line(connection)
         receiving = asyncio.create_task(line.receive())
-        await line.hear_out()  # the greeting
-        for index, kind in enumerate(chance.sample(KINDS, k=len(KINDS))):
-            clip = material.clips[(number * 4 + index) % len(material.clips)]
-            await ask(line, clip)
-            await line.hear_out()
-            await line.ask_by_text()
-            await line.send(np.zeros(round(chance.uniform(*OVER_S) * RATE_HZ), np.int16))
-            await disturb(line, kind, material, clip, chance)
-            await line.hear_out()
-    with suppress(Exception):
+        with suppress(ConnectionClosed):  # the agent may hang up
+            await talk(line, material, number)
+    with suppress(ConnectionClosed):
         await receiving
     return {"call_id": line.call_id, "said": line.said}
+
+
+async def talk(line: Line, material: Material, number: int) -> None:
+    """Speak in one call: each kind of sound over the agent once, in any order."""
+    chance = random.Random(number)
+    await line.hear_out()  # the greeting
+    for index, kind in enumerate(chance.sample(KINDS, k=len(KINDS))):
+        clip = material.clips[(number * 4 + index) % len(material.clips)]
+        await ask(line, clip)
+        await line.hear_out()
+        await line.ask_by_text()
+        await line.send(np.zeros(round(chance.uniform(*OVER_S) * RATE_HZ), np.int16))
+        await disturb(line, kind, material, clip, chance)
+        await line.hear_out()
 
 
 async def run(folder: Path, recordings: Sequence[Path], calls: int, at_once: int) -> None:
@@ -178,16 +185,16 @@ async def run(folder: Path, recordings: Sequence[Path], calls: int, at_once: int
         backchannels = [(text, trimmed(await speak(voice, text), RATE_HZ)) for text in BACKCHANNELS]
     clips = read_clips(recordings, "measure", sorted(ONE_TURN), "en")
     random.Random(1).shuffle(clips)
-    material, waiting, said = Material(clips, backchannels), list(range(calls)), []
+    material, waiting = Material(clips, backchannels), list(range(calls))[::-1]
     async with served(config) as address:
 
         async def one_after_the_other() -> None:
             while waiting:
-                said.append(await call(address, material, waiting.pop()))
-                print(f"{len(said)} of {calls} calls", file=sys.stderr)
+                said = await call(address, material, waiting.pop())
+                with (folder / "said.jsonl").open("a") as file:
+                    file.write(f"{json.dumps(said)}\n")
 
         await asyncio.gather(*(one_after_the_other() for _ in range(at_once)))
-    (folder / "said.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in said))
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from audio.detection.vad import SAMPLE_RATE_HZ, SileroVad
 from audio.detection.voiced_spans import voiced_spans
@@ -31,11 +32,15 @@ UTTERANCE_GAP_S = 0.7
 """Longest pause within an utterance, as in the open analyzer voice-agent-latency (its TURN_MERGE_GAP_MS)."""
 AUDIBLE = 100
 """Amplitude from which the agent is audible, of 32,768."""
+HEARD_S = 0.1
+"""Minimum length of speech of the agent; less is a click."""
 WINDOW_S = 0.01
-BELOW_PEAK_DB = 26.0
-"""A window of a voiced span this far below its loudest is not voice, but noise or reverberation."""
-MARGIN_S = 0.15
-"""Range around a voiced span in which the voice may begin or end; the model resolves 32 ms."""
+MARGIN_S = 0.128
+"""Distance from an end of a voiced span within which the voice may begin or end: the model resolves 32 ms."""
+ABOVE_NOISE_DB, NOISE_PERCENTILE, QUIETEST_DB = 10.0, 10, -75.0
+"""A voice is this much louder than the noise, a low percentile of all levels in dBFS, but no less than the
+third. These are the analyzer's values, too, so that the same turns have the same ends.
+"""
 END_TOLERANCE_S = 0.3
 """Difference of two detectors about the end of a voice."""
 KINDS = tuple(kind for kind in get_args(SpeechKind) if kind != "typed")
@@ -187,28 +192,33 @@ def _audible(spans: Iterable[Span], sound: Samples, rate_hz: int) -> Iterable[Sp
     for span in spans:
         begin = round(span.begin_s * rate_hz)
         loud = np.flatnonzero(np.abs(sound[begin : round(span.end_s * rate_hz)].astype(np.int32)) >= AUDIBLE)
-        if len(loud):
+        if len(loud) and loud[-1] - loud[0] >= HEARD_S * rate_hz:
             yield Span((begin + int(loud[0])) / rate_hz, (begin + int(loud[-1]) + 1) / rate_hz)
 
 
 def _voice(sound: Samples, rate_hz: int, vad: SileroVad) -> list[Span]:
-    """Return the voiced spans of the caller, their ends by energy."""
+    """Return the voiced spans of the caller."""
     spans = voiced_spans(resample(sound, rate_hz, SAMPLE_RATE_HZ), vad)
-    return [
-        _by_energy(Span(begin / SAMPLE_RATE_HZ, end / SAMPLE_RATE_HZ), sound, rate_hz) for begin, end in spans
-    ]
+    loud = _loud_windows(sound, rate_hz)
+    return [_refined(Span(begin / SAMPLE_RATE_HZ, end / SAMPLE_RATE_HZ), loud) for begin, end in spans]
 
 
-def _by_energy(span: Span, sound: Samples, rate_hz: int) -> Span:
-    """Return the part of a voiced span, and of `MARGIN_S` around it, that is loud."""
+def _loud_windows(sound: Samples, rate_hz: int) -> NDArray[np.bool_]:
+    """Return which windows of `WINDOW_S` are louder than the noise."""
     length = round(WINDOW_S * rate_hz)
-    first = max(0, round((span.begin_s - MARGIN_S) * rate_hz)) // length
-    around = sound[first * length : round((span.end_s + MARGIN_S) * rate_hz)]
-    windows = around[: len(around) // length * length].astype(np.float64).reshape(-1, length)
-    if not windows.size:
-        return span
-    energy = np.mean(windows**2, axis=1)
-    loud = np.flatnonzero(energy > energy.max() * 10 ** (-BELOW_PEAK_DB / 10))
-    if not len(loud):
-        return span
-    return Span((first + int(loud[0])) * WINDOW_S, (first + int(loud[-1]) + 1) * WINDOW_S)
+    windows = sound[: len(sound) // length * length].astype(np.float64).reshape(-1, length) / 32_768
+    levels_db = 10 * np.log10(np.mean(windows**2, axis=1) + 1e-12)
+    noise_db = max(QUIETEST_DB, float(np.percentile(levels_db, NOISE_PERCENTILE))) if len(levels_db) else 0.0
+    loud: NDArray[np.bool_] = levels_db > noise_db + ABOVE_NOISE_DB
+    return loud
+
+
+def _refined(span: Span, loud: NDArray[np.bool_]) -> Span:
+    """Return a voiced span from its first loud window to its last, each near where the model found it."""
+    near = round(MARGIN_S / WINDOW_S)
+    begin, end = round(span.begin_s / WINDOW_S), round(span.end_s / WINDOW_S)
+    from_begin, to_end = max(0, begin - near), max(0, end - near)
+    firsts, lasts = np.flatnonzero(loud[from_begin : begin + near]), np.flatnonzero(loud[to_end : end + near])
+    begin_s = (from_begin + int(firsts[0])) * WINDOW_S if len(firsts) else span.begin_s
+    end_s = (to_end + int(lasts[-1]) + 1) * WINDOW_S if len(lasts) else span.end_s
+    return Span(begin_s, max(begin_s, end_s))
