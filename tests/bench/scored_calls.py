@@ -16,12 +16,13 @@ from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -49,6 +50,7 @@ OVER_S = (1.0, 3.0)
 QUIET_S = 0.8
 """Silence after which the agent has finished."""
 PATIENCE_S = 8.0
+RETRY_S = 2.0
 KINDS: tuple[Literal["turn", "backchannel", "noise", "aside"], ...] = (
     "turn",
     "backchannel",
@@ -151,7 +153,7 @@ async def disturb(line: Line, kind: str, material: Material, clip: Clip, chance:
 async def call(address: str, material: Material, number: int) -> dict[str, Any]:
     """Make one call."""
     url = f"ws://{address}/v1/realtime?model=voiceagent"
-    async with connect(url, proxy=None, max_size=None) as connection:
+    async with await connected(url) as connection:
         line = Line(connection)
         receiving = asyncio.create_task(line.receive())
         with suppress(ConnectionClosed):  # the agent may hang up
@@ -159,6 +161,17 @@ async def call(address: str, material: Material, number: int) -> dict[str, Any]:
     with suppress(ConnectionClosed):
         await receiving
     return {"call_id": line.call_id, "said": line.said}
+
+
+async def connected(url: str) -> ClientConnection:
+    """Connect; try again while the server refuses calls, as one that is late does."""
+    while True:
+        try:
+            return await connect(url, proxy=None, max_size=None)
+        except InvalidStatus as refused:
+            if refused.response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
+                raise
+        await asyncio.sleep(RETRY_S)
 
 
 async def talk(line: Line, material: Material, number: int) -> None:

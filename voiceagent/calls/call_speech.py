@@ -160,7 +160,7 @@ def _word_errors(turns: Sequence[CallerSpeech], logged: Sequence[LoggedTurn], la
     errors = WordErrors(0, 0)
     for speech in turns:
         if speech.text is not None:
-            recognized = [turn.text for turn in _turns_within(speech.span, logged) if turn.final]
+            recognized = [turn.text for turn in _turns_within(speech.span, logged)]
             errors += word_errors(speech.text, " ".join(recognized), language)
     return errors
 

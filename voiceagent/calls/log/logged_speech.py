@@ -18,11 +18,10 @@ TICK_S = 0.2
 
 @dataclass(slots=True)
 class LoggedTurn:
-    """A turn of the caller. text: its last transcript. final: the turn was answered, so it had words."""
+    """A turn of the caller. text: its last transcript, final or not."""
 
     span: Span
     text: str = ""
-    final: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,7 @@ class _Reader:
             self._call_id,
             max([seconds, *(span.end_s for span in agent)]),
             [
-                LoggedTurn(self._span(turn.began, turn.ended, seconds), turn.text, turn.final)
+                LoggedTurn(self._span(turn.began, turn.ended, seconds), turn.text)
                 for turn in self._turns.values()
             ],
             [self._axis.place(moment) for moment in self._typed],
