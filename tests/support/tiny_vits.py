@@ -37,7 +37,7 @@ def build(
 def model(several: bool = False) -> onnx.ModelProto:
     """Of each phoneme id, ceil(length_scale * 3) frames of a hum; signs are silent. Noise as in Piper's.
 
-    several: there are two speakers, the second slower.
+    several: there are two speakers, the second half as loud.
     """
     hum = np.sin(2 * np.pi * np.arange(HOP) * 4 / HOP).astype(np.float32) * 0.5
     constants = {

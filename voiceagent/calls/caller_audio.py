@@ -1,4 +1,4 @@
-"""Caller's audio, extracted from the recording of a kept call for recognizing it again."""
+"""Audio of both sides, extracted from the recording of a kept call."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def caller_audio(recording: bytes, rate_hz: int, silences: Sequence[SilentSpan])
     rate_hz: of the recording, and unit of its silences. silences: spans without input. Raises ValueError if
     the recording cannot be read.
     """
-    left = _left_channel(recording, rate_hz)
+    left, _ = both_sides(recording, rate_hz)
     sent = np.ones(len(left), bool)
     for silence in silences:
         sent[silence.since : silence.until] = False
     return resample(left[sent], rate_hz, SAMPLE_RATE_HZ)
 
 
-def _left_channel(recording: bytes, rate_hz: int) -> Samples:
-    """Return samples [n] at `rate_hz`."""
+def both_sides(recording: bytes, rate_hz: int) -> tuple[Samples, Samples]:
+    """Return the samples [n] of caller and agent at `rate_hz`. Raises ValueError if they cannot be read."""
     try:
         with av.open(BytesIO(recording), mode="r") as container:
             stream = container.streams.audio[0]
@@ -37,4 +37,5 @@ def _left_channel(recording: bytes, rate_hz: int) -> Samples:
             frames = [frame for sound in container.decode(stream) for frame in to_planes.resample(sound)]
     except (av.error.FFmpegError, IndexError) as error:
         raise ValueError(f"the recording cannot be read: {error}") from error
-    return np.concatenate([np.zeros(0, np.int16), *(frame.to_ndarray()[0] for frame in frames)])
+    both = np.concatenate([np.zeros((2, 0), np.int16), *(frame.to_ndarray() for frame in frames)], axis=1)
+    return both[0], both[1]

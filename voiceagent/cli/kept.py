@@ -62,6 +62,25 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(command=_replay)
 
 
+def add_score(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `voiceagent score`."""
+    parser.add_argument(
+        "calls",
+        nargs="*",
+        metavar="CALLS",
+        help="folders of kept calls, exported calls (zip) or IDs; by default those of the configuration",
+    )
+    add_config(parser)
+    parser.add_argument(
+        "--said",
+        type=Path,
+        metavar="FILE.jsonl",
+        help="what the callers said, and when: a line of JSON for each call (docs/scores.md)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, for machines, with each event")
+    parser.set_defaults(command=_score)
+
+
 def _calls(options: argparse.Namespace) -> None:
     _require_extra()
     from voiceagent.calls.rows import CallFilter
@@ -100,6 +119,14 @@ def _replay(options: argparse.Namespace) -> None:
         fork_call(config, changed, options.call, options.since, options.json, options.recorded)
     else:
         replay_call(load(options.config), options.call)
+
+
+def _score(options: argparse.Namespace) -> None:
+    _require_extra()
+    from voiceagent.cli.score import score_calls
+    from voiceagent.config.tables import load
+
+    score_calls(load(options.config), options.calls, options.said, options.json)
 
 
 def _key_and_value(given: str) -> tuple[str, str]:

@@ -25,9 +25,9 @@ from examples.hotel_model.data.labelled import Labelled
 from examples.hotel_model.data.labelled_calls import CALLED, LabelledCall
 from examples.hotel_model.data.requests import Call
 from examples.hotel_model.evaluation.answering import Answer
-from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.scoring import Verdict, spoken
 from voiceagent.demo.world import system_prompt
+from voiceagent.scores.word_errors import edit_distance
 
 RIGHT_TARGET = 0.85  # of the spoken questions answered rightly
 WORD_ERRORS_TARGET = 0.12  # of their words

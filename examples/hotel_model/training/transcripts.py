@@ -20,8 +20,8 @@ from rich.progress import track
 
 from examples.hotel_model.data.exchanges import Caller, Exchange
 from examples.hotel_model.evaluation.by_voice import Voice, transcripts_of
-from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.scoring import spoken
+from voiceagent.scores.word_errors import edit_distance
 
 TRANSCRIPTS = Path(__file__).with_name("transcripts.tsv")
 """Lines of a question, a tab, and its transcript."""

@@ -23,9 +23,9 @@ from audio.recognizers.low_rank import Correction, write_corrections
 from audio.recognizers.moonshine import MoonshineRecognizer
 from audio.recognizers.moonshine_model import LoadedModel, Transcription, Utterance, model_files
 from audio.resample import resample
-from voiceagent.bench.people.words import edit_distance
 from voiceagent.bench.voiced import trimmed
 from voiceagent.conversation.end_of_turn.evidence import SURE
+from voiceagent.scores.word_errors import edit_distance
 
 
 @pytest.fixture(name="adapter", scope="module", params=[None, ADAPTER], ids=["plain", "adapted"])

@@ -13,8 +13,8 @@ from sounds import chunks, recognized
 from audio.pcm import Samples
 from audio.recognizers import Flush, RecognizerError
 from audio.recognizers.pocketsphinx import PocketsphinxRecognizer, spoken_words
-from voiceagent.bench.people.words import edit_distance
 from voiceagent.engines.hosted import HostedRecognizer, hosted
+from voiceagent.scores.word_errors import edit_distance
 
 
 @pytest_asyncio.fixture(name="bundled", scope="module", loop_scope="module")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from voiceagent.bench.people.material import Clip
-from voiceagent.bench.people.words import WordErrors, word_errors
 from voiceagent.bench.voiced import EARLY_S
 from voiceagent.conversation.latency import percentile
+from voiceagent.scores.word_errors import WordErrors, word_errors
 
 HEARD_S = 0.1
 """Minimum audio of the agent that is heard; less is a click."""

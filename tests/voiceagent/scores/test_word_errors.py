@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voiceagent.bench.people.words import WordErrors, comparable, edit_distance, word_errors
+from voiceagent.scores.word_errors import WordErrors, comparable, edit_distance, word_errors
 
 WORDS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=8)
 

@@ -68,16 +68,18 @@ class WordErrors:
         return WordErrors(self.errors + other.errors, self.words + other.words)
 
 
-def word_errors(spoken: str, recognized: str) -> WordErrors:
-    """Count the differences between a transcript and the reference."""
-    wanted, got = comparable(spoken), comparable(recognized)
+def word_errors(spoken: str, recognized: str, language: str = "en") -> WordErrors:
+    """Count the differences between a transcript and the reference, as jiwer does, in normalized words."""
+    wanted, got = comparable(spoken, language), comparable(recognized, language)
     wanted, got = _compounds(wanted, got), _compounds(got, wanted)
     return WordErrors(edit_distance(wanted, got), len(wanted))
 
 
-def comparable(text: str) -> list[str]:
-    """Return the normalized words of a text."""
+def comparable(text: str, language: str = "en") -> list[str]:
+    """Return the normalized words of a text. Other languages than English: without case and punctuation."""
     text = text.lower().replace("’", "'")
+    if language != "en":
+        return re.findall(r"[^\W_]+(?:'[^\W_]+)*", text)
     for pattern, plain in _SPELLINGS:
         text = pattern.sub(plain, text)
     for sign, name in _SIGNS.items():

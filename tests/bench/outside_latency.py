@@ -1,0 +1,123 @@
+"""Response latency by an outside program: `python tests/bench/outside_latency.py CALLS ANALYZER [PYTHON]`.
+
+ANALYZER is a checkout of https://github.com/openbenchmarks-labs/voice-agent-latency (MIT), run unmodified
+on the recordings of the kept calls in CALLS. PYTHON has its dependencies: numpy, scipy, soundfile,
+onnxruntime, webrtcvad-wheels. Prints its latencies and those of `voiceagent score` on the same turns; exit 1
+if their means differ by more than 5 %. Turns over which the agent speaks are left out: the analyzer gives
+them negative ones.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from audio.detection.vad import SileroVad
+from audio.resample import resample
+from voiceagent.calls.call_speech import call_speech
+from voiceagent.calls.caller_audio import both_sides
+from voiceagent.calls.log.logged_speech import logged_speech
+from voiceagent.calls.places import names_at, read_at, read_log_at, recording_of
+from voiceagent.scores.interaction import interaction_events
+from voiceagent.scores.scorecard import CallSpeech
+
+RATE_HZ = 8_000
+"""Rate of the analyzer's recordings."""
+SAME_TURN_S = 0.3
+"""Largest difference between the ends of one turn by both programs."""
+TOLERANCE = 0.05
+
+
+def kept_calls(folder: Path, runs: Path) -> Iterator[tuple[Path, CallSpeech]]:
+    """Write a folder for the analyzer for each call; yield it with the speech by our detector."""
+    vad = SileroVad()
+    vad.load()
+    for number, log in enumerate(sorted(folder.rglob("log.jsonl*"))):
+        place = str(log.parent)
+        name = recording_of(names_at(place))
+        if name is None:
+            continue
+        recording, logged = read_at(place, name), logged_speech(read_log_at(place), place)
+        sides = both_sides(recording, logged.axis.rate_hz)
+        call = runs / f"call-{number:03d}"
+        call.mkdir()
+        with wave.open(str(call / "recording.wav"), "wb") as file:
+            file.setnchannels(2)
+            file.setsampwidth(2)
+            file.setframerate(RATE_HZ)
+            low = [resample(side, logged.axis.rate_hz, RATE_HZ) for side in sides]
+            file.writeframes(np.stack(low, axis=1).astype("<i2").tobytes())
+        speech = call_speech(logged, recording, vad, None, "en")
+        yield call, speech
+
+
+def analyze(runs: Path, turns: dict[Path, int], analyzer: Path, python: str) -> dict[Path, dict[str, Any]]:
+    """Run the analyzer on all calls. turns: how often the caller speaks in each."""
+    for call, count in turns.items():
+        known = {"call_id": call.name, "mode": "scripted_dialog", "turns_played": count}
+        (call / "metadata.json").write_text(json.dumps(known))
+    subprocess.run([python, "-m", "analyzer", runs], cwd=analyzer, check=True, stdout=subprocess.DEVNULL)
+    return {call: json.loads((call / "result.json").read_text()) for call in turns}
+
+
+def counted(result: dict[str, Any]) -> int:
+    """Return how often the caller speaks by the analyzer itself."""
+    flags = [flag for flag in result["flags"] if flag.startswith("near_utterances=")]
+    return int(flags[0].partition("=")[2]) if flags else 0
+
+
+def main() -> int:
+    """Measure the calls with both programs."""
+    folder, analyzer, *others = sys.argv[1:]
+    python = others[0] if others else sys.executable
+    with tempfile.TemporaryDirectory() as temporary:
+        runs = Path(temporary)
+        calls = dict(kept_calls(Path(folder), runs))
+        counts = {call: len(speech.caller) for call, speech in calls.items()}
+        results = analyze(runs, counts, Path(analyzer), python)
+        # it needs the number of turns, which only a scripted caller knows: take its own
+        results = analyze(
+            runs, {call: counted(result) for call, result in results.items()}, Path(analyzer), python
+        )
+    pairs, theirs_alone, discarded = [], 0, 0
+    for call, speech in calls.items():
+        ours = [
+            (event.at_s, event.latency_s)
+            for event in interaction_events(speech.caller, speech.agent, speech.seconds)
+            if event.kind == "response" and event.latency_s is not None
+        ]
+        for turn in results[call]["turns"]:
+            if (
+                turn["discard_reason"]
+                or results[call]["discard_reason"]
+                or (turn["ttfab_onset_ms"] or 0) <= 0
+            ):
+                discarded += 1
+                continue
+            same = [latency for at_s, latency in ours if abs(at_s - turn["t1_ms"] / 1000) < SAME_TURN_S]
+            theirs_alone += not same
+            pairs += [(latency, turn["ttfab_onset_ms"] / 1000) for latency in same[:1]]
+    our, their = np.array(pairs).T
+    print(
+        f"{len(calls)} calls; {len(pairs)} turns by both, {theirs_alone} by it alone, {discarded} discarded"
+    )
+    for name, of in (
+        ("mean", np.mean),
+        ("p50", np.median),
+        ("p95", lambda values: np.percentile(values, 95)),
+    ):
+        print(f"{name}: ours {of(our):.3f} s, theirs {of(their):.3f} s, {of(our) / of(their) - 1:+.1%}")
+    print(f"median difference of a turn: {np.median(np.abs(our - their)) * 1000:.0f} ms")
+    return int(abs(our.mean() / their.mean() - 1) > TOLERANCE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
