@@ -14,7 +14,7 @@ from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, HangUpRequested, ReplyRequested, SpeechRequested
 from voiceagent.conversation.history import MessageItem
-from voiceagent.session.agent import AgentDoes, ToolFailed
+from voiceagent.session.agent import AgentDoes, Placed, ToolFailed
 
 if TYPE_CHECKING:
     from voiceagent.agents.agent import Agent
@@ -39,6 +39,7 @@ class AgentCall:
         call_id: The call's id in the log.
         parameters: Metadata from the telephony provider, such as the caller's number, under the provider's
             names. Not trustworthy: anyone can forge it.
+        placed: The outbound call, None for an inbound one. Set by the server, so it is trustworthy.
     """
 
     def __init__(
@@ -51,11 +52,27 @@ class AgentCall:
     ) -> None:
         self.call_id = call_id
         self.parameters: Mapping[str, str] = {}
+        self.placed: Placed | None = None
         self._caller = caller
         self._does = does
         self._hand_over = hand_over
         self._loop = loop
         self._thread = threading.get_ident()
+
+    @property
+    def direction(self) -> Literal["inbound", "outbound"]:
+        """ "outbound" if this server placed the call."""
+        return "inbound" if self.placed is None else "outbound"
+
+    @property
+    def to(self) -> str:
+        """The number that this server called, "" in an inbound call."""
+        return "" if self.placed is None else self.placed.to
+
+    @property
+    def reason(self) -> str:
+        """The reason for an outbound call, as the request for it gave it; "" for none."""
+        return "" if self.placed is None else self.placed.reason
 
     @property
     def transcript(self) -> tuple[Said, ...]:

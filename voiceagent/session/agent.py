@@ -60,8 +60,25 @@ class Pressed(Enum):
     IGNORED_TERMINATOR = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An outbound call: the number called, the number shown there, and the reason for calling.
+
+    line_call: the provider's id of the call, "" if unknown.
+    """
+
+    to: str
+    caller: str
+    reason: str
+    line_call: str = ""
+
+
 class Line(Protocol):
     """Capabilities of a call's line other than audio."""
+
+    @property
+    def placed(self) -> Placed | None:
+        """The outbound call; None if the person at the other end called."""
 
     async def transfer(self, destination: str = "", number: str = "") -> None:
         """Connect the caller to one of `telephony.transfers`, or to a number, and leave the call.

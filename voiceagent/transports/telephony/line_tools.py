@@ -13,7 +13,7 @@ import structlog
 
 from llmcore.engine import Tool
 from voiceagent.conversation.settings import AgentTool
-from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
+from voiceagent.session.agent import OfferedTool, Placed, ToolFailed, ToolResult
 from voiceagent.transports.telephony.control import CallControl, ControlError
 
 log = structlog.get_logger()
@@ -30,12 +30,18 @@ _HANG_UP = Tool(
 
 class LineTools:
     """Tools of one phone call: a `Line`. transfers: destination names and their numbers; without destinations
-    or control the agent cannot transfer. end: ends the call, with the reason and whether to hang up.
+    or control the agent cannot transfer. end: ends the call, with the reason and whether to hang up. placed:
+    the outbound call, None for an inbound one.
     """
 
     def __init__(
-        self, control: CallControl | None, transfers: Mapping[str, str], end: Callable[[str, bool], None]
+        self,
+        control: CallControl | None,
+        transfers: Mapping[str, str],
+        end: Callable[[str, bool], None],
+        placed: Placed | None = None,
     ) -> None:
+        self.placed = placed
         self._control = control
         self._transfers = transfers if control is not None and control.transfers else {}
         self._end = end

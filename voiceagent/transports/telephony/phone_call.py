@@ -14,7 +14,7 @@ from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import Pressed
+from voiceagent.session.agent import Placed, Pressed
 from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.session.references import weak_callback
 from voiceagent.telemetry.log import Personal
@@ -59,7 +59,7 @@ class LineOptions:
     """Settings shared by all calls of a provider.
 
        transfers: destination names and their numbers. tools: let the model hang up and transfer. max_keys:
-    keypad presses per call.
+    keypad presses per call. placed: the outbound call, None for inbound calls.
     """
 
     provider: str
@@ -67,6 +67,7 @@ class LineOptions:
     transfers: Mapping[str, str]
     tools: bool
     max_keys: int
+    placed: Placed | None = None
 
 
 class PhoneCall:
@@ -157,8 +158,12 @@ class PhoneCall:
         if self._started:
             raise ProtocolError("a second start came; a call has one")
         self._started = True
+        placed = self._line.placed
+        if placed is not None and not started.call_id:
+            started = replace(started, call_id=placed.line_call)
         self._control = self._line.control(started)
-        parameters = {**self._known, **started.parameters}
+        # of an outbound call, this server's own data count for more than what came over the line
+        parameters = {**self._known, **started.parameters, **(self._known if placed is not None else {})}
         self._call.join_trace(parameters.pop(TRACEPARENT, ""))
         started = replace(started, parameters=parameters)
         line_call, known = started.call_id[:MAX_DATA_VALUE], Personal(dict(started.parameters))
@@ -171,7 +176,7 @@ class PhoneCall:
             noted = MessageItem(new_id("item"), "assistant", "Noted.", by_line=True)
             for item in (about, noted):
                 self._call.handle(ev.ItemCreated(item))
-        line = LineTools(self._control, self._line.transfers, weak_callback(self._leave))
+        line = LineTools(self._control, self._line.transfers, weak_callback(self._leave), placed)
         self._call.identify(started.parameters, line, line_call)
         if self._line.tools:
             self._call.offer(line.offered())

@@ -238,6 +238,8 @@ class PlivoConfig(ProviderConfig):
     """Environment variable that holds the account's auth token. It verifies signatures and authorises hanging
     up and transferring.
     """
+    auth_id: str = ""
+    """The account, "MA...", for outbound calls."""
     api_url: str = Field(default="https://api.plivo.com", pattern=API_URL)
     """Base URL of Plivo's REST API."""
 

@@ -168,7 +168,11 @@ class TelnyxConfig(ProviderConfig):
     stream_token_env: str | None = None
     """Environment variable that holds the `stream_auth_token` of media streams."""
     api_key_env: str | None = None
-    """Environment variable that holds an API key, for hanging up and transferring."""
+    """Environment variable that holds an API key, for outbound calls, hanging up and transferring."""
+    connection_id: str = ""
+    """Call Control application for outbound calls."""
+    public_key: str = ""
+    """The account's public key in base64. It verifies the webhooks of outbound calls."""
     api_url: str = Field(default="https://api.telnyx.com", pattern=API_URL)
     """Base URL of Telnyx's REST API."""
 

@@ -186,6 +186,8 @@ class TwilioConfig(ProviderConfig):
     """Environment variable that holds the account's auth token. It verifies signatures and authorises hanging
     up and transferring.
     """
+    account_sid: str = ""
+    """The account, "AC...", for outbound calls."""
     api_url: str = Field(default="https://api.twilio.com", pattern=API_URL)
     """Base URL of Twilio's REST API, for other regions."""
 

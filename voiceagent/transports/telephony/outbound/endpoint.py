@@ -1,0 +1,147 @@
+"""HTTP interface of outbound calls: `POST /v1/calls`, their status, and the providers' webhooks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from math import ceil
+from typing import Annotated, Any
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from voiceagent.access.access_control import Admission
+from voiceagent.access.requester import NotAdmitted
+from voiceagent.session.call import CallRefused
+from voiceagent.transports.telephony.outbound.carrier import Delivery, InvalidReport, NotGenuine
+from voiceagent.transports.telephony.outbound.dialer import Dialer, DialOrder
+from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
+from voiceagent.transports.websocket import address_of
+from voiceagent.validation.shorten import shorten
+
+log = structlog.get_logger()
+
+MAX_BODY_BYTES = 65_536
+KEY = re.compile(r"[!-~]{1,255}")
+"""An idempotency key: visible ASCII."""
+ShortText = Annotated[str, Field(max_length=200)]
+
+
+class _CallBody(BaseModel):
+    """The body of `POST /v1/calls`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    to: ShortText
+    agent: ShortText = ""
+    reason: Annotated[str, Field(max_length=1_000)] = ""
+    provider: ShortText = ""
+    parameters: Annotated[dict[ShortText, ShortText], Field(max_length=32)] = {}
+
+
+class OutboundEndpoint:
+    """Serves outbound calls. dialer: None if `[outbound]` places none. admission: of API keys."""
+
+    def __init__(self, dialer: Dialer | None, admission: Admission) -> None:
+        self._dialer = dialer
+        self._admission = admission
+
+    def routes(self) -> list[BaseRoute]:
+        """Return the routes. They must precede those of kept calls and of telephony streams."""
+        return [
+            Route("/v1/calls", self._answering(self._place), methods=["POST"]),
+            Route("/v1/calls/{call_id}/status", self._answering(self._status), methods=["GET"]),
+            Route("/telephony/{provider}/outbound/{call_id}/{event}", self._webhook, methods=["POST"]),
+        ]
+
+    def _answering(self, answer: Callable[[Request, Dialer], Awaitable[Response]]) -> Any:
+        """Return the endpoint of a route for holders of an API key, with exceptions as error responses."""
+
+        async def answered(request: Request) -> Response:
+            try:
+                self._admission.admit_operator(request.headers, address_of(request))
+                if self._dialer is None:
+                    message = "this server places no calls: outbound.allow and outbound.numbers are not set"
+                    return _error(403, "outbound_off", message)
+                return await answer(request, self._dialer)
+            except NotAdmitted as refused:
+                return _error(refused.status, refused.code, str(refused))
+            except DialRefused as refused:
+                return _error(refused.status, refused.code, str(refused), refused.retry_after_s)
+            except CallRefused as refused:
+                return _error(refused.status, "call_refused", str(refused), refused.retry_after_s)
+            except OSError as error:
+                log.error("outbound_store_failed", reason=str(error))
+                return _error(503, "unavailable", "outbound calls cannot be stored now; the log says why")
+
+        return answered
+
+    async def _place(self, request: Request, dialer: Dialer) -> Response:
+        key = request.headers.get("idempotency-key", "")
+        if key and KEY.fullmatch(key) is None:
+            message = "Idempotency-Key must have 1 to 255 visible ASCII characters"
+            return _error(400, "invalid_value", message)
+        body = await _read_body(request)
+        if body is None:
+            return _error(413, "too_long", f"the body has more than {MAX_BODY_BYTES} bytes")
+        try:
+            wanted = _CallBody.model_validate_json(body)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"])) or "the body"
+            return _error(400, "invalid_value", f"{place} is {shorten(first['input'])}: {first['msg']}")
+        call = await dialer.place(DialOrder(**wanted.model_dump()), key)
+        return JSONResponse(call.to_json(), 201, {"location": f"/v1/calls/{call.call_id}/status"})
+
+    async def _status(self, request: Request, dialer: Dialer) -> Response:
+        call = await dialer.find(request.path_params["call_id"])
+        if call is None:
+            return _error(404, "not_found", f"no outbound call is {request.path_params['call_id'][:80]}")
+        return JSONResponse(call.to_json(), headers={"cache-control": "no-store"})
+
+    async def _webhook(self, request: Request) -> Response:
+        if self._dialer is None:
+            return _error(404, "not_found", "this server places no calls")
+        body = await _read_body(request)
+        if body is None:
+            return _error(413, "too_long", f"the body has more than {MAX_BODY_BYTES} bytes")
+        provider, call_id = request.path_params["provider"], request.path_params["call_id"]
+        query = f"?{request.url.query}" if request.url.query else ""
+        url = f"{self._dialer.url}{request.url.path}{query}"
+        delivery = Delivery(url, body, request.headers, self._dialer.clock())
+        try:
+            xml = await self._dialer.on_webhook(provider, call_id, delivery)
+        except NotGenuine as refused:
+            log.warning("webhook_refused", url=url[:200], reason=str(refused))
+            return _error(403, "not_genuine", f"the webhook is refused: {refused}")
+        except InvalidReport as error:
+            log.warning("webhook_invalid", provider=provider, reason=str(error))
+            return _error(400, "invalid_value", str(error))
+        except OSError as error:
+            log.error("outbound_store_failed", reason=str(error))
+            return _error(503, "unavailable", "the report cannot be stored now")
+        if xml is None:
+            return _error(404, "not_found", f"no outbound call is {call_id[:80]}")
+        return Response(xml, media_type="text/xml") if xml else Response(status_code=204)
+
+
+async def _read_body(request: Request) -> bytes | None:
+    """Return the body, None if it is too long, b"" if the client left."""
+    body = bytearray()
+    try:
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_BODY_BYTES:
+                return None
+    except ClientDisconnect:
+        return b""
+    return bytes(body)
+
+
+def _error(status: int, code: str, message: str, retry_after_s: float | None = None) -> Response:
+    headers = {} if retry_after_s is None else {"retry-after": str(ceil(retry_after_s))}
+    error = {"type": "invalid_request_error", "code": code, "message": message, "param": None}
+    return JSONResponse({"error": error}, status, headers)
