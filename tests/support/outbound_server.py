@@ -16,7 +16,8 @@ from voiceagent.access.auth import ApiKeys
 from voiceagent.config.tables import Config
 from voiceagent.session.call import CallRefused, OpenCall
 from voiceagent.transports.telephony.outbound.build import dialer_of
-from voiceagent.transports.telephony.outbound.dialer import Dialer, DialRules, dialing
+from voiceagent.transports.telephony.outbound.campaigns import dialing
+from voiceagent.transports.telephony.outbound.dialer import Dialer, DialRules
 from voiceagent.transports.telephony.outbound.endpoint import OutboundEndpoint
 from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
 from voiceagent.transports.telephony.provider import Placement

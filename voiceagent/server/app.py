@@ -43,7 +43,7 @@ from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket import audiosocket
-from voiceagent.transports.telephony.outbound.dialer import dialing
+from voiceagent.transports.telephony.outbound.campaigns import dialing
 
 log = structlog.get_logger()
 

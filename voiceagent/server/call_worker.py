@@ -41,7 +41,7 @@ from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.log import configure_log
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket import AudioSocketEndpoint
-from voiceagent.transports.telephony.outbound.dialer import dialing
+from voiceagent.transports.telephony.outbound.campaigns import dialing
 from voiceagent.validation.errors import CommandFailed
 
 log = structlog.get_logger()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
@@ -81,7 +80,7 @@ class Dialer:
         for none. Raise DialRefused, CallRefused, OSError.
         """
         call = self.new_call(order)
-        self._rules.check_capacity()
+        self.check_capacity()
         wish = [order.to, order.agent, order.reason, order.provider, dict(order.parameters)]
         request = sha256(json.dumps(wish, sort_keys=True).encode()).hexdigest()
         call, is_new = await asyncio.to_thread(self.store.add, call, self.table.limits, key, request)
@@ -89,6 +88,10 @@ class Dialer:
             return call
         self.changed(call)
         return await self.dial(call)
+
+    def check_capacity(self) -> None:
+        """Raise CallRefused while the server takes no more calls."""
+        self._rules.check_capacity()
 
     def new_call(self, order: DialOrder) -> OutboundCall:
         """Return a new call for an order, without placing it. Raise DialRefused, CallRefused."""
@@ -217,18 +220,3 @@ class Dialer:
     def _publish_change(self, before: OutboundCall | None, after: OutboundCall | None) -> None:
         if before is not None and after is not None and before.status is not after.status:
             self.changed(after)
-
-
-@asynccontextmanager
-async def dialing(dialer: Dialer | None) -> AsyncIterator[None]:
-    """Follow the calls of a dialer, if there is one, for the length of the block."""
-    if dialer is None:
-        yield
-        return
-    running = asyncio.create_task(dialer.run(), name="outbound calls")
-    try:
-        yield
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        dialer.store.close()

@@ -5,41 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from math import ceil
-from typing import Annotated, Any
+from typing import Any
 
 import structlog
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from voiceagent.access.access_control import Admission
 from voiceagent.access.requester import NotAdmitted
 from voiceagent.session.call import CallRefused
+from voiceagent.transports.telephony.outbound.bodies import CallBody, read_body, read_model
+from voiceagent.transports.telephony.outbound.campaign_endpoint import (
+    add_campaign,
+    show_campaign,
+    stop_campaign,
+)
+from voiceagent.transports.telephony.outbound.campaigns import Campaigns
 from voiceagent.transports.telephony.outbound.carrier import Delivery, InvalidReport, NotGenuine
 from voiceagent.transports.telephony.outbound.dialer import Dialer, DialOrder
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
 from voiceagent.transports.websocket import address_of
-from voiceagent.validation.shorten import shorten
 
 log = structlog.get_logger()
 
 MAX_BODY_BYTES = 65_536
 KEY = re.compile(r"[!-~]{1,255}")
 """An idempotency key: visible ASCII."""
-ShortText = Annotated[str, Field(max_length=200)]
-
-
-class _CallBody(BaseModel):
-    """The body of `POST /v1/calls`."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    to: ShortText
-    agent: ShortText = ""
-    reason: Annotated[str, Field(max_length=1_000)] = ""
-    provider: ShortText = ""
-    parameters: Annotated[dict[ShortText, ShortText], Field(max_length=32)] = {}
 
 
 class OutboundEndpoint:
@@ -54,6 +46,9 @@ class OutboundEndpoint:
         return [
             Route("/v1/calls", self._answering(self._place), methods=["POST"]),
             Route("/v1/calls/{call_id}/status", self._answering(self._status), methods=["GET"]),
+            Route("/v1/campaigns", self._of_campaigns(add_campaign), methods=["POST"]),
+            Route("/v1/campaigns/{campaign_id}", self._of_campaigns(show_campaign), methods=["GET"]),
+            Route("/v1/campaigns/{campaign_id}/stop", self._of_campaigns(stop_campaign), methods=["POST"]),
             Route("/telephony/{provider}/outbound/{call_id}/{event}", self._webhook, methods=["POST"]),
         ]
 
@@ -79,20 +74,20 @@ class OutboundEndpoint:
 
         return answered
 
+    def _of_campaigns(self, answer: Callable[[Request, Campaigns], Awaitable[Response]]) -> Any:
+        """Return the endpoint of a route of campaigns; see `_answering`."""
+
+        async def answered(request: Request, dialer: Dialer) -> Response:
+            return await answer(request, Campaigns(dialer))
+
+        return self._answering(answered)
+
     async def _place(self, request: Request, dialer: Dialer) -> Response:
         key = request.headers.get("idempotency-key", "")
         if key and KEY.fullmatch(key) is None:
             message = "Idempotency-Key must have 1 to 255 visible ASCII characters"
             return _error(400, "invalid_value", message)
-        body = await _read_body(request)
-        if body is None:
-            return _error(413, "too_long", f"the body has more than {MAX_BODY_BYTES} bytes")
-        try:
-            wanted = _CallBody.model_validate_json(body)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or "the body"
-            return _error(400, "invalid_value", f"{place} is {shorten(first['input'])}: {first['msg']}")
+        wanted = await read_model(request, CallBody, MAX_BODY_BYTES)
         call = await dialer.place(DialOrder(**wanted.model_dump()), key)
         return JSONResponse(call.to_json(), 201, {"location": f"/v1/calls/{call.call_id}/status"})
 
@@ -105,9 +100,10 @@ class OutboundEndpoint:
     async def _webhook(self, request: Request) -> Response:
         if self._dialer is None:
             return _error(404, "not_found", "this server places no calls")
-        body = await _read_body(request)
-        if body is None:
-            return _error(413, "too_long", f"the body has more than {MAX_BODY_BYTES} bytes")
+        try:
+            body = await read_body(request, MAX_BODY_BYTES)
+        except DialRefused as refused:
+            return _error(refused.status, refused.code, str(refused))
         provider, call_id = request.path_params["provider"], request.path_params["call_id"]
         query = f"?{request.url.query}" if request.url.query else ""
         url = f"{self._dialer.url}{request.url.path}{query}"
@@ -126,19 +122,6 @@ class OutboundEndpoint:
         if xml is None:
             return _error(404, "not_found", f"no outbound call is {call_id[:80]}")
         return Response(xml, media_type="text/xml") if xml else Response(status_code=204)
-
-
-async def _read_body(request: Request) -> bytes | None:
-    """Return the body, None if it is too long, b"" if the client left."""
-    body = bytearray()
-    try:
-        async for part in request.stream():
-            body += part
-            if len(body) > MAX_BODY_BYTES:
-                return None
-    except ClientDisconnect:
-        return b""
-    return bytes(body)
 
 
 def _error(status: int, code: str, message: str, retry_after_s: float | None = None) -> Response:

@@ -97,14 +97,14 @@ class OutboundStore:
     def find(self, call_id: str) -> OutboundCall | None:
         """Return the call with this id."""
         with self.transaction() as database:
-            return _find(database, call_id)
+            return find_call(database, call_id)
 
     def change(
         self, call_id: str, change: Callable[[OutboundCall], OutboundCall | None]
     ) -> tuple[OutboundCall | None, OutboundCall | None]:
         """Change a call. Return it before and after; None if it is unknown or `change` returned None."""
         with self.transaction() as database:
-            before = _find(database, call_id)
+            before = find_call(database, call_id)
             after = None if before is None else change(before)
             if after is not None and after != before:
                 save(database, after)
@@ -174,7 +174,8 @@ def _to_text(call: OutboundCall) -> str:
     return json.dumps(asdict(call), ensure_ascii=False)
 
 
-def _find(database: sqlite3.Connection, call_id: str) -> OutboundCall | None:
+def find_call(database: sqlite3.Connection, call_id: str) -> OutboundCall | None:
+    """Return the call with this id, within a transaction."""
     row = database.execute("SELECT document FROM calls WHERE call_id = ?", (call_id,)).fetchone()
     return None if row is None else to_call(row[0])
 
