@@ -144,6 +144,23 @@ class AgentCall:
         _record_action("transfer")
         await does.line.transfer(destination, number)
 
+    async def send_digits(self, digits: str) -> None:
+        """Press keys on the line, for a phone menu or an extension, and wait until they have sounded.
+
+        Use it in a tool with `when_played`, so that the keys follow the text before the tool call.
+
+        Args:
+            digits: 0 to 9, *, #, A to D, and "w" for a pause of half a second, at most 64.
+
+        Raises:
+            ToolFailed: The digits are no keys, or the line cannot send them. Uncaught, it is reported to the
+                model.
+        """
+        does = self._does()
+        if does is None or does.line is None:
+            raise ToolFailed("this call has no line that sends keys")
+        await does.line.send_digits(digits)
+
     async def collect_digits(
         self, prompt: str = "", *, count: int | None = None, finish: str = "#", timeout_s: float = 10.0
     ) -> str:

@@ -86,6 +86,11 @@ class Line(Protocol):
         Raises ToolFailed, with a message for the model.
         """
 
+    async def send_digits(self, digits: str) -> None:
+        """Send keys: 0 to 9, *, #, A to D, and "w" for a pause of half a second. Return when they have
+        sounded. Raises ToolFailed, with a message for the model.
+        """
+
 
 class AgentDoes(Protocol):
     """Operations of a session for the agent's code."""

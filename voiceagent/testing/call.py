@@ -276,6 +276,11 @@ class TestCall:
         return self._call.hung_up
 
     @property
+    def sent_digits(self) -> str:
+        """The keys that the agent has pressed on the line."""
+        return self._line.sent_digits
+
+    @property
     def transferred_to(self) -> str:
         """Destination of a transfer, a name or a number, "" for none."""
         return self._line.transferred_to
@@ -325,11 +330,15 @@ def _given(arguments: str) -> dict[str, Any]:
 
 
 class _RecordingLine:
-    """A phone line that only records transfers."""
+    """A phone line that only records transfers and keys."""
 
     def __init__(self, placed: Placed | None) -> None:
         self.placed = placed
         self.transferred_to = ""
+        self.sent_digits = ""
 
     async def transfer(self, destination: str = "", number: str = "") -> None:
         self.transferred_to = destination or number
+
+    async def send_digits(self, digits: str) -> None:
+        self.sent_digits += digits

@@ -55,7 +55,7 @@ class Placement:
 class PhoneLine:
     """A telephony provider over WebSocket. trusts: authenticates handshakes; None accepts all except those of
     other sites' pages. number_webhook: suffix of the stream's path that makes the URL of the number's
-    webhook, "" for none.
+    webhook, "" for none. inband_keys: keys may come as tones only.
     """
 
     new_serializer: Callable[[], Serializer]
@@ -63,6 +63,7 @@ class PhoneLine:
     trusts: Trust | None = None
     webhooks: tuple[BaseRoute, ...] = ()
     number_webhook: str = ""
+    inband_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)

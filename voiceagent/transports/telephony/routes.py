@@ -47,7 +47,14 @@ def telephony_routes(
         # open, and no pages of other sites.
         open_line = telephony.providers()[name].open
         line_rules = replace(rules, keyed=False, open=open_line, origins=rules.origins or frozenset())
-        options = LineOptions(name, line.control, telephony.transfers, telephony.tools, limits.max_keys)
+        options = LineOptions(
+            name,
+            line.control,
+            telephony.transfers,
+            telephony.tools,
+            limits.max_keys,
+            inband_keys=line.inband_keys,
+        )
         urls = (telephony.public_url, *([] if placement.own_url is None else [placement.own_url]))
         endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, line_rules, placement)
         if placement.dialer is not None:

@@ -134,6 +134,11 @@ def transfer_request(api_url: str, call_id: str, key: str, number: str) -> RestR
     return _command(api_url, call_id, key, "transfer", {"to": number})
 
 
+def digits_request(api_url: str, call_id: str, key: str, digits: str) -> RestRequest:
+    """Return the request that sends keys, with "w" for pauses of half a second."""
+    return _command(api_url, call_id, key, "send_dtmf", {"digits": digits})
+
+
 def _command(api_url: str, call_id: str, key: str, action: str, fields: dict[str, str]) -> RestRequest:
     url = f"{api_url.rstrip('/')}/v2/calls/{quote(call_id, safe='')}/actions/{action}"
     return RestRequest("POST", url, json=fields, headers={"Authorization": f"Bearer {key}"})
@@ -155,6 +160,11 @@ class TelnyxControl:
     async def transfer(self, number: str) -> None:
         """Connect the caller to `number`. Raise ControlError."""
         await send(transfer_request(self.api_url, self.call_id, self.key, number))
+
+    async def send_digits(self, digits: str) -> bool:
+        """See `CallControl`."""
+        await send(digits_request(self.api_url, self.call_id, self.key, digits))
+        return True
 
 
 TOKEN_HEADER = "x-telnyx-streaming-auth-token"

@@ -215,6 +215,13 @@ def transfer_request(api_url: str, call_id: str, token: str, number: str) -> Res
     return _update(api_url, call_id, token, action)
 
 
+def digits_request(api_url: str, call_id: str, token: str, digits: str) -> RestRequest:
+    """Return the request that sends keys. Vonage writes "p" for a pause of half a second."""
+    url = f"{api_url.rstrip('/')}/v1/calls/{quote(call_id, safe='')}/dtmf"
+    fields = {"digits": digits.replace("w", "p")}
+    return RestRequest("PUT", url, json=fields, headers={"Authorization": f"Bearer {token}"})
+
+
 def _update(api_url: str, call_id: str, token: str, action: dict[str, Any]) -> RestRequest:
     url = f"{api_url.rstrip('/')}/v1/calls/{quote(call_id, safe='')}"
     return RestRequest("PUT", url, json=action, headers={"Authorization": f"Bearer {token}"})
@@ -237,6 +244,11 @@ class VonageControl:
     async def transfer(self, number: str) -> None:
         """Connect the caller to `number`. Raise ControlError."""
         await send(transfer_request(self.api_url, self.call_id, self._token(), number))
+
+    async def send_digits(self, digits: str) -> bool:
+        """See `CallControl`."""
+        await send(digits_request(self.api_url, self.call_id, self._token(), digits))
+        return True
 
     def _token(self) -> str:
         return application_token(self.application_id, self.key, time.time())

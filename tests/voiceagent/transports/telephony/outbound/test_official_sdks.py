@@ -9,12 +9,17 @@ import json
 from base64 import b64encode
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import unquote
 
 import httpx
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from pydantic import TypeAdapter
 from simulated_carriers import ENVIRONMENT, TELNYX_KEY
 
+from voiceagent.transports.telephony import plivo as plivo_line
+from voiceagent.transports.telephony import telnyx as telnyx_line
+from voiceagent.transports.telephony import vonage as vonage_line
 from voiceagent.transports.telephony.outbound.carrier import Dial
 from voiceagent.transports.telephony.outbound.carriers.plivo import PlivoCarrier
 from voiceagent.transports.telephony.outbound.carriers.telnyx import TelnyxCarrier
@@ -123,3 +128,44 @@ def test_vonage() -> None:
     )
     assert ours.json == theirs.model_dump(by_alias=True, exclude_none=True, mode="json")
     assert (ours.method, ours.url) == ("POST", "https://api.nexmo.com/v1/calls")
+
+
+def test_keys_through_telnyx() -> None:
+    telnyx = pytest.importorskip("telnyx")
+    ours = telnyx_line.digits_request("https://api.telnyx.com", "v3:1", "key", "1w2#")
+    asked: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        return httpx.Response(200, json={"data": {"result": "ok"}})
+
+    client = telnyx.Telnyx(api_key="key", http_client=httpx.Client(transport=httpx.MockTransport(answer)))
+    client.calls.actions.send_dtmf("v3:1", digits="1w2#")
+    assert unquote(ours.url) == unquote(str(asked[0].url))
+    assert ours.json == json.loads(asked[0].content)
+
+
+def test_keys_through_plivo() -> None:
+    plivo = pytest.importorskip("plivo")
+    requests = pytest.importorskip("requests")
+    account = "MA" + "1" * 18
+    ours = plivo_line.digits_request("https://api.plivo.com", account, "id", "token", "1w2#")
+    asked: list[Any] = []
+
+    def send(_: Any, request: Any, **__: Any) -> Any:
+        asked.append(request)
+        raise InterruptedError
+
+    client = plivo.RestClient(account, "token")
+    with patch.object(requests.Session, "send", send), pytest.raises(InterruptedError):
+        client.calls.send_digits("id", digits="1w2#", leg="aleg")
+    assert ours.url.split("/v1/")[1] == asked[0].url.split("/v1/")[1]
+    assert {**(ours.json or {}), "call_uuid": "id"} == json.loads(asked[0].body)
+
+
+def test_keys_through_vonage() -> None:
+    utils = pytest.importorskip("vonage_utils.types")
+    ours = vonage_line.digits_request("https://api.nexmo.com", "id", "jwt", "1w2#")
+    assert (ours.method, ours.url) == ("PUT", "https://api.nexmo.com/v1/calls/id/dtmf")
+    assert ours.json is not None
+    assert TypeAdapter(utils.Dtmf).validate_python(ours.json["digits"]) == "1p2#"
