@@ -80,6 +80,9 @@ class ScriptedCall:
 
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
         self.identified = dict(parameters)
+        self.use_line(line)
+
+    def use_line(self, line: Line | None) -> None:
         self.line = line
 
     def press(self, digit: str, received_at: int) -> Pressed:

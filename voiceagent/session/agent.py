@@ -6,6 +6,7 @@ own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -71,6 +72,16 @@ class Placed:
     caller: str
     reason: str
     line_call: str = ""
+
+
+_KEYS = re.compile(r"(?=.*[0-9*#A-D])[0-9*#A-Dw]{1,64}")
+
+
+def check_keys(digits: object) -> None:
+    """Raise ToolFailed unless these are keys of a phone, with "w" for pauses."""
+    if not isinstance(digits, str) or _KEYS.fullmatch(digits) is None:
+        allowed = "1 to 64 of 0-9, *, #, A-D, and w for a pause"
+        raise ToolFailed(f"digits are {str(digits)[:80]!r}; allowed: {allowed}")
 
 
 class Line(Protocol):

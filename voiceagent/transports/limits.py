@@ -66,7 +66,7 @@ class TransportLimits(EventLimits, OfferLimits):
     max_sidebands: int = Field(default=8, ge=0)
     """Concurrent sideband connections of one call. 0 allows none."""
     max_keys: int = Field(default=1_000, ge=1)
-    """DTMF digits that a caller may send on a phone line. One more ends the call."""
+    """DTMF digits that a caller may send on a phone line or over WebRTC. One more ends the call."""
 
 
 USUAL_LIMITS = TransportLimits()

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Mapping
 
 import structlog
 
 from llmcore.engine import Tool
 from voiceagent.conversation.settings import AgentTool
-from voiceagent.session.agent import OfferedTool, Placed, ToolFailed, ToolResult
+from voiceagent.session.agent import OfferedTool, Placed, ToolFailed, ToolResult, check_keys
 from voiceagent.telemetry.log import Personal
 from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.key_sender import KeySender
@@ -30,7 +29,6 @@ _HANG_UP = Tool(
     "End the phone call. Say goodbye first, in the same answer: the call ends when the caller has heard it.",
     {"type": "object", "properties": {}, "additionalProperties": False},
 )
-_KEYS = re.compile(r"(?=.*[0-9*#A-D])[0-9*#A-Dw]{1,64}")
 _SEND_DIGITS = Tool(
     "send_digits",
     "Press keys on the phone, to choose in a menu or to enter a number. Say nothing in the same answer.",
@@ -100,9 +98,7 @@ class LineTools:
         """Send keys. Raise ToolFailed."""
         if self._keys is None:
             raise ToolFailed("this line cannot send keys")
-        if not isinstance(digits, str) or _KEYS.fullmatch(digits) is None:
-            allowed = "1 to 64 of 0-9, *, #, A-D, and w for a pause"
-            raise ToolFailed(f"digits are {str(digits)[:80]!r}; allowed: {allowed}")
+        check_keys(digits)
         try:
             await self._keys.send(digits)
         except ControlError as error:
