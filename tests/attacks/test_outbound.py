@@ -120,6 +120,27 @@ async def test_a_replayed_webhook_is_refused(server: OutboundServer) -> None:
     assert server.statuses == seen
 
 
+@pytest.mark.parametrize("written", ["query", "separator", "spaces", "list", "base64", "case", "body"])
+async def test_a_replay_that_is_written_otherwise_is_refused(server: OutboundServer, written: str) -> None:
+    await server.post({"to": TO})
+    webhook = server.carrier.event(server.carrier.asked[0], "ringing")
+    assert (await server.provider.post(webhook)).is_success
+    seen = list(server.statuses)
+    headers = dict(webhook.headers)
+    signed = next(name for name in headers if "nonce" not in name and "timestamp" not in name)
+    changed = {
+        "query": replace(webhook, url=f"{webhook.url}?a=b"),
+        "separator": replace(webhook, url=f"{webhook.url}?&"),
+        "spaces": replace(webhook, headers={**headers, signed: headers[signed].replace(" ", "   ")}),
+        "list": replace(webhook, headers={**headers, signed: f"{headers[signed]},AAAA"}),
+        "base64": replace(webhook, headers={**headers, signed: headers[signed] + "==="}),
+        "case": replace(webhook, headers={**headers, signed: headers[signed].replace("Bearer", "bEARER")}),
+        "body": replace(webhook, body=b"&".join(reversed(webhook.body.split(b"&")))),
+    }[written]
+    assert (await server.provider.post(changed)).status_code == 403
+    assert server.statuses == seen
+
+
 async def test_a_webhook_of_one_call_does_not_count_for_another(server: OutboundServer) -> None:
     ids = [(await server.post({"to": TO})).json()["id"] for _ in range(2)]
     first, second = server.carrier.asked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -38,9 +39,12 @@ def dialer_of(
     if url is None:
         message = "missing; it must be set for outbound calls: providers report there and connect the audio"
         raise problem(source, "telephony.public_url", None, message)
+    path = outbound.path(source)
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        message = f"{path} cannot be written; allowed: a file in a folder that the server may write"
+        raise problem(source, "outbound.file", outbound.file, message)
     carriers = {name: _carrier(telephony, name, environment, source) for name in outbound.numbers}
-    store = OutboundStore(outbound.path(source))
-    return Dialer(outbound, carriers, store, url, rules, publish)
+    return Dialer(outbound, carriers, OutboundStore(path), url, rules, publish)
 
 
 def _carrier(telephony: TelephonyConfig, name: str, environment: Mapping[str, str], source: Path) -> Carrier:

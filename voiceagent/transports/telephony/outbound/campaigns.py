@@ -33,6 +33,8 @@ log = structlog.get_logger()
 
 TICK_S = 1.0
 """Interval at which campaigns are looked at."""
+RETRY_S = 30.0
+"""Wait after the store failed."""
 
 
 class Campaigns:
@@ -70,6 +72,7 @@ class Campaigns:
                 await self.tick()
             except OSError as error:
                 log.error("outbound_store_failed", reason=str(error))
+                await asyncio.sleep(RETRY_S)
             await asyncio.sleep(TICK_S)
 
     async def tick(self) -> None:

@@ -53,13 +53,14 @@ class Delivery:
 @dataclass(frozen=True, slots=True)
 class Report:
     """The content of a webhook. line_call: the provider's id of the call. status: None if it reports
-    something else. signature: the same only in a replay.
+    something else. identity: the same in every replay, however URL and headers are written: made of what the
+    signature covers, not of what was received.
     """
 
     line_call: str
     status: Status | None
     cause: str
-    signature: str
+    identity: str
 
 
 class Carrier(Protocol):

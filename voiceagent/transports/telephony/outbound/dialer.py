@@ -146,7 +146,7 @@ class Dialer:
         report = carrier.read(delivery)
         if call.line_call and report.line_call != call.line_call:
             raise NotGenuine(f"it is about the call {report.line_call[:80]}, not {call.line_call}")
-        digest = sha256(f"{provider} {delivery.url} {report.signature}".encode()).hexdigest()
+        digest = sha256(f"{provider} {report.identity}".encode()).hexdigest()
         if not await asyncio.to_thread(self.store.note_signature, digest, self.clock()):
             raise NotGenuine("it was received before")
 

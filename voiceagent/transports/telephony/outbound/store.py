@@ -110,6 +110,11 @@ class OutboundStore:
                 save(database, after)
             return before, after
 
+    def delete(self, call_id: str) -> None:
+        """Delete a call."""
+        with self.transaction() as database:
+            database.execute("DELETE FROM calls WHERE call_id = ?", (call_id,))
+
     def note_signature(self, signature: str, now_s: float) -> bool:
         """Record a webhook's signature. Return False if it was recorded before."""
         with self.transaction() as database:
@@ -135,7 +140,6 @@ class OutboundStore:
 
     def _open(self) -> sqlite3.Connection:
         if self._database is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
             database = sqlite3.connect(
                 self._path, BUSY_S, isolation_level=None, check_same_thread=False, cached_statements=32
             )

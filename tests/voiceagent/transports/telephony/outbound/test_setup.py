@@ -76,6 +76,11 @@ def test_outbound_calls_need_a_public_url(tmp_path: Path) -> None:
         dialer(config, tmp_path)
 
 
+def test_a_file_that_cannot_be_written_is_named_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"outbound\.file.*cannot be written"):
+        dialer(outbound_config(Twilio(), file="./no/such/folder/calls.sqlite"), tmp_path)
+
+
 async def test_a_call_without_any_report_fails_at_last(tmp_path: Path) -> None:
     async with running(Twilio) as carrier:
         now_s = 1_000.0

@@ -23,7 +23,7 @@ from voiceagent.transports.telephony.outbound.carrier import (
     Report,
 )
 from voiceagent.transports.telephony.outbound.policies.progress import Status
-from voiceagent.transports.telephony.plivo import HEADERS, NONCE_HEADER, is_genuine
+from voiceagent.transports.telephony.plivo import NONCE_HEADER, is_genuine, signature
 
 STATUSES = {
     "queued": None,
@@ -77,8 +77,8 @@ class PlivoCarrier:
         causes = (form.get(name, [""])[0] for name in ("HangupCauseName", "HangupCauseCode"))
         cause = " ".join(filter(None, causes)) or status
         line_call = form.get("RequestUUID", [""])[0] or form.get("CallUUID", [""])[0]
-        signatures = [delivery.headers.get(name, "") for name in (*HEADERS, NONCE_HEADER)]
-        return Report(line_call, STATUSES[status], cause, " ".join(signatures))
+        identity = signature(self.token, delivery.url, form, delivery.headers[NONCE_HEADER])
+        return Report(line_call, STATUSES[status], cause, identity)
 
     def instructions(self, dial: Dial) -> str:
         """Return the XML that connects the call to its stream."""

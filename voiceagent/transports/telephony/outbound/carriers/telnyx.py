@@ -10,6 +10,7 @@ import json
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -80,7 +81,7 @@ class TelnyxCarrier:
 
     def read(self, delivery: Delivery) -> Report:
         """See `Carrier`."""
-        signature = self._check_signature(delivery)
+        identity = self._check_signature(delivery)
         try:
             data = json.loads(delivery.body)["data"]
             event, payload = data["event_type"], data["payload"]
@@ -89,19 +90,19 @@ class TelnyxCarrier:
             message = "data is no event; allowed: event_type, and payload with call_control_id"
             raise InvalidReport(message) from error
         if event == "call.answered":
-            return Report(line_call, Status.ANSWERED, "answered", signature)
+            return Report(line_call, Status.ANSWERED, "answered", identity)
         if event == "call.hangup":
             cause, sip = str(payload.get("hangup_cause")), payload.get("sip_hangup_cause")
             status = HANGUP_CAUSES.get(cause, Status.FAILED)
-            return Report(line_call, status, f"{cause} (SIP {sip})" if sip else cause, signature)
-        return Report(line_call, None, "", signature)
+            return Report(line_call, status, f"{cause} (SIP {sip})" if sip else cause, identity)
+        return Report(line_call, None, "", identity)
 
     def instructions(self, dial: Dial) -> str:
         """Return "": the request starts the stream."""
         return ""
 
     def _check_signature(self, delivery: Delivery) -> str:
-        """Return the signature. Raise NotGenuine."""
+        """Return the report's identity. Raise NotGenuine."""
         given, stamp = (delivery.headers.get(name, "") for name in (SIGNATURE_HEADER, TIMESTAMP_HEADER))
         try:
             self.public_key.verify(b64decode(given), stamp.encode() + b"|" + delivery.body)
@@ -110,7 +111,7 @@ class TelnyxCarrier:
             raise NotGenuine("it does not have Telnyx's signature") from error
         if abs(age_s) > MAX_AGE_S:
             raise NotGenuine(f"it was signed {age_s:.0f} s ago; allowed: {MAX_AGE_S:.0f} s")
-        return given
+        return f"{stamp} {sha256(delivery.body).hexdigest()}"
 
 
 def _client_state(call_id: str) -> str:

@@ -21,7 +21,7 @@ from voiceagent.transports.telephony.outbound.carrier import (
     Report,
 )
 from voiceagent.transports.telephony.outbound.policies.progress import Status
-from voiceagent.transports.telephony.twilio import HEADER, connect_twiml, is_genuine
+from voiceagent.transports.telephony.twilio import connect_twiml, is_genuine, signature
 
 STATUSES = {
     "queued": None,
@@ -73,8 +73,8 @@ class TwilioCarrier:
         if status not in STATUSES:
             raise InvalidReport(f"CallStatus is {status[:40]!r}; allowed: {', '.join(STATUSES)}")
         cause = f"{status} (SIP {sip_code})" if sip_code else status
-        signature = delivery.headers[HEADER]
-        return Report(form.get("CallSid", [""])[0], STATUSES[status], cause, signature)
+        identity = signature(self.token, delivery.url, form)
+        return Report(form.get("CallSid", [""])[0], STATUSES[status], cause, identity)
 
     def instructions(self, dial: Dial) -> str:
         """Return "": the request has the TwiML."""

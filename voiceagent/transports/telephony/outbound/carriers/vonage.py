@@ -90,7 +90,8 @@ class VonageCarrier:
             raise InvalidReport("the body is no event; allowed: JSON with uuid and status") from error
         reason = event.get("detail") or event.get("reason")
         cause = f"{status}: {reason}" if reason else status
-        return Report(line_call, STATUSES.get(status), cause, delivery.headers["authorization"])
+        identity = delivery.headers["authorization"].partition(" ")[2].strip().rpartition(".")[0]
+        return Report(line_call, STATUSES.get(status), cause, identity)
 
     def instructions(self, dial: Dial) -> str:
         """Return "": the request has the NCCO."""
