@@ -14,7 +14,7 @@ from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, HangUpRequested, ReplyRequested, SpeechRequested
 from voiceagent.conversation.history import MessageItem
-from voiceagent.session.agent import AgentDoes, Placed, ToolFailed
+from voiceagent.session.agent import AgentDoes, OutboundDetails, ToolFailed
 
 if TYPE_CHECKING:
     from voiceagent.agents.agent import Agent
@@ -39,7 +39,7 @@ class AgentCall:
         call_id: The call's id in the log.
         parameters: Metadata from the telephony provider, such as the caller's number, under the provider's
             names. Not trustworthy: anyone can forge it.
-        placed: The outbound call, None for an inbound one. Set by the server, so it is trustworthy.
+        outbound: The outbound call, None for an inbound one. Set by the server, so it is trustworthy.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class AgentCall:
     ) -> None:
         self.call_id = call_id
         self.parameters: Mapping[str, str] = {}
-        self.placed: Placed | None = None
+        self.outbound: OutboundDetails | None = None
         self._caller = caller
         self._does = does
         self._hand_over = hand_over
@@ -62,17 +62,17 @@ class AgentCall:
     @property
     def direction(self) -> Literal["inbound", "outbound"]:
         """ "outbound" if this server placed the call."""
-        return "inbound" if self.placed is None else "outbound"
+        return "inbound" if self.outbound is None else "outbound"
 
     @property
     def to(self) -> str:
         """The number that this server called, "" in an inbound call."""
-        return "" if self.placed is None else self.placed.to
+        return "" if self.outbound is None else self.outbound.to
 
     @property
     def reason(self) -> str:
         """The reason for an outbound call, as the request for it gave it; "" for none."""
-        return "" if self.placed is None else self.placed.reason
+        return "" if self.outbound is None else self.outbound.reason
 
     @property
     def transcript(self) -> tuple[Said, ...]:

@@ -106,7 +106,7 @@ class RunningAgent:
         if self._context is not None:
             self._context.parameters = dict(parameters)
             call = self._call()
-            self._context.placed = None if call is None or call.line is None else call.line.placed
+            self._context.outbound = None if call is None or call.line is None else call.line.outbound
         try:
             agent = self._choose(parameters)
             if agent is not None:

@@ -57,7 +57,7 @@ def call(url: str, key: str, order: Mapping[str, str]) -> None:
                 break
             time.sleep(POLL_S)
             placed = _ask(client, "GET", f"/v1/calls/{placed['id']}/status")
-    if status.reached_nobody:
+    if status.is_unanswered:
         raise CommandFailed(f"nobody answered: {shown}")
 
 

@@ -62,7 +62,7 @@ class Pressed(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class OutboundDetails:
     """An outbound call: the number called, the number shown there, and the reason for calling.
 
     line_call: the provider's id of the call, "" if unknown.
@@ -88,7 +88,7 @@ class Line(Protocol):
     """Capabilities of a call's line other than audio."""
 
     @property
-    def placed(self) -> Placed | None:
+    def outbound(self) -> OutboundDetails | None:
         """The outbound call; None if the person at the other end called."""
 
     async def transfer(self, destination: str = "", number: str = "") -> None:

@@ -13,7 +13,7 @@ import structlog
 
 from llmcore.engine import Tool
 from voiceagent.conversation.settings import AgentTool
-from voiceagent.session.agent import OfferedTool, Placed, ToolFailed, ToolResult, check_keys
+from voiceagent.session.agent import OfferedTool, OutboundDetails, ToolFailed, ToolResult, check_keys
 from voiceagent.telemetry.log import Personal
 from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.key_sender import KeySender
@@ -45,9 +45,9 @@ _SEND_DIGITS = Tool(
 
 class LineTools:
     """Tools of one phone call: a `Line`. transfers: destination names and their numbers; without destinations
-    or control the agent cannot transfer. end: ends the call, with the reason and whether to hang up. placed:
-    the outbound call, None for an inbound one; only then the model may send keys. keys: sends keys, None if
-    the line cannot. heard: returns the transcript of the last turn at the other end.
+    or control the agent cannot transfer. end: ends the call, with the reason and whether to hang up.
+    outbound: the outbound call, in which the model may send keys; None for an inbound one. keys: sends keys,
+    None if the line cannot. heard: returns the transcript of the last turn at the other end.
     """
 
     def __init__(
@@ -55,11 +55,11 @@ class LineTools:
         control: CallControl | None,
         transfers: Mapping[str, str],
         end: Callable[[str, bool], None],
-        placed: Placed | None = None,
+        outbound: OutboundDetails | None = None,
         keys: KeySender | None = None,
         heard: Callable[[], str] = str,
     ) -> None:
-        self.placed = placed
+        self.outbound = outbound
         self._keys = keys
         self._heard = heard
         self._menu = MenuLoop()
@@ -73,7 +73,7 @@ class LineTools:
         if self._transfers:
             transfer = AgentTool(_transfer_tool(self._transfers), when_played=True)
             tools.append(OfferedTool(transfer, self._transfer))
-        if self.placed is not None and self._keys is not None:
+        if self.outbound is not None and self._keys is not None:
             tools.append(OfferedTool(AgentTool(_SEND_DIGITS, when_played=True), self._send_digits))
         return tuple(tools)
 

@@ -15,7 +15,7 @@ from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import Placed, Pressed
+from voiceagent.session.agent import OutboundDetails, Pressed
 from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.session.references import weak_callback
 from voiceagent.telemetry.log import Personal
@@ -62,7 +62,7 @@ class LineOptions:
     """Settings shared by all calls of a provider.
 
        transfers: destination names and their numbers. tools: let the model hang up and transfer. max_keys:
-    keypad presses per call. placed: the outbound call, None for inbound calls. inband_keys: also listen for
+    keypad presses per call. outbound: the outbound call, None for inbound calls. inband_keys: also listen for
     keys in the audio, as the line may not report them.
     """
 
@@ -71,7 +71,7 @@ class LineOptions:
     transfers: Mapping[str, str]
     tools: bool
     max_keys: int
-    placed: Placed | None = None
+    outbound: OutboundDetails | None = None
     inband_keys: bool = False
 
 
@@ -165,12 +165,12 @@ class PhoneCall:
         if self._started:
             raise ProtocolError("a second start came; a call has one")
         self._started = True
-        placed = self._line.placed
-        if placed is not None and not started.call_id:
-            started = replace(started, call_id=placed.line_call)
+        outbound = self._line.outbound
+        if outbound is not None and not started.call_id:
+            started = replace(started, call_id=outbound.line_call)
         self._control = self._line.control(started)
         # of an outbound call, this server's own data count for more than what came over the line
-        parameters = {**self._known, **started.parameters, **(self._known if placed is not None else {})}
+        parameters = {**self._known, **started.parameters, **(self._known if outbound is not None else {})}
         self._call.join_trace(parameters.pop(TRACEPARENT, ""))
         started = replace(started, parameters=parameters)
         line_call, known = started.call_id[:MAX_DATA_VALUE], Personal(dict(started.parameters))
@@ -204,7 +204,7 @@ class PhoneCall:
             return next((item.text for item in said if not item.by_line), "")
 
         leave = weak_callback(self._leave)
-        return LineTools(self._control, self._line.transfers, leave, self._line.placed, keys, heard)
+        return LineTools(self._control, self._line.transfers, leave, self._line.outbound, keys, heard)
 
     def _mute_keys(self, until_s: float) -> None:
         if self._inband is not None:

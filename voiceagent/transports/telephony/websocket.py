@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket
 
 from voiceagent.access.requester import AccessRules, NotAdmitted
-from voiceagent.session.agent import Placed
+from voiceagent.session.agent import OutboundDetails
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import TransportLimits
@@ -33,7 +33,7 @@ def with_plus(parameters: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def known_of(call: OutboundCall) -> dict[str, str]:
+def agent_parameters(call: OutboundCall) -> dict[str, str]:
     """Return the metadata of an outbound call for its agent."""
     known = {"direction": "outbound", "to": call.to, "from": call.caller}
     named = {name: value for name, value in (("reason", call.reason), ("agent", call.agent)) if value}
@@ -88,9 +88,11 @@ class TelephonyEndpoint:
             why = why or f"no outbound call {call_id[:80]} waits for its stream"
             await self._refuse(websocket, why)
             return
-        placed = Placed(call.to, call.caller, call.reason, call.line_call)
+        outbound = OutboundDetails(call.to, call.caller, call.reason, call.line_call)
         try:
-            await self._serve_call(websocket, call_id, known_of(call), replace(self._options, placed=placed))
+            await self._serve_call(
+                websocket, call_id, agent_parameters(call), replace(self._options, outbound=outbound)
+            )
         finally:
             await self._dialer.end(call_id)
 

@@ -7,7 +7,7 @@ import asyncio
 import numpy as np
 
 from audio.dtmf import GAP_S, PAUSE, PAUSE_S, tones
-from voiceagent.session.agent import Placed, ToolFailed, check_keys
+from voiceagent.session.agent import OutboundDetails, ToolFailed, check_keys
 from voiceagent.transports.webrtc.media import AgentVoice
 
 AGENT_HZ = 24_000
@@ -21,7 +21,7 @@ class WebRtcLine:
     did not offer them.
     """
 
-    placed: Placed | None = None
+    outbound: OutboundDetails | None = None
 
     def __init__(self, voice: AgentVoice) -> None:
         self.event_type: int | None = None

@@ -18,7 +18,7 @@ from simulated_carriers import CARRIERS, PUBLIC_URL, SimulatedCarrier, running
 
 from audio.dtmf import DtmfDetector
 from audio.pcm import AudioFormat, decode
-from voiceagent.session.agent import Placed, ToolFailed
+from voiceagent.session.agent import OutboundDetails, ToolFailed
 from voiceagent.transports.telephony.line_tools import LineTools
 
 PATHS = {
@@ -143,8 +143,8 @@ async def test_what_is_no_key_is_refused(digits: str) -> None:
 def test_the_model_may_press_keys_only_where_the_server_called() -> None:
     class Keys: ...
 
-    placed = Placed("+1555", "+1666", "")
-    for one, expected in ((None, ["hang_up"]), (placed, ["hang_up", "send_digits"])):
+    outbound = OutboundDetails("+1555", "+1666", "")
+    for one, expected in ((None, ["hang_up"]), (outbound, ["hang_up", "send_digits"])):
         line = LineTools(None, {}, lambda *_: None, one, Keys())  # type: ignore[arg-type]
         assert [tool.tool.name for tool in line.offered()] == expected
 
@@ -161,7 +161,7 @@ async def test_a_menu_that_loops_is_left() -> None:
         left.append((reason, hang_up))
 
     heard = lambda: "for orders press one"  # noqa: E731
-    line = LineTools(None, {}, leave, Placed("+1555", "+1666", ""), Keys(), heard)  # type: ignore[arg-type]
+    line = LineTools(None, {}, leave, OutboundDetails("+1555", "+1666", ""), Keys(), heard)  # type: ignore[arg-type]
     press = line.offered()[-1]
     refused = 0
     while not left:

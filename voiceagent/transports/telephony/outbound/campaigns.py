@@ -63,7 +63,7 @@ class Campaigns:
 
     async def stop(self, campaign_id: str) -> Campaign | None:
         """Begin no further calls of a campaign, and return it. Raise OSError."""
-        return await asyncio.to_thread(self._change, campaign_id, Campaign.stopped)
+        return await asyncio.to_thread(self._change, campaign_id, Campaign.stop)
 
     async def run(self) -> None:
         """Begin calls as they become due, until cancelled."""
@@ -83,7 +83,7 @@ class Campaigns:
         except CallRefused:
             may_call = False
         for call in await asyncio.to_thread(self._advance_all, may_call):
-            self._dialer.changed(call)
+            self._dialer.publish(call)
             dialing = asyncio.create_task(self._dialer.dial(call), name=f"dial {call.call_id}")
             self._dialing.add(dialing)
             dialing.add_done_callback(self._dialing.discard)
@@ -117,9 +117,9 @@ class Campaigns:
                 DialOrder(entry.to, entry.agent, entry.reason, entry.provider, entry.parameters)
             )
         except (DialRefused, CallRefused) as refused:  # the configuration has changed
-            return campaign.refused(index, str(refused)), None
+            return campaign.without_entry(index, str(refused)), None
         insert(database, call, "", campaign.campaign_id)
-        return campaign.begun(index, call.call_id, now_s), call
+        return campaign.with_call(index, call.call_id, now_s), call
 
     def _save_new(self, campaign: Campaign) -> None:
         with self._store.transaction() as database:
@@ -145,7 +145,7 @@ def _with_ended_calls(campaign: Campaign, database: sqlite3.Connection, now_s: f
             continue
         call = find_call(database, entry.call_id)
         if call is not None and call.status.is_final:
-            campaign = campaign.ended(index, call.status, now_s)
+            campaign = campaign.with_result(index, call.status, now_s)
         elif call is not None and call.status.value != entry.status:
             entries = list(campaign.entries)
             entries[index] = replace(entry, status=call.status.value)

@@ -86,7 +86,7 @@ class Dialer:
         call, is_new = await asyncio.to_thread(self.store.add, call, self.table.limits, key, request)
         if not is_new:
             return call
-        self.changed(call)
+        self.publish(call)
         return await self.dial(call)
 
     def check_capacity(self) -> None:
@@ -187,13 +187,13 @@ class Dialer:
     async def _clean_up(self, now_s: float) -> None:
         ring_s, max_call_s = float(self.table.ring_s), self._rules.max_call_s
         expired = await asyncio.to_thread(
-            self.store.change_running, lambda call: call.expired(ring_s, max_call_s, now_s)
+            self.store.change_running, lambda call: call.expire(ring_s, max_call_s, now_s)
         )
         for call in expired:
-            self.changed(call)
+            self.publish(call)
         await asyncio.to_thread(self.store.delete_before, now_s - self.table.retention_days * DAY_S)
 
-    def changed(self, call: OutboundCall) -> None:
+    def publish(self, call: OutboundCall) -> None:
         """Log and publish the status of a call."""
         log.info(
             "outbound_call",
@@ -212,11 +212,11 @@ class Dialer:
     async def _report(self, call_id: str, status: Status, cause: str) -> OutboundCall | None:
         now_s = self.clock()
         before, after = await asyncio.to_thread(
-            self.store.change, call_id, lambda call: call.reported(status, cause, now_s)
+            self.store.change, call_id, lambda call: call.apply_report(status, cause, now_s)
         )
         self._publish_change(before, after)
         return after
 
     def _publish_change(self, before: OutboundCall | None, after: OutboundCall | None) -> None:
         if before is not None and after is not None and before.status is not after.status:
-            self.changed(after)
+            self.publish(after)

@@ -61,9 +61,9 @@ async def test_an_answered_call_reaches_its_agent_which_knows_whom_it_called_and
         assert server.call.call_id == call["id"]
         assert server.call.model == "orders"
         assert server.call.line is not None
-        assert server.call.line.placed is not None
-        assert server.call.line.placed.to == TO
-        assert server.call.line.placed.reason == "the order is ready"
+        assert server.call.line.outbound is not None
+        assert server.call.line.outbound.to == TO
+        assert server.call.line.outbound.reason == "the order is ready"
         known = server.call.identified
         assert {
             **ORDER["parameters"],

@@ -48,12 +48,12 @@ class Simulated:
             for index in [index for index, end_s in ends.items() if end_s <= now_s]:
                 del ends[index]
                 status = self.status(index, self.campaign.entries[index].attempts)
-                self.campaign = self.campaign.ended(index, status, now_s)
+                self.campaign = self.campaign.with_result(index, status, now_s)
             index = self.campaign.next_call(now_s)
             if index is not None:
                 called = {self.campaign.entries[other].to for other in ends}
                 self.doubled = self.doubled or self.campaign.entries[index].to in called
-                self.campaign = self.campaign.begun(index, f"call_{len(self.begun)}", now_s)
+                self.campaign = self.campaign.with_call(index, f"call_{len(self.begun)}", now_s)
                 self.begun.append((now_s, index))
                 ends[index] = now_s + self.call_s
                 self.max_at_once = max(self.max_at_once, len(ends))
@@ -112,11 +112,11 @@ def test_a_stopped_campaign_begins_nothing_and_ends_with_its_running_calls(
 ) -> None:
     one.run(0.0, steps)
     running = sum(entry.state is EntryState.CALLING for entry in one.campaign.entries)
-    stopped = one.campaign.stopped()
+    stopped = one.campaign.stop()
     assert stopped.next_call(1e9) is None
     for index, entry in enumerate(stopped.entries):
         if entry.state is EntryState.CALLING:
-            stopped = stopped.ended(index, Status.BUSY, 1e9)
+            stopped = stopped.with_result(index, Status.BUSY, 1e9)
             running -= 1
     assert running == 0
     assert stopped.is_over

@@ -65,7 +65,7 @@ def test_a_status_never_goes_back_and_the_end_is_final(reports: list[Status]) ->
     order = [Status.QUEUED, Status.RINGING, Status.ANSWERED]
     call, was_answered = CALL, False
     for number, status in enumerate(reports):
-        new = call.reported(status, "", float(number))
+        new = call.apply_report(status, "", float(number))
         if call.status.is_final:
             assert new == call
         elif not new.status.is_final:
@@ -80,8 +80,8 @@ def test_a_status_never_goes_back_and_the_end_is_final(reports: list[Status]) ->
 def test_a_repeated_report_changes_nothing(reports: list[Status]) -> None:
     call = CALL
     for status in reports:
-        call = call.reported(status, "once", 1.0)
-        assert call.reported(status, "twice", 2.0) == call
+        call = call.apply_report(status, "once", 1.0)
+        assert call.apply_report(status, "twice", 2.0) == call
 
 
 @given(reports=st.lists(statuses, max_size=6), ring_s=st.floats(5, 120), max_call_s=st.floats(1, 10_000))
@@ -90,16 +90,16 @@ def test_every_call_is_over_at_last_without_any_report(
 ) -> None:
     call = CALL
     for status in reports:
-        call = call.reported(status, "", 1.0)
-    assert call.expired(ring_s, max_call_s, 100_000.0).status.is_final
-    assert call.expired(ring_s, max_call_s, 2.0) == call
+        call = call.apply_report(status, "", 1.0)
+    assert call.expire(ring_s, max_call_s, 100_000.0).status.is_final
+    assert call.expire(ring_s, max_call_s, 2.0) == call
 
 
 @given(reports=st.lists(statuses, max_size=6))
 def test_a_stream_connects_at_most_once(reports: list[Status]) -> None:
     call, connected = CALL, 0
     for status in (Status.QUEUED, *reports):
-        call = call.reported(status, "", 1.0)
+        call = call.apply_report(status, "", 1.0)
         after = call.connect(2.0)
         if after is not None:
             call, connected = after, connected + 1
@@ -107,6 +107,6 @@ def test_a_stream_connects_at_most_once(reports: list[Status]) -> None:
 
 
 def test_an_answered_call_is_completed_by_whatever_ends_it() -> None:
-    answered = CALL.reported(Status.ANSWERED, "", 1.0)
-    assert answered.reported(Status.BUSY, "", 2.0).status is Status.COMPLETED
-    assert CALL.reported(Status.COMPLETED, "", 2.0).status is Status.NO_ANSWER
+    answered = CALL.apply_report(Status.ANSWERED, "", 1.0)
+    assert answered.apply_report(Status.BUSY, "", 2.0).status is Status.COMPLETED
+    assert CALL.apply_report(Status.COMPLETED, "", 2.0).status is Status.NO_ANSWER

@@ -15,8 +15,7 @@ from voiceagent.agents import Agent
 from voiceagent.cli.outbound_call import call as call_by_command
 from voiceagent.cli.outbound_call import server_of
 from voiceagent.config.tables import Config
-from voiceagent.session.agent import Placed
-from voiceagent.testing import TestCall
+from voiceagent.testing import OutboundDetails, TestCall
 from voiceagent.transports.telephony.outbound.build import dialer_of
 from voiceagent.transports.telephony.outbound.dialer import DialOrder, DialRules
 from voiceagent.validation.errors import CommandFailed, ConfigError
@@ -125,7 +124,7 @@ class Caller(Agent):
 
 
 async def test_an_agent_knows_that_it_called_whom_and_why() -> None:
-    async with TestCall(Caller, phone=Placed(TO, OWN, "the pizza is ready")) as call:
+    async with TestCall(Caller, phone=OutboundDetails(TO, OWN, "the pizza is ready")) as call:
         call.model_will("Your pizza is ready.")
         await call.says("hello")
         assert f"outbound call to {TO}: the pizza is ready" in call.model.requests[0].messages[0].content

@@ -87,7 +87,7 @@ class Campaign:
         ]
         return min(due, key=lambda index: self.entries[index].due_s, default=None)
 
-    def begun(self, index: int, call_id: str, now_s: float) -> Campaign:
+    def with_call(self, index: int, call_id: str, now_s: float) -> Campaign:
         """Return the campaign after a call to an entry was begun."""
         entry = self.entries[index]
         calling = replace(
@@ -95,7 +95,7 @@ class Campaign:
         )
         return replace(self._with(index, calling), last_s=now_s)
 
-    def ended(self, index: int, status: Status, now_s: float) -> Campaign:
+    def with_result(self, index: int, status: Status, now_s: float) -> Campaign:
         """Return the campaign after the call to an entry has ended with this status."""
         entry = replace(self.entries[index], status=status.value)
         if status is Status.COMPLETED:
@@ -104,11 +104,11 @@ class Campaign:
             return self._with(index, replace(entry, state=EntryState.ABANDONED))
         return self._with(index, replace(entry, state=EntryState.WAITING, due_s=now_s + self.pacing.retry_s))
 
-    def refused(self, index: int, reason: str) -> Campaign:
+    def without_entry(self, index: int, reason: str) -> Campaign:
         """Return the campaign without further calls to an entry that may not be called."""
         return self._with(index, replace(self.entries[index], state=EntryState.ABANDONED, status=reason))
 
-    def stopped(self) -> Campaign:
+    def stop(self) -> Campaign:
         """Return the campaign without further calls. Calls that are running go on."""
         entries = tuple(
             replace(entry, state=EntryState.CANCELLED) if entry.state is EntryState.WAITING else entry

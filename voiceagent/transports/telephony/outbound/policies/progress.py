@@ -31,7 +31,7 @@ class Status(StrEnum):
         return self not in _ORDER
 
     @property
-    def reached_nobody(self) -> bool:
+    def is_unanswered(self) -> bool:
         """True if the call is over and was never answered."""
         return self.is_final and self is not Status.COMPLETED
 
@@ -63,14 +63,14 @@ class OutboundCall:
     changed_s: float = 0.0
     connected: bool = False
 
-    def reported(self, status: Status, cause: str, now_s: float) -> OutboundCall:
+    def apply_report(self, status: Status, cause: str, now_s: float) -> OutboundCall:
         """Return the call after a report. It is unchanged if the report brings nothing new."""
         new = _next(self.status, status)
         if new is self.status:
             return self
         return replace(self, status=new, cause=cause, changed_s=now_s)
 
-    def expired(self, ring_s: float, max_call_s: float, now_s: float) -> OutboundCall:
+    def expire(self, ring_s: float, max_call_s: float, now_s: float) -> OutboundCall:
         """Return the call, over if no report of its end can come any more. ring_s: maximum time of ringing.
         max_call_s: maximum length of a call.
         """
@@ -78,15 +78,15 @@ class OutboundCall:
             return self
         if self.status is Status.ANSWERED:
             late = now_s - self.changed_s > max_call_s + UNREPORTED_S
-            return self.reported(Status.COMPLETED, "its end was not reported", now_s) if late else self
+            return self.apply_report(Status.COMPLETED, "its end was not reported", now_s) if late else self
         late = now_s - self.created_s > ring_s + UNREPORTED_S
-        return self.reported(Status.FAILED, "the provider reported nothing", now_s) if late else self
+        return self.apply_report(Status.FAILED, "the provider reported nothing", now_s) if late else self
 
     def connect(self, now_s: float) -> OutboundCall | None:
         """Return the call with its audio stream connected, None if a stream may not connect now."""
         if self.connected or self.status.is_final:
             return None
-        return replace(self.reported(Status.ANSWERED, "", now_s), connected=True)
+        return replace(self.apply_report(Status.ANSWERED, "", now_s), connected=True)
 
     def to_json(self) -> dict[str, Any]:
         """Return the call as the API and webhooks show it."""
