@@ -62,6 +62,12 @@ class OutboundServer(PhoneServer):
             url = f"http://127.0.0.1:{self.port}/v1/calls"
             return await client.post(url, json=body, headers={**KEY, **headers})
 
+    async def hang_up(self, call_id: str) -> httpx.Response:
+        """Ask for the end of a call."""
+        async with httpx.AsyncClient(trust_env=False) as client:
+            url = f"http://127.0.0.1:{self.port}/v1/calls/{call_id}/hangup"
+            return await client.post(url, headers=KEY)
+
     async def status(self, call_id: str) -> dict[str, Any]:
         """Ask for the status of a call."""
         async with httpx.AsyncClient(trust_env=False) as client:

@@ -47,8 +47,9 @@ class Webhook:
 
 @dataclass
 class Asked:
-    """A request for a call. url: base of the webhooks in it."""
+    """A request of the server."""
 
+    method: str
     path: str
     headers: Mapping[str, str]
     fields: dict[str, Any]
@@ -94,7 +95,7 @@ class SimulatedCarrier:
         form = headers.get("content-type", "").startswith("application/x-www-form-urlencoded")
         fields = dict(parse_qs(body.decode())) if form else json.loads(body or b"{}")
         line_call = f"line-{uuid4().hex}"
-        self.asked.append(Asked(head[0].split()[1], headers, fields, line_call))
+        self.asked.append(Asked(*head[0].split()[:2], headers, fields, line_call))
         status = "403 Forbidden" if self.refuses else "201 Created"
         answer = json.dumps({"message": "no permission"} if self.refuses else self.answer(line_call))
         writer.write(

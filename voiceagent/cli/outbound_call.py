@@ -37,7 +37,8 @@ def server_of(config: Config | None, url: str, key_env: str | None) -> tuple[str
 
 
 def call(url: str, key: str, order: Mapping[str, str]) -> None:
-    """Place a call and print its status until it is over. Raise CommandFailed if nobody answered.
+    """Place a call and print its status until it is over; Ctrl-C ends it. Raise CommandFailed if nobody
+    answered.
 
     url, key: see `server_of`. order: fields of `POST /v1/calls`.
     """
@@ -46,19 +47,28 @@ def call(url: str, key: str, order: Mapping[str, str]) -> None:
     with httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT_S) as client:
         placed = _ask(client, "POST", "/v1/calls", json=wish, headers={"Idempotency-Key": str(uuid4())})
         print(f"{placed['id']}: {placed['from']} calls {placed['to']} through {placed['provider']}")
-        shown = ""
-        while True:
-            line = placed["status"] + (f": {placed['cause']}" if placed["cause"] else "")
-            if line != shown:
-                print(line, flush=True)
-                shown = line
-            status = Status(placed["status"])
-            if status.is_final:
-                break
-            time.sleep(POLL_S)
-            placed = _ask(client, "GET", f"/v1/calls/{placed['id']}/status")
+        try:
+            status, shown = _follow(client, placed)
+        except KeyboardInterrupt:
+            _ask(client, "POST", f"/v1/calls/{placed['id']}/hangup")
+            raise CommandFailed("interrupted; the call is being ended") from None
     if status.is_unanswered:
         raise CommandFailed(f"nobody answered: {shown}")
+
+
+def _follow(client: httpx2.Client, call: Mapping[str, Any]) -> tuple[Status, str]:
+    """Print each new status of a call, and return the last one and its line. Raise CommandFailed."""
+    shown = ""
+    while True:
+        line = call["status"] + (f": {call['cause']}" if call["cause"] else "")
+        if line != shown:
+            print(line, flush=True)
+            shown = line
+        status = Status(call["status"])
+        if status.is_final:
+            return status, shown
+        time.sleep(POLL_S)
+        call = _ask(client, "GET", f"/v1/calls/{call['id']}/status")
 
 
 def _ask(client: httpx2.Client, method: str, path: str, **content: Any) -> dict[str, Any]:

@@ -72,6 +72,9 @@ class Carrier(Protocol):
     def line_call(self, answer: Mapping[str, Any]) -> str:
         """Return the provider's id of the call from the answer to the request, "" if it has none."""
 
+    def hang_up(self, line_call: str) -> RestRequest:
+        """Return the request that ends a call, ringing or answered."""
+
     def read(self, delivery: Delivery) -> Report:
         """Return the report in a webhook. Raise NotGenuine or InvalidReport."""
 

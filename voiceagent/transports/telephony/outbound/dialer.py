@@ -131,6 +131,23 @@ class Dialer:
         )
         return after or call
 
+    async def hang_up(self, call_id: str) -> OutboundCall | None:
+        """Let the provider end a call, and return it; None if there is none with this id. Its status changes
+        with the provider's report. Raise DialRefused, OSError.
+        """
+        call = await self.find(call_id)
+        if call is None or call.status.is_final:
+            return call
+        if not call.line_call:
+            message = "the provider has not answered the request for the call yet"
+            raise DialRefused("not_placed_yet", message, 409, 1.0)
+        try:
+            await send(self._carriers[call.provider].hang_up(call.line_call))
+        except ControlError as error:
+            log.warning("hang_up_failed", call=call_id, reason=str(error))
+            raise DialRefused("hang_up_failed", f"the provider did not end the call: {error}", 502) from error
+        return call
+
     async def find(self, call_id: str) -> OutboundCall | None:
         """Return the call with this id, None if there is none. Raise OSError."""
         return await asyncio.to_thread(self.store.find, call_id)

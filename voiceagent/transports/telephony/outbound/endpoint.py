@@ -25,6 +25,7 @@ from voiceagent.transports.telephony.outbound.campaigns import Campaigns
 from voiceagent.transports.telephony.outbound.carrier import Delivery, InvalidReport, NotGenuine
 from voiceagent.transports.telephony.outbound.dialer import Dialer, DialOrder
 from voiceagent.transports.telephony.outbound.policies.limits import DialRefused
+from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
 from voiceagent.transports.websocket import address_of
 
 log = structlog.get_logger()
@@ -46,6 +47,7 @@ class OutboundEndpoint:
         return [
             Route("/v1/calls", self._answering(self._place), methods=["POST"]),
             Route("/v1/calls/{call_id}/status", self._answering(self._status), methods=["GET"]),
+            Route("/v1/calls/{call_id}/hangup", self._answering(self._hang_up), methods=["POST"]),
             Route("/v1/campaigns", self._of_campaigns(add_campaign), methods=["POST"]),
             Route("/v1/campaigns/{campaign_id}", self._of_campaigns(show_campaign), methods=["GET"]),
             Route("/v1/campaigns/{campaign_id}/stop", self._of_campaigns(stop_campaign), methods=["POST"]),
@@ -92,10 +94,12 @@ class OutboundEndpoint:
         return JSONResponse(call.to_json(), 201, {"location": f"/v1/calls/{call.call_id}/status"})
 
     async def _status(self, request: Request, dialer: Dialer) -> Response:
-        call = await dialer.find(request.path_params["call_id"])
-        if call is None:
-            return _error(404, "not_found", f"no outbound call is {request.path_params['call_id'][:80]}")
-        return JSONResponse(call.to_json(), headers={"cache-control": "no-store"})
+        call_id = request.path_params["call_id"]
+        return _shown(call_id, await dialer.find(call_id))
+
+    async def _hang_up(self, request: Request, dialer: Dialer) -> Response:
+        call_id = request.path_params["call_id"]
+        return _shown(call_id, await dialer.hang_up(call_id))
 
     async def _webhook(self, request: Request) -> Response:
         if self._dialer is None:
@@ -122,6 +126,12 @@ class OutboundEndpoint:
         if xml is None:
             return _error(404, "not_found", f"no outbound call is {call_id[:80]}")
         return Response(xml, media_type="text/xml") if xml else Response(status_code=204)
+
+
+def _shown(call_id: str, call: OutboundCall | None) -> Response:
+    if call is None:
+        return _error(404, "not_found", f"no outbound call is {call_id[:80]}")
+    return JSONResponse(call.to_json(), headers={"cache-control": "no-store"})
 
 
 def _error(status: int, code: str, message: str, retry_after_s: float | None = None) -> Response:

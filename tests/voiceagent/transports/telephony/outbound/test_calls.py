@@ -33,9 +33,9 @@ async def placed(server: OutboundServer, order: dict[str, Any] = ORDER) -> dict[
 
 
 async def report(server: OutboundServer, status: str) -> str:
-    """Let the provider report a status of the newest call. Return the body of the answer."""
+    """Let the provider report a status of the first call. Return the body of the answer."""
     carrier = server.carrier
-    answer = await server.provider.post(carrier.event(carrier.asked[-1], status))
+    answer = await server.provider.post(carrier.event(carrier.asked[0], status))
     assert answer.is_success, answer.text
     return answer.text
 
@@ -90,6 +90,20 @@ async def test_a_request_that_the_provider_refuses_fails_with_its_reason(server:
     call = await placed(server)
     assert call["status"] == "failed"
     assert "no permission" in call["cause"]
+
+
+async def test_a_ringing_call_is_ended_by_its_id(server: OutboundServer) -> None:
+    carrier = server.carrier
+    call = await placed(server)
+    assert (await server.hang_up(call["id"])).is_success
+    asked = carrier.asked[1]
+    assert carrier.asked[0].line_call in asked.path
+    method = {"plivo": "DELETE", "vonage": "PUT"}.get(carrier.name, "POST")
+    assert asked.method == method
+    await report(server, "no_answer")
+    assert (await server.hang_up(call["id"])).is_success
+    assert len(carrier.asked) == 2, "it is over"
+    assert (await server.hang_up("call_x")).status_code == 404
 
 
 async def test_a_stream_connects_once_and_only_to_a_call_that_was_placed(server: OutboundServer) -> None:

@@ -23,7 +23,12 @@ from voiceagent.transports.telephony.outbound.carrier import (
     Report,
 )
 from voiceagent.transports.telephony.outbound.policies.progress import Status
-from voiceagent.transports.telephony.plivo import NONCE_HEADER, is_genuine, signature
+from voiceagent.transports.telephony.plivo import (
+    NONCE_HEADER,
+    hang_up_request,
+    is_genuine,
+    signature,
+)
 
 STATUSES = {
     "queued": None,
@@ -65,6 +70,10 @@ class PlivoCarrier:
     def line_call(self, answer: Mapping[str, Any]) -> str:
         """Return the request's id, which is also the call's."""
         return str(answer.get("request_uuid") or "")
+
+    def hang_up(self, line_call: str) -> RestRequest:
+        """See `Carrier`."""
+        return hang_up_request(self.api_url, self.auth_id, line_call, self.token)
 
     def read(self, delivery: Delivery) -> Report:
         """See `Carrier`."""

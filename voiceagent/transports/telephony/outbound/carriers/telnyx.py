@@ -26,6 +26,7 @@ from voiceagent.transports.telephony.outbound.carrier import (
     Report,
 )
 from voiceagent.transports.telephony.outbound.policies.progress import Status
+from voiceagent.transports.telephony.telnyx import hang_up_request
 
 SIGNATURE_HEADER, TIMESTAMP_HEADER = "telnyx-signature-ed25519", "telnyx-timestamp"
 MAX_AGE_S = 300.0
@@ -78,6 +79,10 @@ class TelnyxCarrier:
         """See `Carrier`."""
         data = answer.get("data")
         return str(data.get("call_control_id") or "") if isinstance(data, dict) else ""
+
+    def hang_up(self, line_call: str) -> RestRequest:
+        """See `Carrier`."""
+        return hang_up_request(self.api_url, line_call, self.key)
 
     def read(self, delivery: Delivery) -> Report:
         """See `Carrier`."""

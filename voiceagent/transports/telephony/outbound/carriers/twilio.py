@@ -21,7 +21,12 @@ from voiceagent.transports.telephony.outbound.carrier import (
     Report,
 )
 from voiceagent.transports.telephony.outbound.policies.progress import Status
-from voiceagent.transports.telephony.twilio import connect_twiml, is_genuine, signature
+from voiceagent.transports.telephony.twilio import (
+    connect_twiml,
+    hang_up_request,
+    is_genuine,
+    signature,
+)
 
 STATUSES = {
     "queued": None,
@@ -63,6 +68,10 @@ class TwilioCarrier:
     def line_call(self, answer: Mapping[str, Any]) -> str:
         """See `Carrier`."""
         return str(answer.get("sid") or "")
+
+    def hang_up(self, line_call: str) -> RestRequest:
+        """See `Carrier`."""
+        return hang_up_request(self.api_url, self.account_sid, line_call, self.token)
 
     def read(self, delivery: Delivery) -> Report:
         """See `Carrier`."""

@@ -26,7 +26,11 @@ from voiceagent.transports.telephony.outbound.carrier import (
     Report,
 )
 from voiceagent.transports.telephony.outbound.policies.progress import Status
-from voiceagent.transports.telephony.vonage import application_token, verified_claims
+from voiceagent.transports.telephony.vonage import (
+    application_token,
+    hang_up_request,
+    verified_claims,
+)
 
 STATUSES = {
     "started": None,
@@ -76,6 +80,11 @@ class VonageCarrier:
     def line_call(self, answer: Mapping[str, Any]) -> str:
         """See `Carrier`."""
         return str(answer.get("uuid") or "")
+
+    def hang_up(self, line_call: str) -> RestRequest:
+        """See `Carrier`."""
+        token = application_token(self.application_id, self.key, time.time())
+        return hang_up_request(self.api_url, line_call, token)
 
     def read(self, delivery: Delivery) -> Report:
         """See `Carrier`."""
