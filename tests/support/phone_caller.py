@@ -7,7 +7,7 @@ returns when the audio before it was played, and a clear empties the buffer and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from phone_lines import AudioSocket, Command, Message, Provider
@@ -115,14 +115,18 @@ class PhoneCaller:
 
 
 @asynccontextmanager
-async def calling(provider: Provider, address: str, behind_s: float = 0.0) -> AsyncIterator[PhoneCaller]:
-    """A call that has begun. address: a WebSocket's URL, or the port of AudioSocket on this machine."""
+async def calling(
+    provider: Provider, address: str, behind_s: float = 0.0, headers: Mapping[str, str] | None = None
+) -> AsyncIterator[PhoneCaller]:
+    """A call that has begun. address: a WebSocket's URL, or the port of AudioSocket on this machine. headers:
+    of the handshake.
+    """
     if isinstance(provider, AudioSocket):
         reader, writer = await asyncio.open_connection("127.0.0.1", int(address))
         caller = PhoneCaller(provider, writer.write, behind_s)
         listening = asyncio.create_task(_listen_tcp(reader, caller))
     else:
-        websocket = await connect(address, proxy=None)
+        websocket = await connect(address, proxy=None, additional_headers=headers)
         outgoing: asyncio.Queue[Message] = asyncio.Queue()
         caller = PhoneCaller(provider, outgoing.put_nowait, behind_s)
         listening = asyncio.create_task(_listen(websocket, caller))

@@ -21,6 +21,7 @@ NOT_RUN = {
     r"voiceagent llm": "does not end; tests/llmcore/serving/test_chat_completions.py has its routes",
     r"voiceagent talk (?!--url)": "loads real engines; tests/voiceagent/cli/test_cli.py has it",
     r"voiceagent talk --url": "needs a server; tests/voiceagent/cli/test_first_hour.py has it",
+    r"voiceagent call ": "needs a provider; telephony/outbound/test_setup.py has it",
     r"voiceagent (calls|replay|score)": "needs kept calls; tests/voiceagent/cli/test_calls.py has them",
     r"voiceagent (bench|soak|gate)": "takes minutes; tests/voiceagent/bench has the parts",
     r"make ": "installs or serves: it is asked what it would do",

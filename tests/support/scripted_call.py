@@ -42,6 +42,7 @@ class ScriptedCall:
     posted: list[ev.AgentEvent] = field(default_factory=list)
     items: Sequence[Item] = ()
     identified: dict[str, str] = field(default_factory=dict)
+    line: Line | None = None
 
     def __post_init__(self) -> None:
         self.over = asyncio.Event()
@@ -79,6 +80,10 @@ class ScriptedCall:
 
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
         self.identified = dict(parameters)
+        self.use_line(line)
+
+    def use_line(self, line: Line | None) -> None:
+        self.line = line
 
     def press(self, digit: str, received_at: int) -> Pressed:
         self.handle(ev.KeyPressed(digit, received_at))

@@ -109,6 +109,15 @@ class Admission:
         self.rules.check(headers, peer)
         self._check_key(headers, peer)
 
+    def admit_operator(self, headers: Mapping[str, str], peer: str) -> None:
+        """Authenticate the holder of an API key, for requests that cost money. A server without keys accepts
+        only this machine, even if it is open to callers. Raise NotAdmitted.
+        """
+        if self._keys is None and not self.rules.from_this_machine(headers, peer):
+            message = "outbound calls are for holders of an API key (server.api_keys_env)"
+            raise NotAdmitted(403, "key_needed", message)
+        self.admit_owner(headers, peer)
+
     def opener(self, call_id: str) -> str:
         """Return the SHA-256 of the client secret that opened a call of this process, "" if no secret did."""
         return self._openers.get(call_id) or self._past_openers.get(call_id, "")

@@ -14,7 +14,7 @@ from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, HangUpRequested, ReplyRequested, SpeechRequested
 from voiceagent.conversation.history import MessageItem
-from voiceagent.session.agent import AgentDoes, ToolFailed
+from voiceagent.session.agent import AgentDoes, OutboundDetails, ToolFailed
 
 if TYPE_CHECKING:
     from voiceagent.agents.agent import Agent
@@ -39,6 +39,7 @@ class AgentCall:
         call_id: The call's id in the log.
         parameters: Metadata from the telephony provider, such as the caller's number, under the provider's
             names. Not trustworthy: anyone can forge it.
+        outbound: The outbound call, None for an inbound one. Set by the server, so it is trustworthy.
     """
 
     def __init__(
@@ -51,11 +52,27 @@ class AgentCall:
     ) -> None:
         self.call_id = call_id
         self.parameters: Mapping[str, str] = {}
+        self.outbound: OutboundDetails | None = None
         self._caller = caller
         self._does = does
         self._hand_over = hand_over
         self._loop = loop
         self._thread = threading.get_ident()
+
+    @property
+    def direction(self) -> Literal["inbound", "outbound"]:
+        """ "outbound" if this server placed the call."""
+        return "inbound" if self.outbound is None else "outbound"
+
+    @property
+    def to(self) -> str:
+        """The number that this server called, "" in an inbound call."""
+        return "" if self.outbound is None else self.outbound.to
+
+    @property
+    def reason(self) -> str:
+        """The reason for an outbound call, as the request for it gave it; "" for none."""
+        return "" if self.outbound is None else self.outbound.reason
 
     @property
     def transcript(self) -> tuple[Said, ...]:
@@ -126,6 +143,23 @@ class AgentCall:
             raise ToolFailed("this call cannot be transferred: it comes over no phone line")
         _record_action("transfer")
         await does.line.transfer(destination, number)
+
+    async def send_digits(self, digits: str) -> None:
+        """Press keys on the line, for a phone menu or an extension, and wait until they have sounded.
+
+        Use it in a tool with `when_played`, so that the keys follow the text before the tool call.
+
+        Args:
+            digits: 0 to 9, *, #, A to D, and "w" for a pause of half a second, at most 64.
+
+        Raises:
+            ToolFailed: The digits are no keys, or the line cannot send them. Uncaught, it is reported to the
+                model.
+        """
+        does = self._does()
+        if does is None or does.line is None:
+            raise ToolFailed("this call has no line that sends keys")
+        await does.line.send_digits(digits)
 
     async def collect_digits(
         self, prompt: str = "", *, count: int | None = None, finish: str = "#", timeout_s: float = 10.0

@@ -105,6 +105,8 @@ class RunningAgent:
         """Set the call's metadata, and switch to the agent that it selects, if any."""
         if self._context is not None:
             self._context.parameters = dict(parameters)
+            call = self._call()
+            self._context.outbound = None if call is None or call.line is None else call.line.outbound
         try:
             agent = self._choose(parameters)
             if agent is not None:

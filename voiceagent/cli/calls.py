@@ -32,6 +32,7 @@ from voiceagent.config.tables import Config
 from voiceagent.inspector.reading import document
 from voiceagent.telemetry.log import printable
 from voiceagent.telemetry.terminal_table import print_table
+from voiceagent.transports.telephony.outbound.store import OutboundStore
 from voiceagent.validation.errors import CommandFailed, problem
 
 T = TypeVar("T")
@@ -141,7 +142,10 @@ def delete_kept_call(config: Config, call_id: str) -> None:
             raise CommandFailed(f"{call_id} goes on: only a call that is over can be deleted")
         try:
             delete_call(store, call_id, call.place)
-        except PlaceError as error:
+            outbound = config.outbound.path(config.source)
+            if outbound.exists():
+                OutboundStore(outbound).delete(call_id)
+        except (PlaceError, OSError) as error:
             raise CommandFailed(str(error)) from error
 
 

@@ -93,6 +93,19 @@ def add_talk(talk: argparse.ArgumentParser) -> None:
     talk.set_defaults(command=_talk)
 
 
+def add_call(call: argparse.ArgumentParser) -> None:
+    """Add the options of `voiceagent call NUMBER`."""
+    call.add_argument("to", metavar="NUMBER", help="number to call, such as +15550100000")
+    call.add_argument("--agent", default="", metavar="NAME", help="a name of agent.others; the usual one")
+    call.add_argument("--reason", default="", metavar="TEXT", help="reason for calling, for the agent")
+    call.add_argument("--provider", default="", help="a name of outbound.numbers; the first one")
+    call.add_argument("--url", default="", help="the running server; that of the configuration's port here")
+    what = "environment variable with the server's API key; that of the configuration"
+    call.add_argument("--key-env", metavar="VARIABLE", help=what)
+    add_config(call)
+    call.set_defaults(command=_call)
+
+
 def add_transcribe(transcribe: argparse.ArgumentParser) -> None:
     """Add the options of `voiceagent transcribe RECORDING...`."""
     transcribe.add_argument("recordings", nargs="+", type=Path, metavar="speech.wav", help="WAV files")
@@ -229,6 +242,15 @@ def _talk(options: argparse.Namespace) -> None:
         talk_aloud(script)
         return
     talk(load(options.config), script, options.out, as_json=options.json)
+
+
+def _call(options: argparse.Namespace) -> None:
+    from voiceagent.cli.outbound_call import call, server_of
+    from voiceagent.config.tables import load
+
+    url, key = server_of(None if options.url else load(options.config), options.url, options.key_env)
+    order = {name: getattr(options, name) for name in ("to", "agent", "reason", "provider")}
+    call(url, key, order)
 
 
 def _llm(options: argparse.Namespace) -> None:

@@ -12,6 +12,7 @@ from voiceagent.bench.gate.options import add_gate
 from voiceagent.cli.commands import (
     add_adapt,
     add_calibrate,
+    add_call,
     add_check,
     add_config_reference,
     add_convert,
@@ -79,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     add_talk(add_command(commands, "talk", "call the agent with recordings, spoken text or typed text"))
     add_init(add_command(commands, "init", "write a configuration to begin with"))
     add_config_reference(add_command(commands, "config", "print the tables and keys of a configuration"))
+    add_call(add_command(commands, "call", "let a running server call a phone number"))
     add_transcribe(add_command(commands, "transcribe", "transcribe recordings"))
     help_ = "measure how well the LLM detects the end of turns, and print its configuration"
     add_calibrate(add_command(commands, "calibrate", help_))

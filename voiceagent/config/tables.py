@@ -36,6 +36,7 @@ from voiceagent.telemetry.log import LogConfig
 from voiceagent.telemetry.otlp.config import OtlpConfig
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.telephony.config import TelephonyConfig
+from voiceagent.transports.telephony.outbound.config import OutboundConfig
 from voiceagent.transports.webrtc.config import WebRtcConfig
 from voiceagent.upstream.config import UpstreamConfig
 from voiceagent.validation.errors import ConfigError, problem
@@ -127,6 +128,7 @@ class Config(LlmTables):
     calls: CallsConfig = CallsConfig()
     otlp: OtlpConfig = OtlpConfig()
     telephony: TelephonyConfig = TelephonyConfig()
+    outbound: OutboundConfig = OutboundConfig()
     webhooks: WebhooksConfig = WebhooksConfig()
     upstream: UpstreamConfig = UpstreamConfig()
     cluster: ClusterConfig = ClusterConfig()

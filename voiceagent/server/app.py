@@ -49,6 +49,7 @@ from voiceagent.telemetry.metrics import Metrics, render
 from voiceagent.transports.realtime.sidebands.messages import Relayed, not_found
 from voiceagent.transports.sockets import listen
 from voiceagent.transports.telephony.audiosocket import audiosocket
+from voiceagent.transports.telephony.outbound.campaigns import dialing
 
 log = structlog.get_logger()
 
@@ -116,6 +117,7 @@ class Server:
             started(self._config, self._engines, self._metrics, self.shedder) as (services, latency),
             recording_calls(self._routes.kept),
             posting_webhooks(self._routes.webhooks),
+            dialing(self._routes.dialer),
             exporting(self._exporter, self._config.otlp.metrics_s, self._collect),
             self._routes.sharing(self._gateway),
             audiosocket(telephony.audiosocket, telephony.tools, self._calls.open, self._config.limits),

@@ -41,6 +41,7 @@ from voiceagent.server.supervisor_client import SupervisorClient
 from voiceagent.telemetry.event_loop import LoopMonitor
 from voiceagent.telemetry.metrics import Metrics
 from voiceagent.transports.telephony.audiosocket import AudioSocketEndpoint
+from voiceagent.transports.telephony.outbound.campaigns import dialing
 from voiceagent.validation.errors import CommandFailed
 
 log = structlog.get_logger()
@@ -126,6 +127,7 @@ class CallWorker:
                 started(self._config, engines, self._metrics, shedder, known) as (services, latency),
                 recording_calls(self._routes.kept),
                 posting_webhooks(self._routes.webhooks),
+                dialing(self._routes.dialer),
                 self._routes.sharing(),
             ):
                 for secret in await connection.ask("secrets"):

@@ -50,6 +50,10 @@ from voiceagent.transports.realtime.sidebands.messages import (
     at_another_gateway,
 )
 from voiceagent.transports.realtime.websocket import RealtimeEndpoint
+from voiceagent.transports.telephony.outbound.build import dialer_of
+from voiceagent.transports.telephony.outbound.dialer import Dialer, DialRules
+from voiceagent.transports.telephony.outbound.endpoint import OutboundEndpoint
+from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
 from voiceagent.transports.telephony.provider import Placement
 from voiceagent.transports.telephony.routes import telephony_routes
 from voiceagent.transports.webrtc.endpoint import WebRtcEndpoint
@@ -123,6 +127,7 @@ class Routes:
             self._upstream = Upstream(config.upstream, os.environ, config.source, metrics.registry)
         rules = access_rules(config.server)
         self._gateway_url = config.cluster.gateway_url(os.environ, config.source)
+        self.dialer = self._new_dialer()
         self._phone_lines = self._phone_routes(rules)
         keys = accepted_keys(config.server, config.source, os.environ)
         self._admission = Admission(
@@ -147,6 +152,13 @@ class Routes:
             self._metrics.datagrams_not_read.inc,
         )
 
+    def _new_dialer(self) -> Dialer | None:
+        """Return the dialer of outbound calls, None if none are allowed."""
+        config = self._config
+        rules = DialRules(self.calls.check, self._agents.check_name, config.limits.max_call_s)
+        where = os.environ, config.source, self._gateway_url
+        return dialer_of(config.telephony, config.outbound, *where, rules, self._outbound_changed)
+
     def _phone_routes(self, rules: AccessRules) -> list[BaseRoute]:
         """Return the routes of the configured telephony providers."""
         return telephony_routes(
@@ -157,7 +169,7 @@ class Routes:
             self._config.source,
             self._limits,
             rules,
-            Placement(self._next_call, self._gateway_url, self._agents.check_name),
+            Placement(self._next_call, self._gateway_url, self._agents.check_name, self.dialer),
         )
 
     def app(self) -> Starlette:
@@ -183,6 +195,7 @@ class Routes:
                 Route("/triage.json", self._triage_json),
                 *websocket_routes("/v1/realtime", realtime.serve),
                 under_realtime(api, self._admission),
+                *OutboundEndpoint(self.dialer, self._admission).routes(),
                 *calls_routes(self.kept, self._admission),
                 *self._phone_lines,
                 under_v1(api, self._admission),
@@ -276,6 +289,10 @@ class Routes:
         if chosen is None and refused is not None:
             raise refused
         return None if chosen is None else chosen.url
+
+    def _outbound_changed(self, call: OutboundCall) -> None:
+        if self.webhooks is not None:
+            self.webhooks.status(call.to_json())
 
     def _calls_changed(self, calls: int) -> None:
         self._metrics.calls.set(calls)

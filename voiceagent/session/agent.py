@@ -6,6 +6,7 @@ own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -60,13 +61,45 @@ class Pressed(Enum):
     IGNORED_TERMINATOR = auto()
 
 
+@dataclass(frozen=True, slots=True)
+class OutboundDetails:
+    """An outbound call: the number called, the number shown there, and the reason for calling.
+
+    line_call: the provider's id of the call, "" if unknown.
+    """
+
+    to: str
+    caller: str
+    reason: str
+    line_call: str = ""
+
+
+_KEYS = re.compile(r"(?=.*[0-9*#A-D])[0-9*#A-Dw]{1,64}")
+
+
+def check_keys(digits: object) -> None:
+    """Raise ToolFailed unless these are keys of a phone, with "w" for pauses."""
+    if not isinstance(digits, str) or _KEYS.fullmatch(digits) is None:
+        allowed = "1 to 64 of 0-9, *, #, A-D, and w for a pause"
+        raise ToolFailed(f"digits are {str(digits)[:80]!r}; allowed: {allowed}")
+
+
 class Line(Protocol):
     """Capabilities of a call's line other than audio."""
+
+    @property
+    def outbound(self) -> OutboundDetails | None:
+        """The outbound call; None if the person at the other end called."""
 
     async def transfer(self, destination: str = "", number: str = "") -> None:
         """Connect the caller to one of `telephony.transfers`, or to a number, and leave the call.
 
         Raises ToolFailed, with a message for the model.
+        """
+
+    async def send_digits(self, digits: str) -> None:
+        """Send keys: 0 to 9, *, #, A to D, and "w" for a pause of half a second. Return when they have
+        sounded. Raises ToolFailed, with a message for the model.
         """
 
 

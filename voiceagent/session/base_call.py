@@ -180,10 +180,15 @@ class BaseCall(ABC):
 
     def identify(self, parameters: Mapping[str, str], line: Line | None = None, line_call: str = "") -> None:
         """Set the call's metadata, its line's capabilities and the provider's call id."""
-        self._line, self._parameters = line, parameters
+        self._parameters = parameters
+        self.use_line(line)
         self._publisher.publish(call_events.CallIdentified(line_call, parameters))
         if self._agent is not None:
             self._agent.identify(parameters)
+
+    def use_line(self, line: Line | None) -> None:
+        """Set the line's capabilities, of a call without metadata."""
+        self._line = line
 
     def join_trace(self, traceparent: str) -> None:
         """Make the call part of its caller's trace. Call before `begin`."""

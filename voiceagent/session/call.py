@@ -94,6 +94,9 @@ class Call(ControlledCall, Protocol):
         `begin`.
         """
 
+    def use_line(self, line: Line | None) -> None:
+        """Set the capabilities of a line without metadata. Call before `begin`."""
+
     def press(self, digit: str, received_at: int) -> Pressed:
         """Handle a key that the caller pressed, at Unix seconds. Return how it was handled."""
 

@@ -4,7 +4,8 @@
 answers, `mocks` the mocked tools, and `virtual_clock` a clock without waiting.
 """
 
+from voiceagent.session.agent import OutboundDetails
 from voiceagent.testing.call import TestCall
 from voiceagent.testing.scripted_model import Calls, RehearsedModel, ScriptedModel
 
-__all__ = ["Calls", "RehearsedModel", "ScriptedModel", "TestCall"]
+__all__ = ["Calls", "OutboundDetails", "RehearsedModel", "ScriptedModel", "TestCall"]

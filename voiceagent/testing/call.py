@@ -24,7 +24,7 @@ from voiceagent.agents.running import RunningAgent
 from voiceagent.config import default_config
 from voiceagent.config.tables import load
 from voiceagent.conversation.history import ToolCallItem, ToolOutputItem
-from voiceagent.session.agent import Pressed
+from voiceagent.session.agent import OutboundDetails, Pressed
 from voiceagent.session.session import Session
 from voiceagent.testing.mocks import Mocks
 from voiceagent.testing.scripted_model import ScriptedModel, Step, check_step, responses
@@ -77,7 +77,8 @@ class TestCall:
         agent: The agent, or its class.
         llm: Model that answers instead of the script.
         parameters: Metadata from the telephony provider.
-        phone: The call comes over a phone line, which can transfer it.
+        phone: The call comes over a phone line, which can transfer it; `OutboundDetails` for a call that the
+            server placed.
         voice: The caller speaks, through the engines of the demo's configuration or of the given file; the
             agent gets the recognizer's transcript. Only the file's speech engines, turns and language are
             used: agent and model are the test's, and there are no MCP servers.
@@ -96,7 +97,7 @@ class TestCall:
         agent: Agent | type[Agent],
         llm: Llm | None = None,
         parameters: Mapping[str, str] | None = None,
-        phone: bool = True,
+        phone: bool | OutboundDetails = True,
         voice: bool | str | Path = False,
         language: str = "en",
         clock: Literal["real", "virtual"] = "real",
@@ -113,8 +114,8 @@ class TestCall:
         self.model = ScriptedModel()
         self._llm = llm
         self._parameters = parameters or {}
-        self._line = _RecordingLine()
-        self._phone = phone
+        self._line = _RecordingLine(phone if isinstance(phone, OutboundDetails) else None)
+        self._phone = bool(phone)
         self._voice = voice
         self._language = language
         self._clock = VirtualClock() if clock == "virtual" else None
@@ -276,6 +277,11 @@ class TestCall:
         return self._call.hung_up
 
     @property
+    def sent_digits(self) -> str:
+        """The keys that the agent has pressed on the line."""
+        return self._line.sent_digits
+
+    @property
     def transferred_to(self) -> str:
         """Destination of a transfer, a name or a number, "" for none."""
         return self._line.transferred_to
@@ -325,10 +331,15 @@ def _given(arguments: str) -> dict[str, Any]:
 
 
 class _RecordingLine:
-    """A phone line that only records transfers."""
+    """A phone line that only records transfers and keys."""
 
-    def __init__(self) -> None:
+    def __init__(self, outbound: OutboundDetails | None) -> None:
+        self.outbound = outbound
         self.transferred_to = ""
+        self.sent_digits = ""
 
     async def transfer(self, destination: str = "", number: str = "") -> None:
         self.transferred_to = destination or number
+
+    async def send_digits(self, digits: str) -> None:
+        self.sent_digits += digits

@@ -73,7 +73,7 @@ class TransportLimits(EventLimits, OfferLimits):
     max_sidebands: ClassVar[int] = 8
     """Concurrent sideband connections of one call. 0 allows none."""
     max_dtmf_digits: int = Field(default=1_000, ge=1)
-    """DTMF digits that a caller may send on a phone line. One more ends the call."""
+    """DTMF digits that a caller may send on a phone line or over WebRTC. One more ends the call."""
 
 
 USUAL_LIMITS = TransportLimits()

@@ -16,8 +16,8 @@ from typing import Any
 
 from voiceagent.conversation.history import Item, MessageItem, ToolCallItem, ToolOutputItem
 
-BEGAN, ENDED = "call.began", "call.ended"
-"""The event types."""
+BEGAN, ENDED, STATUS = "call.began", "call.ended", "call.status"
+"""The event types. STATUS is of outbound calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import httpx2
@@ -19,7 +19,7 @@ from voiceagent.conversation.history import Item
 from voiceagent.session.call import new_id
 from voiceagent.telemetry.metric_table import new_counter
 from voiceagent.webhooks.config import WebhooksConfig
-from voiceagent.webhooks.message import BEGAN, ENDED, WebhookEvent, as_transcript, signed_headers
+from voiceagent.webhooks.message import BEGAN, ENDED, STATUS, WebhookEvent, as_transcript, signed_headers
 
 log = structlog.get_logger()
 
@@ -57,6 +57,11 @@ class WebhookSender:
     def call(self, call_id: str) -> WebhookSubscriber:
         """Return the subscriber of one call."""
         return WebhookSubscriber(call_id, self.send, self._clock, time.monotonic)
+
+    def status(self, call: Mapping[str, Any]) -> None:
+        """Post the new status of an outbound call, in its form for the API."""
+        data = {"call_id": call["id"], **call}
+        self.send(WebhookEvent(new_id("evt"), STATUS, int(self._clock()), data))
 
     def send(self, event: WebhookEvent) -> None:
         """Queue an event for posting; drop and count it if `max_waiting` events are queued."""

@@ -20,6 +20,9 @@ from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.latency import TurnCounts, TurnReport
 from voiceagent.conversation.settings import AgentTool
+from voiceagent.transports.telephony.outbound.policies.limits import DialLimits
+from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
+from voiceagent.transports.telephony.outbound.store import OutboundStore
 
 ENGINES = "".join(f'[{stage}]\nengine = "x:X"\n' for stage in ("recognizer", "llm", "synthesizer"))
 OTHER_POLICY = (
@@ -193,6 +196,16 @@ def test_a_deleted_call_leaves_no_trace(config: Path):
     assert run(config, "calls", "delete", "call_1") == 0
     assert not store_of(kept).newest()
     assert not list(kept.rglob("log*"))
+
+
+def test_a_deleted_call_that_the_server_placed_leaves_no_number(config: Path):
+    keep_one(config.parent / "kept")
+    outbound = OutboundStore(config.parent / "outbound.sqlite")
+    placed = OutboundCall("call_1", "+15550123456", "+15550100000", "twilio")
+    outbound.add(placed, DialLimits(("+1555",)), "", "")
+    assert run(config, "calls", "delete", "call_1") == 0
+    assert outbound.find("call_1") is None
+    outbound.close()
 
 
 def test_a_call_that_goes_on_is_not_deleted(config: Path, capsys):

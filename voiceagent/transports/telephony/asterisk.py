@@ -150,7 +150,8 @@ class AsteriskConfig(ProviderConfig):
         def trusts(url: str, headers: Mapping[str, str]) -> bool:
             return password is not None and has_password(password, headers)
 
-        return PhoneLine(AsteriskSerializer, trusts=None if password is None else trusts)
+        trust = None if password is None else trusts
+        return PhoneLine(AsteriskSerializer, trusts=trust, inband_keys=True)
 
 
 def has_password(password: str, headers: Mapping[str, str]) -> bool:

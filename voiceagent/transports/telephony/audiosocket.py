@@ -167,7 +167,9 @@ class AudioSocketEndpoint:
     """Server of AudioSocket calls. tools: let the model hang up. limits: of each call."""
 
     def __init__(self, tools: bool, open_call: OpenCall, limits: TransportLimits = USUAL_LIMITS) -> None:
-        self._options = LineOptions("audiosocket", no_control, {}, tools, limits.max_dtmf_digits)
+        self._options = LineOptions(
+            "audiosocket", no_control, {}, tools, limits.max_dtmf_digits, inband_keys=True
+        )
         self._open_call = open_call
         self._limits = limits
 

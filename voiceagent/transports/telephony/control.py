@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,8 +13,18 @@ from audio.hosted.server import describe_error
 TIMEOUT_S = 10.0
 
 
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.InvalidURL)
+
+
 class ControlError(Exception):
-    """A request that the provider did not carry out; the text is the reason."""
+    """A request that the provider did not carry out; the text is the reason.
+
+    refused: False if the provider may have received the request and carried it out all the same.
+    """
+
+    def __init__(self, reason: str, refused: bool = True) -> None:
+        super().__init__(reason)
+        self.refused = refused
 
 
 class CallControl(Protocol):
@@ -30,6 +40,11 @@ class CallControl(Protocol):
     async def transfer(self, number: str) -> None:
         """Connect the caller to `number`, which ends the call's stream. Raise ControlError."""
 
+    async def send_digits(self, digits: str) -> bool:
+        """Send keys, with "w" for pauses of half a second. Return False if the API cannot: then they are sent
+        as tones. Raise ControlError.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class RestRequest:
@@ -37,14 +52,16 @@ class RestRequest:
 
     method: str
     url: str
-    form: Mapping[str, str] | None = None
+    form: Mapping[str, str | Sequence[str]] | None = None
     json: Mapping[str, Any] | None = None
     user: tuple[str, str] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-async def send(request: RestRequest) -> None:
-    """Send a request. Raise ControlError; its text never contains a key."""
+async def send(request: RestRequest) -> Mapping[str, Any]:
+    """Send a request and return the JSON object of the answer, empty if it has none. Raise ControlError; its
+    text never contains a key.
+    """
     try:
         async with httpx2.AsyncClient(timeout=TIMEOUT_S) as client:
             answer = await client.request(
@@ -56,7 +73,13 @@ async def send(request: RestRequest) -> None:
                 headers=dict(request.headers),
             )
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise ControlError(f"{request.method} {request.url}: {describe_error(error)}") from error
+        reason = f"{request.method} {request.url}: {describe_error(error)}"
+        raise ControlError(reason, refused=isinstance(error, _NOT_SENT)) from error
     if not answer.is_success:
         why = " ".join(answer.text.split())[:200]
         raise ControlError(f"{request.method} {request.url}: HTTP {answer.status_code}: {why}")
+    try:
+        said = answer.json()
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}

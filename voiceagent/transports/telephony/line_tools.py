@@ -1,4 +1,4 @@
-"""Hang-up and transfer on a phone call, as tools for the model and as methods for the agent's code.
+"""Hang-up, transfer and keys on a phone call, as tools for the model and as methods for the agent's code.
 
 Tools run after the agent's last words have been played, and not at all after a barge-in.
 """
@@ -13,8 +13,11 @@ import structlog
 
 from llmcore.engine import Tool
 from voiceagent.conversation.settings import AgentTool
-from voiceagent.session.agent import OfferedTool, ToolFailed, ToolResult
+from voiceagent.session.agent import OfferedTool, OutboundDetails, ToolFailed, ToolResult, check_keys
+from voiceagent.telemetry.log import Personal
 from voiceagent.transports.telephony.control import CallControl, ControlError
+from voiceagent.transports.telephony.key_sender import KeySender
+from voiceagent.transports.telephony.stream.menu_loop import KeyDecision, MenuLoop
 
 log = structlog.get_logger()
 
@@ -26,27 +29,53 @@ _HANG_UP = Tool(
     "End the phone call. Say goodbye first, in the same answer: the call ends when the caller has heard it.",
     {"type": "object", "properties": {}, "additionalProperties": False},
 )
+_SEND_DIGITS = Tool(
+    "send_digits",
+    "Press keys on the phone, to choose in a menu or to enter a number. Say nothing in the same answer.",
+    {
+        "type": "object",
+        "properties": {
+            "digits": {"type": "string", "description": "0-9, * and #; w for a pause of half a second"}
+        },
+        "required": ["digits"],
+        "additionalProperties": False,
+    },
+)
 
 
 class LineTools:
     """Tools of one phone call: a `Line`. transfers: destination names and their numbers; without destinations
     or control the agent cannot transfer. end: ends the call, with the reason and whether to hang up.
+    outbound: the outbound call, in which the model may send keys; None for an inbound one. keys: sends keys,
+    None if the line cannot. heard: returns the transcript of the last turn at the other end.
     """
 
     def __init__(
-        self, control: CallControl | None, transfers: Mapping[str, str], end: Callable[[str, bool], None]
+        self,
+        control: CallControl | None,
+        transfers: Mapping[str, str],
+        end: Callable[[str, bool], None],
+        outbound: OutboundDetails | None = None,
+        keys: KeySender | None = None,
+        heard: Callable[[], str] = str,
     ) -> None:
+        self.outbound = outbound
+        self._keys = keys
+        self._heard = heard
+        self._menu = MenuLoop()
         self._control = control
         self._transfers = transfers if control is not None and control.transfers else {}
         self._end = end
 
     def offered(self) -> tuple[OfferedTool, ...]:
         """Return the tools offered to the model."""
-        hang_up = OfferedTool(AgentTool(_HANG_UP, when_played=True), self._hang_up)
-        if not self._transfers:
-            return (hang_up,)
-        transfer = AgentTool(_transfer_tool(self._transfers), when_played=True)
-        return (hang_up, OfferedTool(transfer, self._transfer))
+        tools = [OfferedTool(AgentTool(_HANG_UP, when_played=True), self._hang_up)]
+        if self._transfers:
+            transfer = AgentTool(_transfer_tool(self._transfers), when_played=True)
+            tools.append(OfferedTool(transfer, self._transfer))
+        if self.outbound is not None and self._keys is not None:
+            tools.append(OfferedTool(AgentTool(_SEND_DIGITS, when_played=True), self._send_digits))
+        return tuple(tools)
 
     async def transfer(self, destination: str = "", number: str = "") -> None:
         """Transfer the caller to a configured destination or to a number. Raise ToolFailed."""
@@ -65,18 +94,46 @@ class LineTools:
         await asyncio.sleep(TRANSFERRED_S)
         self._end(f"the caller was transferred to {name}", False)
 
+    async def send_digits(self, digits: str) -> None:
+        """Send keys. Raise ToolFailed."""
+        if self._keys is None:
+            raise ToolFailed("this line cannot send keys")
+        check_keys(digits)
+        try:
+            await self._keys.send(digits)
+        except ControlError as error:
+            log.warning("send_digits_failed", reason=str(error))
+            raise ToolFailed("the line did not send the keys") from error
+        log.info("digits_sent", digits=Personal(digits))
+
+    async def _send_digits(self, arguments: str) -> ToolResult:
+        digits = str(_argument(arguments, "send_digits", "digits"))
+        match self._menu.decide(self._heard(), digits):
+            case KeyDecision.HANG_UP:
+                self._end("the phone menu loops", True)
+                return ToolResult("the menu loops; the call was ended", reply=False)
+            case KeyDecision.REFUSE:
+                message = f"the menu has come back to where {digits} was sent before; choose another key, say"
+                raise ToolFailed(f"{message} in words what you want, or hang up")
+        await self.send_digits(digits)
+        return ToolResult("sent", reply=False)
+
     async def _hang_up(self, arguments: str) -> ToolResult:
         self._end("the agent hung up", True)
         return ToolResult("hung up", reply=False)
 
     async def _transfer(self, arguments: str) -> ToolResult:
-        try:
-            given = json.loads(arguments)
-        except ValueError as error:
-            raise ToolFailed(f"the arguments of transfer_call are not JSON: {error}") from error
-        destination = given.get("destination") if isinstance(given, dict) else None
-        await self.transfer(str(destination))
+        await self.transfer(str(_argument(arguments, "transfer_call", "destination")))
         return ToolResult("transferred", reply=False)
+
+
+def _argument(arguments: str, tool: str, name: str) -> object:
+    """Return an argument of a tool, None if the model left it out. Raise ToolFailed."""
+    try:
+        given = json.loads(arguments)
+    except ValueError as error:
+        raise ToolFailed(f"the arguments of {tool} are not JSON: {error}") from error
+    return given.get(name) if isinstance(given, dict) else None
 
 
 def _transfer_tool(transfers: Mapping[str, str]) -> Tool:

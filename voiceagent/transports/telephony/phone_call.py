@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from weakref import ref
 
 import structlog
 
@@ -14,16 +15,18 @@ from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
 from voiceagent.conversation.settings import CallSettings
-from voiceagent.session.agent import Pressed
+from voiceagent.session.agent import OutboundDetails, Pressed
 from voiceagent.session.call import Call, InputOverflow, new_id
 from voiceagent.session.references import weak_callback
 from voiceagent.telemetry.log import Personal
 from voiceagent.transports.connection import Ending
 from voiceagent.transports.telephony.control import CallControl, ControlError
+from voiceagent.transports.telephony.key_sender import KeySender
 from voiceagent.transports.telephony.line_tools import LineTools
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
+from voiceagent.transports.telephony.stream.inband_keys import InbandKeys
 from voiceagent.transports.telephony.stream.keypad import Keypad, entry_text
 from voiceagent.transports.telephony.stream.serializer import (
     TRACEPARENT,
@@ -59,7 +62,8 @@ class LineOptions:
     """Settings shared by all calls of a provider.
 
     transfers: destination names and their numbers. tools: let the model hang up and transfer.
-    max_dtmf_digits: keypad presses per call.
+    max_dtmf_digits: keypad presses per call. outbound: the outbound call, None for inbound calls. inband_keys:
+    also listen for keys in the audio, as the line may not report them.
     """
 
     provider: str
@@ -67,6 +71,8 @@ class LineOptions:
     transfers: Mapping[str, str]
     tools: bool
     max_dtmf_digits: int
+    outbound: OutboundDetails | None = None
+    inband_keys: bool = False
 
 
 class PhoneCall:
@@ -96,6 +102,7 @@ class PhoneCall:
         self._started = False
         self._order = ReorderBuffer()
         self._keypad = Keypad()
+        self._inband: InbandKeys | None = None
         self._passed_over = self._keys = 0
         self._loop = asyncio.get_running_loop()
         self._entry_timer: asyncio.TimerHandle | None = None
@@ -143,7 +150,8 @@ class PhoneCall:
             case Started():
                 self._start(event)
             case KeyPressed(digit):
-                self._press(digit)
+                if self._inband is None or self._inband.is_new(digit, self._loop.time()):
+                    self._press(digit)
             case Stopped(reason):
                 self._end(Ending(reason, "caller_hung_up", 1000, hang_up=False))
             case Unknown(name):
@@ -157,8 +165,12 @@ class PhoneCall:
         if self._started:
             raise ProtocolError("a second start came; a call has one")
         self._started = True
+        outbound = self._line.outbound
+        if outbound is not None and not started.call_id:
+            started = replace(started, call_id=outbound.line_call)
         self._control = self._line.control(started)
-        parameters = {**self._known, **started.parameters}
+        # of an outbound call, this server's own data count for more than what came over the line
+        parameters = {**self._known, **started.parameters, **(self._known if outbound is not None else {})}
         self._call.join_trace(parameters.pop(TRACEPARENT, ""))
         started = replace(started, parameters=parameters)
         line_call, known = started.call_id[:MAX_DATA_VALUE], Personal(dict(started.parameters))
@@ -171,12 +183,32 @@ class PhoneCall:
             noted = MessageItem(new_id("item"), "assistant", "Noted.", by_line=True)
             for item in (about, noted):
                 self._call.handle(ev.ItemCreated(item))
-        line = LineTools(self._control, self._line.transfers, weak_callback(self._leave))
+        if self._line.inband_keys:
+            self._inband = InbandKeys(started.input_format.rate_hz)
+        line = self._line_tools(started)
         self._call.identify(started.parameters, line, line_call)
         if self._line.tools:
             self._call.offer(line.offered())
         self._call.begin()
         self._start_timer.cancel()
+
+    def _line_tools(self, started: Started) -> LineTools:
+        rate_hz, mute = started.output_format.rate_hz, weak_callback(self._mute_keys)
+        keys = KeySender(self._control, self._client.fill, rate_hz, started.frame_s, mute)
+        call = ref(self._call)
+
+        def heard() -> str:
+            alive = call()
+            items = () if alive is None else reversed(alive.items)
+            said = (item for item in items if isinstance(item, MessageItem) and item.role == "user")
+            return next((item.text for item in said if not item.by_line), "")
+
+        leave = weak_callback(self._leave)
+        return LineTools(self._control, self._line.transfers, leave, self._line.outbound, keys, heard)
+
+    def _mute_keys(self, until_s: float) -> None:
+        if self._inband is not None:
+            self._inband.mute(until_s)
 
     def _hear(self, media: Media) -> None:
         audio_format, number = self._call.settings.input_format, media.number
@@ -187,6 +219,9 @@ class PhoneCall:
             except ValueError as error:
                 raise ProtocolError(f"sound cannot be read: {error}") from error
             self._call.hear(samples)
+            if self._inband is not None:
+                for digit in self._inband.push(samples, self._loop.time()):
+                    self._press(digit)
 
     def _played(self, name: str) -> None:
         played = self._client.played(name)

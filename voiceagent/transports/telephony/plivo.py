@@ -195,6 +195,12 @@ def transfer_request(api_url: str, account_id: str, call_id: str, token: str, xm
     return RestRequest("POST", _call_url(api_url, account_id, call_id), json=fields, user=(account_id, token))
 
 
+def digits_request(api_url: str, account_id: str, call_id: str, token: str, digits: str) -> RestRequest:
+    """Return the request that sends keys to the stream's leg, with "w" for pauses of half a second."""
+    url = f"{_call_url(api_url, account_id, call_id)}DTMF/"
+    return RestRequest("POST", url, json={"digits": digits, "leg": "aleg"}, user=(account_id, token))
+
+
 def _call_url(api_url: str, account_id: str, call_id: str) -> str:
     return f"{api_url.rstrip('/')}/v1/Account/{quote(account_id, safe='')}/Call/{quote(call_id, safe='')}/"
 
@@ -229,6 +235,12 @@ class PlivoControl:
         account_id, call_id = self.started.account_id, self.started.call_id
         await send(transfer_request(self.api_url, account_id, call_id, self.token, url))
 
+    async def send_digits(self, digits: str) -> bool:
+        """See `CallControl`."""
+        account_id, call_id = self.started.account_id, self.started.call_id
+        await send(digits_request(self.api_url, account_id, call_id, self.token, digits))
+        return True
+
 
 class PlivoConfig(ProviderConfig):
     """`[telephony.plivo]`: Plivo audio streaming."""
@@ -238,6 +250,8 @@ class PlivoConfig(ProviderConfig):
     """Environment variable that holds the account's auth token. It verifies signatures and authorises hanging
     up and transferring.
     """
+    auth_id: str = ""
+    """The account, "MA...", for outbound calls."""
     api_url: str = Field(default="https://api.plivo.com", pattern=API_URL)
     """Base URL of Plivo's REST API."""
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 from starlette.routing import BaseRoute
 
 from voiceagent.transports.telephony.control import CallControl
+from voiceagent.transports.telephony.outbound.dialer import Dialer
 from voiceagent.transports.telephony.stream.serializer import Serializer, Started
 from voiceagent.validation.errors import ConfigError, problem
 from voiceagent.validation.section import Section
@@ -40,19 +41,21 @@ def any_agent(name: str) -> None:
 class Placement:
     """Choice of gateway and agent for a call. next_call: returns the URL of the gateway that takes the next
     call, None for this one; raises CallRefused. own_url: the URL of this gateway, if it has one. check_agent:
-    raises CallRefused if no agent has the name at the end of the URL.
+    raises CallRefused if no agent has the name at the end of the URL. dialer: of outbound calls; None for
+    none.
     """
 
     next_call: Callable[[], str | None] = lambda: None
     own_url: str | None = None
     check_agent: Callable[[str], None] = any_agent
+    dialer: Dialer | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PhoneLine:
     """A telephony provider over WebSocket. trusts: authenticates handshakes; None accepts all except those of
     other sites' pages. number_webhook: suffix of the stream's path that makes the URL of the number's
-    webhook, "" for none.
+    webhook, "" for none. inband_keys: keys may come as tones only.
     """
 
     new_serializer: Callable[[], Serializer]
@@ -60,6 +63,7 @@ class PhoneLine:
     trusts: Trust | None = None
     webhooks: tuple[BaseRoute, ...] = ()
     number_webhook: str = ""
+    inband_keys: bool = False
 
 
 @dataclass(frozen=True, slots=True)

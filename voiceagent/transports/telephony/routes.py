@@ -48,12 +48,18 @@ def telephony_routes(
         open_line = telephony.providers()[name].open
         line_rules = replace(rules, keyed=False, open=open_line, origins=rules.origins or frozenset())
         options = LineOptions(
-            name, line.control, telephony.transfers, telephony.tools, limits.max_dtmf_digits
+            name,
+            line.control,
+            telephony.transfers,
+            telephony.tools,
+            limits.max_dtmf_digits,
+            inband_keys=line.inband_keys,
         )
         urls = (telephony.public_url, *([] if placement.own_url is None else [placement.own_url]))
-        endpoint = TelephonyEndpoint(
-            open_call, line, options, urls, limits, line_rules, placement.check_agent
-        )
+        endpoint = TelephonyEndpoint(open_call, line, options, urls, limits, line_rules, placement)
+        if placement.dialer is not None:
+            path = f"/telephony/{name}/outbound/{{call_id}}"
+            streams += websocket_routes(path, endpoint.serve_outbound)
         for path in (f"/telephony/{name}", f"/telephony/{name}/{{agent}}"):
             streams += websocket_routes(path, endpoint.serve, line.number_webhook)
         webhooks += line.webhooks

@@ -134,6 +134,11 @@ def transfer_request(api_url: str, call_id: str, key: str, number: str) -> RestR
     return _command(api_url, call_id, key, "transfer", {"to": number})
 
 
+def digits_request(api_url: str, call_id: str, key: str, digits: str) -> RestRequest:
+    """Return the request that sends keys, with "w" for pauses of half a second."""
+    return _command(api_url, call_id, key, "send_dtmf", {"digits": digits})
+
+
 def _command(api_url: str, call_id: str, key: str, action: str, fields: dict[str, str]) -> RestRequest:
     url = f"{api_url.rstrip('/')}/v2/calls/{quote(call_id, safe='')}/actions/{action}"
     return RestRequest("POST", url, json=fields, headers={"Authorization": f"Bearer {key}"})
@@ -156,6 +161,11 @@ class TelnyxControl:
         """Connect the caller to `number`. Raise ControlError."""
         await send(transfer_request(self.api_url, self.call_id, self.key, number))
 
+    async def send_digits(self, digits: str) -> bool:
+        """See `CallControl`."""
+        await send(digits_request(self.api_url, self.call_id, self.key, digits))
+        return True
+
 
 TOKEN_HEADER = "x-telnyx-streaming-auth-token"
 """Header with the `stream_auth_token` of the request that started the stream."""
@@ -168,7 +178,11 @@ class TelnyxConfig(ProviderConfig):
     stream_token_env: str | None = None
     """Environment variable that holds the `stream_auth_token` of media streams."""
     api_key_env: str | None = None
-    """Environment variable that holds an API key, for hanging up and transferring."""
+    """Environment variable that holds an API key, for outbound calls, hanging up and transferring."""
+    connection_id: str = ""
+    """Call Control application for outbound calls."""
+    public_key: str = ""
+    """The account's public key in base64. It verifies the webhooks of outbound calls."""
     api_url: str = Field(default="https://api.telnyx.com", pattern=API_URL)
     """Base URL of Telnyx's REST API."""
 

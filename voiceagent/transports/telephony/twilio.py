@@ -169,6 +169,10 @@ class TwilioControl:
         account_id, call_id = self.started.account_id, self.started.call_id
         await send(transfer_request(self.api_url, account_id, call_id, self.token, number))
 
+    async def send_digits(self, digits: str) -> bool:
+        """Return False: `<Play digits>` would end the stream."""
+        return False
+
 
 VOICE = "/voice"
 """Last part of the webhook's path; the rest is the stream's path."""
@@ -186,6 +190,8 @@ class TwilioConfig(ProviderConfig):
     """Environment variable that holds the account's auth token. It verifies signatures and authorises hanging
     up and transferring.
     """
+    account_sid: str = ""
+    """The account, "AC...", for outbound calls."""
     api_url: str = Field(default="https://api.twilio.com", pattern=API_URL)
     """Base URL of Twilio's REST API, for other regions."""
 

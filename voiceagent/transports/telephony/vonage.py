@@ -159,18 +159,26 @@ def is_genuine(secret: str, headers: Mapping[str, str], now_s: float) -> bool:
 
     headers: names in lower case. now_s: Unix seconds.
     """
+    return verified_claims(secret, headers, now_s) is not None
+
+
+def verified_claims(secret: str, headers: Mapping[str, str], now_s: float) -> dict[str, Any] | None:
+    """Return the claims of the token in `Authorization`, None unless it is current and signed with the
+    signature secret. Arguments as for `is_genuine`.
+    """
     scheme, _, token = headers.get("authorization", "").partition(" ")
     signed, _, given = token.strip().rpartition(".")
     head, _, claims = signed.partition(".")
     try:
         expected = hmac.digest(secret.encode(), signed.encode(), "sha256")
         if scheme.lower() != "bearer" or not hmac.compare_digest(expected, _from_base64(given)):
-            return False
+            return None
         algorithm, said = json.loads(_from_base64(head)), json.loads(_from_base64(claims))
         issued_s, expires_s = float(said["iat"]), float(said.get("exp", said["iat"] + MAX_AGE_S))
+        current = algorithm.get("alg") == "HS256" and issued_s - MAX_AGE_S <= now_s <= expires_s
     except (ValueError, TypeError, KeyError, AttributeError):
-        return False
-    return algorithm.get("alg") == "HS256" and issued_s - MAX_AGE_S <= now_s <= expires_s
+        return None
+    return said if current and isinstance(said, dict) else None
 
 
 def application_token(application_id: str, key: RSAPrivateKey, now_s: float) -> str:
@@ -207,6 +215,13 @@ def transfer_request(api_url: str, call_id: str, token: str, number: str) -> Res
     return _update(api_url, call_id, token, action)
 
 
+def digits_request(api_url: str, call_id: str, token: str, digits: str) -> RestRequest:
+    """Return the request that sends keys. Vonage writes "p" for a pause of half a second."""
+    url = f"{api_url.rstrip('/')}/v1/calls/{quote(call_id, safe='')}/dtmf"
+    fields = {"digits": digits.replace("w", "p")}
+    return RestRequest("PUT", url, json=fields, headers={"Authorization": f"Bearer {token}"})
+
+
 def _update(api_url: str, call_id: str, token: str, action: dict[str, Any]) -> RestRequest:
     url = f"{api_url.rstrip('/')}/v1/calls/{quote(call_id, safe='')}"
     return RestRequest("PUT", url, json=action, headers={"Authorization": f"Bearer {token}"})
@@ -230,6 +245,11 @@ class VonageControl:
         """Connect the caller to `number`. Raise ControlError."""
         await send(transfer_request(self.api_url, self.call_id, self._token(), number))
 
+    async def send_digits(self, digits: str) -> bool:
+        """See `CallControl`."""
+        await send(digits_request(self.api_url, self.call_id, self._token(), digits))
+        return True
+
     def _token(self) -> str:
         return application_token(self.application_id, self.key, time.time())
 
@@ -241,7 +261,7 @@ class VonageConfig(ProviderConfig):
     signature_secret_env: str | None = None
     """Environment variable that holds the account's signature secret, which signs handshakes."""
     application_id: str = ""
-    """Voice application on whose behalf calls are hung up and transferred."""
+    """Voice application on whose behalf calls are placed, hung up and transferred."""
     private_key_env: str | None = None
     """Environment variable that holds the application's private key, as PEM."""
     api_url: str = Field(default="https://api.nexmo.com", pattern=API_URL)
@@ -251,7 +271,7 @@ class VonageConfig(ProviderConfig):
         """Return the configured provider. Raise ConfigError."""
         secret = settings.key("signature_secret_env", self.signature_secret_env)
         pem = settings.key("private_key_env", self.private_key_env)
-        key = None if pem is None else self._private_key(pem, settings)
+        key = None if pem is None else self.private_key(pem, settings)
 
         def control(started: Started) -> CallControl | None:
             if key is None or not started.call_id:
@@ -263,7 +283,8 @@ class VonageConfig(ProviderConfig):
 
         return PhoneLine(VonageSerializer, control, None if secret is None else trusts)
 
-    def _private_key(self, pem: str, settings: LineSettings) -> RSAPrivateKey:
+    def private_key(self, pem: str, settings: LineSettings) -> RSAPrivateKey:
+        """Return the private key in `pem`. Raise ConfigError."""
         try:
             key = load_pem_private_key(pem.encode(), None)
         except (ValueError, TypeError) as error:

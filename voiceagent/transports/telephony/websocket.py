@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 import structlog
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocket
 
 from voiceagent.access.requester import AccessRules, NotAdmitted
+from voiceagent.session.agent import OutboundDetails
 from voiceagent.session.call import CallRefused, OpenCall, new_id
 from voiceagent.transports.connection import Connection
 from voiceagent.transports.limits import TransportLimits
+from voiceagent.transports.telephony.outbound.policies.progress import OutboundCall
 from voiceagent.transports.telephony.phone_call import LineOptions, PhoneCall
 from voiceagent.transports.telephony.phone_client import PhoneClient
-from voiceagent.transports.telephony.provider import PhoneLine
+from voiceagent.transports.telephony.provider import PhoneLine, Placement
 from voiceagent.transports.telephony.stream.public_url import websocket_url
 from voiceagent.transports.telephony.webhook import requested_url
 from voiceagent.transports.websocket import WebSocketWire, address_of
@@ -30,10 +33,17 @@ def with_plus(parameters: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+def agent_parameters(call: OutboundCall) -> dict[str, str]:
+    """Return the metadata of an outbound call for its agent."""
+    known = {"direction": "outbound", "to": call.to, "from": call.caller}
+    named = {name: value for name, value in (("reason", call.reason), ("agent", call.agent)) if value}
+    return {**call.parameters, **known, **named}
+
+
 class TelephonyEndpoint:
     """Endpoint of one provider's calls. public_urls: the server's URLs; None for the one in a proxy's
-    headers. limits: of each call. rules: for handshakes, if the provider has no key. check_agent: raises
-    CallRefused if no agent has the name at the end of the URL.
+    headers. limits: of each call. rules: for handshakes, if the provider has no key. placement:
+    chooses the agent, and knows the outbound calls.
     """
 
     def __init__(
@@ -44,7 +54,7 @@ class TelephonyEndpoint:
         public_urls: tuple[str | None, ...],
         limits: TransportLimits,
         rules: AccessRules,
-        check_agent: Callable[[str], None],
+        placement: Placement,
     ) -> None:
         self._open_call = open_call
         self._line = line
@@ -52,7 +62,8 @@ class TelephonyEndpoint:
         self._public_urls = public_urls
         self._limits = limits
         self._rules = rules
-        self._check_agent = check_agent
+        self._check_agent = placement.check_agent
+        self._dialer = placement.dialer
 
     async def serve(self, websocket: WebSocket) -> None:
         """Serve one connection, from its handshake to the end of its call: the endpoint of a
@@ -60,12 +71,34 @@ class TelephonyEndpoint:
         """
         why = self._refusal_reason(websocket)
         if why is not None:
-            log.warning("handshake_refused", provider=self._options.provider, reason=why)
-            await websocket.send_denial_response(PlainTextResponse(why, 403))
+            await self._refuse(websocket, why)
             return
-        call_id = new_id("call")
         # Some providers strip the query of a URL.
         known = with_plus(websocket.query_params) | websocket.path_params
+        await self._serve_call(websocket, new_id("call"), known, self._options)
+
+    async def serve_outbound(self, websocket: WebSocket) -> None:
+        """Serve the stream of an outbound call that was answered: its path ends with the call's id."""
+        why = self._refusal_reason(websocket)
+        call_id = websocket.path_params["call_id"]
+        call = None
+        if why is None and self._dialer is not None:
+            call = await self._dialer.connect(call_id, self._options.provider)
+        if call is None or self._dialer is None:
+            why = why or f"no outbound call {call_id[:80]} waits for its stream"
+            await self._refuse(websocket, why)
+            return
+        outbound = OutboundDetails(call.to, call.caller, call.reason, call.line_call)
+        try:
+            await self._serve_call(
+                websocket, call_id, agent_parameters(call), replace(self._options, outbound=outbound)
+            )
+        finally:
+            await self._dialer.end(call_id)
+
+    async def _serve_call(
+        self, websocket: WebSocket, call_id: str, known: Mapping[str, str], options: LineOptions
+    ) -> None:
         serializer = self._line.new_serializer()
         client = PhoneClient(call_id, serializer)
         try:
@@ -73,7 +106,7 @@ class TelephonyEndpoint:
                 self._check_agent(websocket.path_params["agent"])
             call = self._open_call(call_id, client, known.get("agent", ""))
         except CallRefused as refused:
-            log.warning("call_refused", provider=self._options.provider, reason=str(refused))
+            log.warning("call_refused", provider=options.provider, reason=str(refused))
             answer = PlainTextResponse(str(refused), refused.status, refused.headers)
             await websocket.send_denial_response(answer)
             return
@@ -81,9 +114,11 @@ class TelephonyEndpoint:
         connection = Connection(
             WebSocketWire(websocket), client.outbox, call, 1000, self._limits, self._limits.max_phone_idle_s
         )
-        await connection.run(
-            PhoneCall(call_id, call, serializer, client, self._options, known, connection.end)
-        )
+        await connection.run(PhoneCall(call_id, call, serializer, client, options, known, connection.end))
+
+    async def _refuse(self, websocket: WebSocket, why: str) -> None:
+        log.warning("handshake_refused", provider=self._options.provider, reason=why)
+        await websocket.send_denial_response(PlainTextResponse(why, 403))
 
     def _refusal_reason(self, websocket: WebSocket) -> str | None:
         """Return why a handshake is refused; None if it is accepted."""

@@ -103,7 +103,8 @@ class SoundIn:
 
     voice: the transceiver, with its codecs agreed. take: receives each packet; must not raise. max_streams:
     maximum number of audio sources and of report sources; each costs memory, here and in SRTP. allowance:
-    rate limit; packets beyond it are dropped before decoding.
+    rate limit; packets beyond it are dropped before decoding. other_types: payload types that are received
+    besides the codec's.
     """
 
     def __init__(
@@ -112,13 +113,14 @@ class SoundIn:
         take: Callable[[RtpPacket], None],
         max_streams: int,
         allowance: Allowance,
+        other_types: frozenset[int] = frozenset(),
     ) -> None:
         self._take = take
         self._max_streams = max_streams
         self._allowance = allowance
         self._sources: set[bytes] = set()
         self._reporting: set[bytes] = set()
-        self._payload_type = voice._codecs[0].payloadType or 0
+        self._payload_types = {voice._codecs[0].payloadType or 0} | other_types
         receiver: Any = voice.receiver
         self._statistics: dict[int, StreamStatistics] = receiver._RTCRtpReceiver__remote_streams
         self._dtls: Any = voice.receiver.transport
@@ -146,7 +148,7 @@ class SoundIn:
         except pylibsrtp.Error:
             return  # wrong key or replay
         self._sources.add(source)
-        if packet is None or packet.payload_type != self._payload_type:
+        if packet is None or packet.payload_type not in self._payload_types:
             return
         # after decryption: forged packets from the caller's address must not use the caller's budget
         if not self._allowance.spend(len(data) + PACKET_BYTES, time.monotonic):
@@ -186,11 +188,15 @@ class SoundOut:
 
     def send(self, payload: bytes, timestamp: int, first: bool) -> None:
         """Send a packet. timestamp: from 0 on. first: the first one after a silence."""
+        self.send_as(self._payload_type, payload, timestamp, first)
+
+    def send_as(self, payload_type: int, payload: bytes, timestamp: int, first: bool) -> None:
+        """Send a packet of this payload type in the same stream. Others as for `send`."""
         key, pair = self._dtls._tx_srtp, self._connection._nominated.get(1)
         if key is None or pair is None:
             return
         timestamp = (self._began + timestamp) & 0xFFFFFFFF
-        packet = RtpPacket(self._payload_type, self._sequence_number, timestamp, self._ssrc, payload, first)
+        packet = RtpPacket(payload_type, self._sequence_number, timestamp, self._ssrc, payload, first)
         self._sequence_number = (self._sequence_number + 1) & 0xFFFF
         pair.protocol.transport.sendto(key.protect(packet.serialize(self._extension)), pair.remote_addr)
         self._count(packet)

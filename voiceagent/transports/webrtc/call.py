@@ -39,9 +39,11 @@ from voiceagent.transports.webrtc.aiortc_internals import (
 )
 from voiceagent.transports.webrtc.aiortc_sctp_internals import LimitedEvents, drop_unsendable
 from voiceagent.transports.webrtc.client import WebRtcClient
+from voiceagent.transports.webrtc.line import WebRtcLine
 from voiceagent.transports.webrtc.media import CALLER_HZ, RTP_HZ, CallerAudio
 from voiceagent.transports.webrtc.network import Network
 from voiceagent.transports.webrtc.rtp import RtpPacket
+from voiceagent.transports.webrtc.telephone_events import EventReceiver
 from voiceagent.transports.webrtc.wire import DataChannelWire
 
 _OPUS = [codec for codec in RTCRtpSender.getCapabilities("audio").codecs if codec.mimeType == "audio/opus"]
@@ -78,6 +80,9 @@ class WebRtcCall:
         self._wire = DataChannelWire(self._peer)
         self._connection = Connection(self._wire, client.outbox, call, limits=limits)
         self._realtime = RealtimeCall(call, client, session, sound_apart=True, limits=limits)
+        self._line = WebRtcLine(client.voice)
+        self._events, self._keys = EventReceiver(), 0
+        call.use_line(self._line)
         self._audio = CallerAudio(weak_callback(self._hear), time.monotonic, weak_callback(self._hear_gap))
 
     async def answer(self, offer: str, caller: str) -> str:
@@ -108,14 +113,16 @@ class WebRtcCall:
         if voice.mid is None:
             raise _refused("the offer has no audio, which is needed")
         try:
-            return await self._agree(voice)
+            return await self._agree(voice, sdp.event_type_of(offer))
         except CallRefused:
             raise
         except Exception as error:  # errors in the offer that aiortc finds only now
             raise _refused("the offer cannot be answered") from error
 
-    async def _agree(self, voice: RTCRtpTransceiver) -> str:
-        """Return the answer to the offer that was read; `voice` has its transport."""
+    async def _agree(self, voice: RTCRtpTransceiver, event_type: int | None) -> str:
+        """Return the answer to the offer that was read; `voice` has its transport. event_type: payload type
+        of telephone events in the offer.
+        """
         # separate from the budget of events: this one is for the packets that carry them, and for audio
         allowance = Allowance(self._limits.max_bytes_per_s, time.monotonic())
         if self._peer.sctp is not None:
@@ -126,9 +133,15 @@ class WebRtcCall:
         # before candidates are gathered: they must use the shared port
         self._sockets.bind(ice_connection(voice))
         await self._peer.setLocalDescription(await self._peer.createAnswer())
-        SoundIn(voice, weak_callback(self._take), self._limits.max_streams, allowance)
-        self._client.voice.send = SoundOut(voice).send
-        answer = sdp.with_speech_settings(self._peer.localDescription.sdp, CALLER_HZ)
+        event_types = frozenset(() if event_type is None else (event_type,))
+        SoundIn(voice, weak_callback(self._take), self._limits.max_streams, allowance, event_types)
+        out = SoundOut(voice)
+        self._client.voice.send, self._client.voice.send_as = out.send, out.send_as
+        answer = self._peer.localDescription.sdp
+        if event_type is not None:
+            self._line.event_type = event_type
+            answer = sdp.with_telephone_events(answer, event_type)
+        answer = sdp.with_speech_settings(answer, CALLER_HZ)
         if self._network.announced_address is not None:
             answer = sdp.with_announced_address(answer, self._network.announced_address)
         return answer
@@ -173,9 +186,21 @@ class WebRtcCall:
     def _take(self, packet: RtpPacket) -> None:
         self._connection.taken += 1
         try:
-            self._audio.take(packet)
+            if packet.payload_type == self._line.event_type:
+                self._press(self._events.take(packet.payload, packet.timestamp))
+            else:
+                self._audio.take(packet)
         except Exception:  # no task here would catch it
             self._connection.fail()
+
+    def _press(self, key: str) -> None:
+        if key and self._wire.connected:
+            self._keys += 1
+            if self._keys > self._limits.max_dtmf_digits:
+                message = f"more than {self._limits.max_dtmf_digits} keys were pressed (limits.max_dtmf_digits)"
+                self._connection.end(Ending(message, 1008))
+            else:
+                self._call.press(key, round(time.time()))
 
     def _hear(self, samples: Samples) -> None:
         # packets may arrive before DTLS has verified the caller

@@ -11,6 +11,7 @@ from audio.jitter import Gap, JitterBuffer, MediaPacket
 from audio.opus import OpusDecoder, OpusEncoder, OpusError, packet_samples
 from audio.pcm import Samples
 from voiceagent.transports.webrtc.rtp import RtpPacket
+from voiceagent.transports.webrtc.telephone_events import EVENT_FRAMES, event_packets
 
 log = structlog.get_logger()
 
@@ -28,13 +29,14 @@ class AgentVoice:
     """Opus encoder and packet timing of the agent's audio. Silence is neither encoded nor sent.
 
     send: receives the payload of each packet, its timestamp, and True for the first after a silence; set when
-    the call is connected.
+    the call is connected. send_as: the same for packets of another payload type, its first argument.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.send: Callable[[bytes, int, bool], None] = lambda payload, timestamp, first: None
         self._clock = clock
         self._began_s = clock()
+        self.send_as: Callable[[int, bytes, int, bool], None] = lambda kind, payload, timestamp, first: None
         self._encoder = OpusEncoder()
         self._next_timestamp = 0
 
@@ -45,6 +47,14 @@ class AgentVoice:
         first = timestamp != self._next_timestamp or not timestamp
         self._next_timestamp = timestamp + FRAME_TICKS
         self.send(self._encoder.encode(frame), timestamp, first)
+
+    async def send_event(self, key: str, payload_type: int) -> None:
+        """Send a key as a telephone event, in real time."""
+        timestamp, begun_s = self._timestamp(), self._clock()
+        for packet in event_packets(key, FRAME_TICKS):
+            await asyncio.sleep(max(0.0, begun_s + packet.frame / 50 - self._clock()))
+            self.send_as(payload_type, packet.payload, timestamp, packet.first)
+        self._next_timestamp = timestamp + EVENT_FRAMES * FRAME_TICKS
 
     def expect_loss(self, fraction: float) -> None:
         """Set the expected packet loss at the remote, 0-1."""

@@ -16,6 +16,11 @@ _KIND = re.compile("(audio|video|application) ")
 _OPUS = re.compile(r"^a=rtpmap:(\d+) opus/48000(?:/2)?\r?\n", re.MULTILINE | re.IGNORECASE)
 
 
+_EVENTS = re.compile(r"^a=rtpmap:(\d{1,3}) telephone-event/48000\r?$", re.MULTILINE | re.IGNORECASE)
+_AUDIO = re.compile(r"^(m=audio [^\r\n]*)", re.MULTILINE)
+_MAX_PAYLOAD_TYPE = 127
+
+
 class OfferTooLarge(ValueError):
     """An offer exceeds a limit; the text names what is allowed."""
 
@@ -89,6 +94,22 @@ def with_speech_settings(answer: str, rate_hz: int) -> str:
         return f"{found[0].rstrip()}\r\na=fmtp:{found[1]} {settings}\r\n"
 
     return _OPUS.sub(add, answer)
+
+
+def event_type_of(offer: str) -> int | None:
+    """Return the payload type of telephone events (RFC 4733) at Opus's rate in an offer of one voice; None if
+    there is none.
+    """
+    voices = [section for section in _SECTION.split(offer)[1:] if section.startswith("audio ")]
+    found = _EVENTS.search(voices[0]) if len(voices) == 1 else None
+    return None if found is None or int(found[1]) > _MAX_PAYLOAD_TYPE else int(found[1])
+
+
+def with_telephone_events(answer: str, payload_type: int) -> str:
+    """Accept telephone events 0 to 15, the keys of a phone, in the answer's audio."""
+    answer = _AUDIO.sub(rf"\1 {payload_type}", answer, count=1)
+    events = f"a=rtpmap:{payload_type} telephone-event/48000\r\na=fmtp:{payload_type} 0-15\r\n"
+    return _OPUS.sub(lambda found: f"{found[0].rstrip()}\r\n{events}", answer, count=1)
 
 
 def with_announced_address(answer: str, address: str) -> str:

@@ -25,6 +25,9 @@ class Control:
 
     async def hang_up(self) -> None: ...
 
+    async def send_digits(self, digits: str) -> bool:
+        return False
+
     async def transfer(self, number: str) -> None:
         self.numbers.append(number)
         if self.failure:

@@ -1,0 +1,153 @@
+"""Outbound calls through each provider: request, status, stream, and what the agent knows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from outbound_server import OWN, TO, OutboundServer, outbound_server
+from phone_caller import calling
+from simulated_carriers import CARRIERS, PUBLIC_URL, SimulatedCarrier, running
+
+ORDER = {"to": TO, "agent": "orders", "reason": "the order is ready", "parameters": {"order": "17"}}
+
+
+@pytest.fixture(params=CARRIERS, ids=lambda kind: kind.name)
+async def carrier(request: pytest.FixtureRequest) -> AsyncIterator[SimulatedCarrier]:
+    async with running(request.param) as carrier:
+        yield carrier
+
+
+@pytest.fixture
+async def server(carrier: SimulatedCarrier, tmp_path: Path) -> AsyncIterator[OutboundServer]:
+    async with outbound_server(carrier, tmp_path) as server:
+        yield server
+
+
+async def placed(server: OutboundServer, order: dict[str, Any] = ORDER) -> dict[str, Any]:
+    answer = await server.post(order)
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+async def report(server: OutboundServer, status: str) -> str:
+    """Let the provider report a status of the first call. Return the body of the answer."""
+    carrier = server.carrier
+    answer = await server.provider.post(carrier.event(carrier.asked[0], status))
+    assert answer.is_success, answer.text
+    return answer.text
+
+
+def address_of(server: OutboundServer, stream_url: str) -> str:
+    """The stream's URL as it reaches the server, behind its proxy."""
+    return stream_url.replace(PUBLIC_URL.replace("https", "wss"), f"ws://127.0.0.1:{server.port}")
+
+
+async def test_an_answered_call_reaches_its_agent_which_knows_whom_it_called_and_why(
+    server: OutboundServer,
+) -> None:
+    carrier = server.carrier
+    call = await placed(server)
+    assert call["status"] == "queued"
+    assert call["provider_call_id"] == carrier.asked[0].line_call
+    await report(server, "ringing")
+    assert server.calls == [], "the agent waits for the answer"
+    xml = await report(server, "answered")
+    url = carrier.stream_url(carrier.asked[0], xml)
+    async with calling(carrier.line(), address_of(server, url), headers=carrier.handshake(url)) as caller:
+        await caller.until(lambda: server.calls and server.call.greeted)
+        assert server.call.call_id == call["id"]
+        assert server.call.model == "orders"
+        assert server.call.line is not None
+        assert server.call.line.outbound is not None
+        assert server.call.line.outbound.to == TO
+        assert server.call.line.outbound.reason == "the order is ready"
+        known = server.call.identified
+        assert {
+            **ORDER["parameters"],
+            "direction": "outbound",
+            "to": TO,
+            "from": OWN,
+        }.items() <= known.items()
+    await report(server, "completed")
+    rings = [] if carrier.name == "telnyx" else ["ringing"]  # Telnyx does not report that it rings
+    assert server.statuses == ["queued", *rings, "answered", "completed"]
+
+
+@pytest.mark.parametrize("status", ["busy", "no_answer"])
+async def test_a_call_that_nobody_answers_says_why(server: OutboundServer, status: str) -> None:
+    call = await placed(server)
+    await report(server, status)
+    shown = await server.status(call["id"])
+    assert shown["status"] == status
+    assert shown["cause"]
+
+
+async def test_a_request_that_the_provider_refuses_fails_with_its_reason(server: OutboundServer) -> None:
+    server.carrier.refuses = True
+    call = await placed(server)
+    assert call["status"] == "failed"
+    assert "no permission" in call["cause"]
+
+
+async def test_a_ringing_call_is_ended_by_its_id(server: OutboundServer) -> None:
+    carrier = server.carrier
+    call = await placed(server)
+    assert (await server.hang_up(call["id"])).is_success
+    asked = carrier.asked[1]
+    assert carrier.asked[0].line_call in asked.path
+    method = {"plivo": "DELETE", "vonage": "PUT"}.get(carrier.name, "POST")
+    assert asked.method == method
+    await report(server, "no_answer")
+    assert (await server.hang_up(call["id"])).is_success
+    assert len(carrier.asked) == 2, "it is over"
+    assert (await server.hang_up("call_x")).status_code == 404
+
+
+async def test_a_stream_connects_once_and_only_to_a_call_that_was_placed(server: OutboundServer) -> None:
+    carrier = server.carrier
+    await placed(server)
+    xml = await report(server, "answered")
+    url = carrier.stream_url(carrier.asked[0], xml)
+    address, headers = address_of(server, url), carrier.handshake(url)
+    async with calling(carrier.line(), address, headers=headers) as caller:
+        await caller.until(lambda: server.calls)
+        with pytest.raises(Exception, match="403"):
+            async with calling(carrier.line(), address, headers=headers):
+                pass
+    assert len(server.calls) == 1
+
+
+async def test_the_same_idempotency_key_places_one_call(server: OutboundServer) -> None:
+    first, second = [await server.post(ORDER, **{"idempotency-key": "k1"}) for _ in range(2)]
+    assert first.json()["id"] == second.json()["id"]
+    assert len(server.carrier.asked) == 1
+    other = await server.post({**ORDER, "reason": "another"}, **{"idempotency-key": "k1"})
+    assert other.status_code == 409
+
+
+async def test_a_call_needs_a_key(server: OutboundServer) -> None:
+    assert (await server.post(ORDER, authorization="Bearer wrong")).status_code == 401
+    assert server.carrier.asked == []
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"to": "5550123456"}, "invalid_number"),
+        ({"to": 5}, "invalid_value"),
+        ({"agent": "nobody"}, "call_refused"),
+        ({"provider": "asterisk"}, "unknown_provider"),
+        ({"form": "+15550199999"}, "invalid_value"),
+        ({"parameters": {"a": 1}}, "invalid_value"),
+    ],
+)
+async def test_a_wrong_order_is_refused_by_name(
+    server: OutboundServer, change: dict[str, Any], code: str
+) -> None:
+    answer = await server.post({**ORDER, **change})
+    assert answer.status_code in (400, 404)
+    assert answer.json()["error"]["code"] == code
+    assert server.carrier.asked == []

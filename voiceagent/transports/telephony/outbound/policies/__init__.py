@@ -1,0 +1,1 @@
+"""Decisions about outbound calls, as functions of records and of time."""

@@ -1,0 +1,121 @@
+"""The status of an outbound call, and how a report of the provider changes it.
+
+Reports arrive late, twice, and out of order. A status never goes back, so that an old report has no effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+UNREPORTED_S = 60.0
+"""Time after ringing should have ended, after which a call without a report counts as failed."""
+
+
+class Status(StrEnum):
+    """The status of an outbound call. QUEUED: the provider has the request, or is about to get it."""
+
+    QUEUED = "queued"
+    RINGING = "ringing"
+    ANSWERED = "answered"
+    COMPLETED = "completed"
+    BUSY = "busy"
+    NO_ANSWER = "no_answer"
+    FAILED = "failed"
+
+    @property
+    def is_final(self) -> bool:
+        """True if the call is over."""
+        return self not in _ORDER
+
+    @property
+    def is_unanswered(self) -> bool:
+        """True if the call is over and was never answered."""
+        return self.is_final and self is not Status.COMPLETED
+
+
+_ORDER = (Status.QUEUED, Status.RINGING, Status.ANSWERED)
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundCall:
+    """An outbound call.
+
+    call_id: id of the request, and of the agent's call once it is answered. caller: the number shown to the
+    person called. agent: its name, "" for the usual one. parameters: metadata for the agent. line_call: the
+    provider's id, "" while unknown. cause: the reason for the status, in the provider's words. created_s,
+    changed_s: Unix seconds. connected: the provider's audio stream has connected, which it may once.
+    """
+
+    call_id: str
+    to: str
+    caller: str
+    provider: str
+    agent: str = ""
+    reason: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    status: Status = Status.QUEUED
+    cause: str = ""
+    line_call: str = ""
+    created_s: float = 0.0
+    changed_s: float = 0.0
+    connected: bool = False
+
+    def apply_report(self, status: Status, cause: str, now_s: float) -> OutboundCall:
+        """Return the call after a report. It is unchanged if the report brings nothing new."""
+        new = _next(self.status, status)
+        if new is self.status:
+            return self
+        return replace(self, status=new, cause=cause, changed_s=now_s)
+
+    def expire(self, ring_s: float, max_call_s: float, now_s: float) -> OutboundCall:
+        """Return the call, over if no report of its end can come any more. ring_s: maximum time of ringing.
+        max_call_s: maximum length of a call.
+        """
+        if self.status.is_final:
+            return self
+        if self.status is Status.ANSWERED:
+            late = now_s - self.changed_s > max_call_s + UNREPORTED_S
+            return self.apply_report(Status.COMPLETED, "its end was not reported", now_s) if late else self
+        late = now_s - self.created_s > ring_s + UNREPORTED_S
+        return self.apply_report(Status.FAILED, "the provider reported nothing", now_s) if late else self
+
+    def connect(self, now_s: float) -> OutboundCall | None:
+        """Return the call with its audio stream connected, None if a stream may not connect now."""
+        if self.connected or self.status.is_final:
+            return None
+        return replace(self.apply_report(Status.ANSWERED, "", now_s), connected=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the call as the API and webhooks show it."""
+        return {
+            "object": "call",
+            "id": self.call_id,
+            "direction": "outbound",
+            "status": self.status.value,
+            "cause": self.cause,
+            "to": self.to,
+            "from": self.caller,
+            "provider": self.provider,
+            "agent": self.agent,
+            "reason": self.reason,
+            "parameters": dict(self.parameters),
+            "provider_call_id": self.line_call,
+            "created_at": int(self.created_s),
+            "changed_at": int(self.changed_s),
+        }
+
+
+def _next(current: Status, reported: Status) -> Status:
+    """Return the status after a report."""
+    if current.is_final:
+        return current
+    if current is Status.ANSWERED:
+        return Status.COMPLETED if reported.is_final else current
+    if reported is Status.COMPLETED:  # over, and never answered
+        return Status.NO_ANSWER
+    if reported.is_final:
+        return reported
+    return max(current, reported, key=_ORDER.index)
