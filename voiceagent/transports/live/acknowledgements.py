@@ -11,13 +11,20 @@ from voiceagent.conversation import notifications as notify
 class Acknowledgement:
     """The pending acknowledgement of a session, one at most.
 
-    delay_s: returns the delay in force. speak: has the phrase spoken once neither side speaks. It is not
-    needed if the delegating response has words itself, and is dropped when the agent or the caller speaks.
+    delay_s: returns the delay in force. speak: has the phrase spoken once neither side speaks. forget:
+    removes the phrase's item from the conversation, as models expect the result directly after its call.
+    It is not needed if the delegating response has words itself, and is dropped when the agent or the caller
+    speaks.
     """
 
-    def __init__(self, delay_s: Callable[[], float], speak: Callable[[], None]) -> None:
+    def __init__(
+        self, delay_s: Callable[[], float], speak: Callable[[], None], forget: Callable[[str], None]
+    ) -> None:
         self._delay_s = delay_s
         self._speak = speak
+        self._forget = forget
+        self._spoken_id: str | None = None  # "" until the phrase's response starts
+        self._item_id = ""
         self._response_id = ""
         self._timer: asyncio.TimerHandle | None = None
         self._due = self._ended = False
@@ -26,10 +33,16 @@ class Acknowledgement:
     def on_notification(self, notification: notify.Notification) -> None:
         """Follow the call."""
         match notification:
-            case notify.NotifyResponseText(response_id=response_id):
-                self._worded_id = response_id
-            case notify.NotifyResponseStarted(beside=False) | notify.NotifySpeechStarted():
+            case notify.NotifyResponseText(response_id=response_id, item_id=item_id):
+                self._worded_id, self._item_id = response_id, item_id
+            case notify.NotifyResponseStarted(response_id=response_id, beside=False):
+                self._spoken_id = response_id if self._spoken_id == "" else None
                 self.cancel()
+            case notify.NotifySpeechStarted():
+                self.cancel()
+            case notify.NotifyResponseEnded(response_id=response_id) if response_id == self._spoken_id:
+                self._spoken_id = None
+                self._forget(self._item_id)
             case notify.NotifyResponseEnded(response_id=response_id) if response_id == self._response_id:
                 self._ended = True
                 self._speak_if_due()
@@ -54,4 +67,5 @@ class Acknowledgement:
     def _speak_if_due(self) -> None:
         if self._due and self._ended:
             self.cancel()
+            self._spoken_id = ""
             self._speak()

@@ -68,8 +68,12 @@ class LiveCall:
         self._end = end
         self._muted = self._overflowing = self._reply_waits = False
         self._usage_timer: asyncio.TimerHandle | None = None
-        delay, speak = self._acknowledgement_delay, ev.SpeechRequested(phrase)
-        self._acknowledgement = Acknowledgement(delay, lambda: call.post(speak) if phrase else None)
+        self._phrase = phrase
+        self._acknowledgement = Acknowledgement(
+            self._acknowledgement_delay,
+            lambda: call.post(ev.SpeechRequested(phrase)),
+            lambda item_id: call.handle(ev.ItemDeleted(item_id)),
+        )
         client.on_notification = self._on_notification
 
     def prepare(self) -> None:
@@ -247,7 +251,7 @@ class LiveCall:
         self._acknowledgement.on_notification(notification)
         if isinstance(notification, notify.NotifyResponseStarted) and notification.in_conversation:
             self._reply_waits = False
-        if isinstance(notification, notify.NotifyToolCall):
+        if self._phrase and isinstance(notification, notify.NotifyToolCall):
             self._acknowledgement.on_delegation(notification.response_id)
 
     # ---- events

@@ -278,6 +278,17 @@ async def test_delegation_without_words_is_acknowledged_in_time() -> None:
         assert server.call.posted == [ev.SpeechRequested(PHRASE)]
 
 
+async def test_acknowledgement_leaves_the_conversation_once_it_is_spoken() -> None:
+    async with session(delegation={"type": "client", "acknowledgement_delay_ms": 0}) as (server, _):
+        delegate(server.call)
+        await server.call.until(lambda call: bool(call.posted))
+        client = server.call.client
+        client.notify(notify.NotifyResponseStarted("resp_2", "audio"))
+        client.notify(notify.NotifyResponseText("resp_2", "item_3", None, PHRASE))
+        client.notify(notify.NotifyResponseEnded("resp_2", "completed"))
+        assert server.call.requests[-1] == ev.ItemDeleted("item_3")
+
+
 async def test_no_acknowledgement_follows_words_of_the_model() -> None:
     async with session(delegation={"type": "client", "acknowledgement_delay_ms": 0}) as (server, socket):
         delegate(server.call, words="Let me look.")
