@@ -8,13 +8,16 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from live_types import proved
+from realtime_server import nowhere
 from scripted_server import ScriptedServer
 from starlette.routing import WebSocketRoute
 from websockets.asyncio.client import ClientConnection, connect
 
-from voiceagent.access.access_control import Admission
+from voiceagent.access.access_control import Admission, CallAsked
 from voiceagent.access.auth import ApiKeys
+from voiceagent.transports.live.http import live_routes
 from voiceagent.transports.live.websocket import LiveEndpoint, LiveOptions
+from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
 
 SEND_BUFFER_BYTES = 65_536
 PHRASE = "One moment."
@@ -26,12 +29,19 @@ class LiveServer(ScriptedServer):
     def __init__(self, keys: ApiKeys | None, prepare: Callable[[], dict[str, Any]]) -> None:
         super().__init__(prepare)
         self.admission = Admission(keys)
-        self.endpoint = LiveEndpoint(self.open_call, lambda: None, self.admission, LiveOptions(PHRASE))
+        sidebands = Sidebands(self.find, self.admission, nowhere)
+        self.endpoint = LiveEndpoint(
+            self.open_call, lambda: None, self.admission, LiveOptions(PHRASE), sidebands=sidebands
+        )
 
     @property
     def url(self) -> str:
         """URL for a WebSocket client."""
         return f"ws://127.0.0.1:{self.port}/v1/live/sessions"
+
+    async def hang_up(self, asked: CallAsked) -> bool:
+        """End a session."""
+        return self.endpoint.end(asked)
 
 
 @asynccontextmanager
@@ -40,7 +50,11 @@ async def serving(
 ) -> AsyncIterator[LiveServer]:
     """Run a server during the block."""
     server = LiveServer(keys, prepare)
-    routes = [WebSocketRoute("/v1/live/sessions", server.endpoint.serve)]
+    routes = [
+        *live_routes(server.admission, server.hang_up),
+        WebSocketRoute("/v1/live/sessions", server.endpoint.serve),
+        WebSocketRoute("/v1/live/sessions/{session_id}/attach", server.endpoint.attach),
+    ]
     async with server.serving(routes, SEND_BUFFER_BYTES):
         yield server
 

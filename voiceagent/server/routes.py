@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from llmcore.policies.admission import Refusal
 from voiceagent.access.access_control import Admission, CallAsked
@@ -35,6 +35,7 @@ from voiceagent.server.status import TriageResult
 from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
+from voiceagent.transports.live.http import live_routes
 from voiceagent.transports.live.websocket import LiveEndpoint, LiveOptions
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import (
@@ -136,7 +137,9 @@ class Routes:
         self.sidebands = Sidebands(self.calls.find, self._admission, self._sideband_elsewhere, config.limits)
         self.webrtc = self._webrtc_endpoint()
         options = LiveOptions(config.agent.filler, keeps_calls=self.kept is not None)
-        self.live = LiveEndpoint(self.calls.open, self.calls.check, self._admission, options, config.limits)
+        self.live = LiveEndpoint(
+            self.calls.open, self.calls.check, self._admission, options, config.limits, self.sidebands
+        )
 
     def _webrtc_endpoint(self) -> WebRtcEndpoint:
         """Return the endpoint of WebRTC calls."""
@@ -185,7 +188,9 @@ class Routes:
                 Route("/triage", self._triage_page),
                 Route("/triage.json", self._triage_json),
                 *websocket_routes("/v1/realtime", realtime.serve),
+                *live_routes(self._admission, self._hang_up_elsewhere),
                 *websocket_routes("/v1/live/sessions", self.live.serve),
+                WebSocketRoute("/v1/live/sessions/{session_id}/attach", self.live.attach),
                 under_realtime(api, self._admission),
                 *calls_routes(self.kept, self._admission),
                 *self._phone_lines,

@@ -28,7 +28,9 @@ from voiceagent.transports.live.protocol.settings import (
     to_call_settings,
     with_backend,
 )
+from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.protocol.decode import append_heads, append_sound, to_samples
+from voiceagent.transports.realtime.protocol.encode import to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
 
 USAGE_S = 30.0
@@ -68,6 +70,7 @@ class LiveCall:
         self._end = end
         self._muted = self._overflowing = self._reply_waits = False
         self._usage_timer: asyncio.TimerHandle | None = None
+        self.finished = asyncio.Event()
         self._phrase = phrase
         self._acknowledgement = Acknowledgement(
             self._acknowledgement_delay,
@@ -103,7 +106,7 @@ class LiveCall:
             else:
                 self._hear(samples)
         except RequestError as error:
-            self._refuse(error)
+            self.refuse(error)
         except InputOverflow as overflow:
             self._drop(overflow)
 
@@ -126,7 +129,17 @@ class LiveCall:
         reason: Reason = "close_requested" if ending.code == 1000 else "connection_lost"
         if self._client.now_ms >= self._limits.max_call_s * 1000:
             reason = "expired"
-        self._send("session.closed", reason=reason, session=self._session, usage=self._usage)
+        self.finish(reason)
+
+    def finish(self, reason: Reason = "connection_lost") -> None:
+        """Send `session.closed`, the last event. A second call does nothing."""
+        if not self.finished.is_set():
+            self.finished.set()
+            self._send("session.closed", reason=reason, session=self._session, usage=self._usage)
+
+    def show_to(self, sideband: Outbox[str]) -> None:
+        """Send the session in force to a new sideband."""
+        sideband.put(to_json(self._client.encoder.event("session.started", session=self._session)))
 
     def end(self) -> None:
         """End the session at the client's request."""
@@ -155,6 +168,8 @@ class LiveCall:
                 raise RequestError("session_already_started", message, "type")
 
     def _hear(self, samples: Samples) -> None:
+        if self._client.sidebands:
+            self._client.reflect_input(samples, self._call.settings.input_format.rate_hz)
         if self._muted:
             samples = np.zeros_like(samples)
         self._call.hear(samples)
@@ -275,8 +290,9 @@ class LiveCall:
         if not self._overflowing:  # once: a flood of audio must not cause a flood of errors
             self._overflowing = True
             message = f"{overflow}; this sound, and more until there is room, is dropped"
-            self._refuse(RequestError("input_audio_buffer_overflow", message, "audio"))
+            self.refuse(RequestError("input_audio_buffer_overflow", message, "audio"))
 
-    def _refuse(self, error: RequestError) -> None:
+    def refuse(self, error: RequestError) -> None:
+        """Send an error."""
         about = error.code, error.message, error.param, error.client_event_id
         self._client.send(self._client.encoder.error(*about))

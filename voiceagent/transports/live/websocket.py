@@ -26,13 +26,15 @@ from voiceagent.transports.live.protocol.delegations import Delegations
 from voiceagent.transports.live.protocol.encode import Encoder
 from voiceagent.transports.live.protocol.session_object import ResponsesDelegation
 from voiceagent.transports.live.protocol.settings import live_settings
+from voiceagent.transports.live.sideband import attach
 from voiceagent.transports.realtime.http import deny
 from voiceagent.transports.realtime.protocol.encode import to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
+from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import WebSocketWire, address_of
+from voiceagent.validation.shorten import shorten
 
-PREFIX = "live"
-"""Prefix of the ids of Live sessions."""
 MAX_REFUSED = 16
 """Refused events before the session has started. One more closes the connection."""
 
@@ -49,7 +51,7 @@ class LiveOptions:
 
 class LiveEndpoint:
     """Endpoint of Live sessions. check: raises CallRefused if a new call would be refused now. limits: of
-    each session.
+    each session. sidebands: of all calls.
     """
 
     def __init__(
@@ -59,7 +61,9 @@ class LiveEndpoint:
         admission: Admission,
         options: LiveOptions,
         limits: TransportLimits = USUAL_LIMITS,
+        sidebands: Sidebands | None = None,
     ) -> None:
+        self._sidebands = sidebands
         self._open_call = open_call
         self._check = check
         self._admission = admission
@@ -72,7 +76,7 @@ class LiveEndpoint:
         `WebSocketRoute`.
         """
         await self._admission.learn(websocket.headers, address_of(websocket))
-        session_id = new_id(PREFIX)
+        session_id = new_id(LIVE_PREFIX.rstrip("_"))
         try:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
             _check_secret(caller)
@@ -90,6 +94,20 @@ class LiveEndpoint:
             pass  # before the session started
         finally:
             call_over()
+
+    async def attach(self, websocket: WebSocket) -> None:
+        """Serve a sideband: the endpoint of a `WebSocketRoute` with the session's id."""
+        await self._admission.learn(websocket.headers, address_of(websocket))
+        session_id = websocket.path_params["session_id"]
+        try:
+            caller = self._admission.admit(websocket.headers, address_of(websocket))
+        except NotAdmitted as refused:
+            await deny(websocket, refused.status, refused.code, str(refused))
+            return
+        if self._sidebands is None or not session_id.startswith(LIVE_PREFIX):
+            await deny(websocket, 404, "call_not_found", f"there is no session {shorten(session_id)}")
+            return
+        await self._sidebands.serve(websocket, caller, session_id)
 
     def end(self, asked: CallAsked) -> bool:
         """End a session of this process. Return False if it does not run here, or if the caller may not end
@@ -158,9 +176,11 @@ class LiveEndpoint:
             await call.close("the session could not start")
             raise
         self._sessions[session_id] = session
+        client.open_sideband = lambda: attach(call, client, session, self._limits)
         try:
             await connection.run(session)
         finally:
+            session.finish()
             del self._sessions[session_id]
 
 
