@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from live_types import proved
 from openai import AsyncOpenAI
-from openai.resources.live.live import AsyncLiveConnection
 from recordings import recorded
 from served import serving_tools
 
@@ -24,8 +23,9 @@ PATIENCE_S = 60.0
 class LiveCaller:
     """A caller of one session; every event is proved."""
 
-    def __init__(self, connection: AsyncLiveConnection) -> None:
+    def __init__(self, connection: Any, base_url: str = "") -> None:
         self.connection = connection
+        self.base_url = base_url
         self.events: list[dict[str, Any]] = []
 
     async def until(self, kind: str, **fields: Any) -> dict[str, Any]:
@@ -60,9 +60,9 @@ class LiveCaller:
 async def speaking(folder: Path, **config: Any) -> AsyncIterator[LiveCaller]:
     """Yield a caller who is speaking in a session with this configuration."""
     async with serving_tools(folder, "live_engine:LiveLlm") as address:
-        sdk = AsyncOpenAI(api_key="none", base_url=f"http://{address}/v1")
-        async with sdk.live.connect() as connection:
-            caller = LiveCaller(connection)
+        base_url = f"http://{address}/v1"
+        async with AsyncOpenAI(api_key="none", base_url=base_url).live.connect() as connection:
+            caller = LiveCaller(connection, base_url)
             await connection.session.start(session={"model": "gpt-live-1", **config})  # type: ignore[typeddict-item]
             await caller.until("session.started")
             talk = asyncio.create_task(caller.speak())
@@ -110,3 +110,16 @@ async def test_commentary_makes_the_agent_speak_first(tmp_path: Path) -> None:
         await caller.connection.session.commentary.append(content="Good morning", delegation_id=None)
         await caller.until_said("It says Good morning.")
         assert not caller.transcript("input"), "the caller is muted"
+
+
+async def test_sideband_sees_the_session_and_has_the_agent_speak(tmp_path: Path) -> None:
+    async with speaking(tmp_path) as caller:
+        session_id = caller.events[0]["session"]["id"]
+        sdk = AsyncOpenAI(api_key="none", base_url=caller.base_url)
+        async with sdk.live.sideband.connect(session_id=session_id) as connection:
+            sideband = LiveCaller(connection)
+            await sideband.until("session.started")
+            await connection.session.commentary.append(content="Good morning", delegation_id=None)
+            await sideband.until("session.commentary.appended")
+            await sideband.until("session.output_audio.delta")
+            await caller.until("session.output_audio.delta")

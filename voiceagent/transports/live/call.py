@@ -90,7 +90,7 @@ class LiveCall:
             self._call.handle(ev.ItemCreated(initial_item(item, new_id("item"))))
 
     def begin(self) -> None:
-        """Begin the session. One with a history goes on, and is not greeted."""
+        """Begin the session. One with a history is a continuation, and is not greeted."""
         self._client.begin()
         self._send("session.started", self._settings.event.event_id, session=self._session)
         self._call.begin(greet=not self._settings.start.input)
@@ -196,7 +196,7 @@ class LiveCall:
         self._send(f"session.{kind}.appended", event.event_id, start_ms=now_ms, end_ms=now_ms)
 
     def _comment(self, event: wire.ContextAppend) -> None:
-        """Add commentary to the history, and have the agent tell it once neither side speaks. The first of a
+        """Add commentary to the history, and have the agent say it once neither side speaks. The first of a
         delegation is the result of the model's call.
         """
         call_id = self._delegations.pop_call(event.delegation_id)

@@ -70,7 +70,7 @@ class ThinkingAppend(ContextAppend):
 
 
 class CommentaryAppend(ContextAppend):
-    """Event `session.commentary.append`: context that the agent tells the caller."""
+    """Event `session.commentary.append`: context that the agent says to the caller."""
 
 
 class FunctionOutput(Wire):

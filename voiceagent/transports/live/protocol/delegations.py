@@ -60,7 +60,7 @@ class Delegations:
         return _wrapped(run, run.begin())
 
     def on_text(self, text: notify.NotifyResponseText) -> list[dict[str, Any]]:
-        """Return the events of text; none for what the frontend says by itself."""
+        """Return the events of text; none for the frontend's own words."""
         run = self._runs.get(text.response_id)
         return [] if run is None else _wrapped(run, run.text(text.item_id, text.text))
 
