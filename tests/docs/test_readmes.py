@@ -113,6 +113,7 @@ ELSEWHERE = {
     "import asyncio": "below, against a server",
     "from voiceagent.agents import": "below, with its test",
     "async with TestCall": "below, with its agent",
+    "from openai import AsyncOpenAI": "tests/e2e/test_live.py calls the server with it",
     "import sys": "tests/e2e/test_agents_realtime.py calls the server with it",
 }
 

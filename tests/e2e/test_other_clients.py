@@ -23,7 +23,7 @@ import pytest
 from attacked_server import free_port
 from recordings import recorded
 from sdk_caller import calling
-from served import served
+from served import serving_tools
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = Path(__file__).parent / "clients"
@@ -41,21 +41,6 @@ long = pytest.mark.skipif(
     os.environ.get("VOICEAGENT_LONG_TESTS") != "1", reason="takes minutes: set VOICEAGENT_LONG_TESTS=1"
 )
 pytestmark = pytest.mark.xdist_group("clients")
-
-
-@asynccontextmanager
-async def serving_tools(folder: Path) -> AsyncIterator[str]:
-    """Yield the address of a server whose LLM calls the first tool and then repeats its result."""
-    for engines in (ROOT / "tests/bench/fixed_engines.py", ROOT / "tests/e2e/tool_engine.py"):
-        shutil.copy(engines, folder)
-    text = (ROOT / "tests/bench/fixed.toml").read_text()
-    before, after = text.split("[llm]")
-    config = folder / "served.toml"
-    config.write_text(
-        f'{before}[llm]\nengine = "tool_engine:ToolLlm"\n\n[synthesizer]{after.split("[synthesizer]")[1]}'
-    )
-    async with served(config) as address:
-        yield address
 
 
 @asynccontextmanager
@@ -182,6 +167,29 @@ async def test_pipecats_service_calls_a_tool_and_is_interrupted(tmp_path: Path) 
     assert came["tools"] >= 1
     assert came["interruptions"] >= 1
     assert "sunny" in came["said"]
+
+
+@long
+async def test_livekits_live_session_delegates_to_a_tool_and_asks_for_a_reply(tmp_path: Path) -> None:
+    python = python_of("livekit-plugins-openai==1.8.9", "livekit-agents==1.8.9")
+    async with serving_tools(tmp_path, "live_engine:LiveLlm") as address:
+        came = await ran(python, CLIENTS / "livekit_live_caller.py", address, sound_file(tmp_path))
+    assert not came["errors"]
+    assert came["tools"] == ["weather"]
+    assert came["said"].startswith("One moment. It says sunny.")
+    assert came["heard"] == "Could you help me with something?"
+    assert "session.closed" in came["kinds"]
+
+
+@long
+async def test_pipecats_live_service_delegates_to_a_tool(tmp_path: Path) -> None:
+    python = python_of("pipecat-ai[openai,websockets-base]==1.14.0")
+    async with serving_tools(tmp_path, "live_engine:LiveLlm") as address:
+        came = await ran(python, CLIENTS / "pipecat_live_caller.py", address, sound_file(tmp_path))
+    assert not came["errors"]
+    assert (came["tools"], came["delegations"]) == ([{"city": "Bonn"}], ["responses"])
+    assert came["said"] == 'One moment. It says {"weather": "sunny"}.'
+    assert came["messages"] == [["user", "Could you help me with something?"]]
 
 
 @long

@@ -37,6 +37,33 @@ CLIENT_EVENTS: list[dict[str, Any]] = [
     {"type": "response.cancel"},
 ]
 
+_BACKEND = {"type": "responses", "responses": {"model": "m", "tools": [_TOOL], "instructions": "Look."}}
+_CONTEXT = {"content": "It rains.", "delegation_id": None}
+LIVE_EVENTS: list[dict[str, Any]] = [
+    {"type": "session.input_audio.append", "audio": "AAAAAAAA" * 40},
+    {"type": "session.input_audio.mute"},
+    {"type": "session.input_audio.unmute"},
+    {"type": "session.instructions.append", **_CONTEXT},
+    {"type": "session.thinking.append", **_CONTEXT},
+    {"type": "session.commentary.append", **_CONTEXT},
+    {"type": "session.update", "session": {"delegation": _BACKEND}},
+    {"type": "response.item.create", "item": _SAID},
+    {"type": "response.item.create", "item": _OUTPUT},
+    {"type": "response.create"},
+    {"type": "decision.create", "event_id": "e"},
+    {"type": "session.output_audio.fixture.play", "audio": "AAAA"},
+]
+LIVE_START = {
+    "type": "session.start",
+    "session": {
+        "model": "m",
+        "instructions": "Be kind.",
+        "delegation": _BACKEND,
+        "input": [{"role": "user", "content": [{"type": "input_text", "text": "Hello?"}]}],
+        "audio": {"format": {"type": "audio/pcmu", "rate": 8000}, "output": {"voice": {"id": "v"}}},
+    },
+}
+
 
 def mutated(message: Message, chance: random.Random) -> Message:
     """The message as it is, or broken in one of the ways in which messages break."""

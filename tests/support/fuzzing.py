@@ -16,7 +16,7 @@ import numpy as np
 from aioice import stun
 from aiortc import RTCPeerConnection, RTCSessionDescription
 from attacked_server import AttackedServer
-from fuzz_messages import CLIENT_EVENTS, mutated, mutated_text
+from fuzz_messages import CLIENT_EVENTS, LIVE_EVENTS, LIVE_START, mutated, mutated_text
 from phone_lines import Asterisk, AudioSocket, Message, Plivo, Provider, Telnyx, Twilio, Vonage
 from rtc_caller import RtcCaller, rtc_calling
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -96,6 +96,12 @@ class Fuzzing:
 
     async def realtime(self) -> None:
         await self.websocket("realtime", "/v1/realtime", [], [json.dumps(event) for event in CLIENT_EVENTS])
+
+    async def live(self) -> None:
+        """Attack Live sessions: their start, and what follows one."""
+        start, events = json.dumps(LIVE_START), [json.dumps(event) for event in LIVE_EVENTS]
+        opening: list[Message] = [start] if self.chance.random() < 0.8 else []
+        await self.websocket("live", "/v1/live/sessions", opening, [*events, start])
 
     async def transcription(self) -> None:
         """Attack sessions that only transcribe."""
@@ -296,7 +302,8 @@ async def fuzz(server: AttackedServer, messages: int, seed: int) -> Counter[str]
     offer = await _offer()
     # What is to come of each, in parts of the whole, and how many connections of it there are at once.
     kinds: list[tuple[str, float, int, Callable[[], Awaitable[None]]]] = [
-        ("realtime", 0.15, 3, fuzzing.realtime),
+        ("realtime", 0.1, 3, fuzzing.realtime),
+        ("live", 0.05, 1, fuzzing.live),
         ("transcription", 0.05, 1, fuzzing.transcription),
         ("sideband", 0.05, 1, fuzzing.sideband),
         *((name, 0.07, 1, fuzzing.line(name, provider)) for name, provider in LINES.items()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shutil
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,6 +18,7 @@ READY_S = 180.0
 STOP_S = 60.0
 LEFT_S = 10.0
 """How long callers who have left may count as there: those over WebRTC, who may say nothing, the longest."""
+TESTS = Path(__file__).parents[1]
 VOICEAGENT = Path(sys.executable).with_name("voiceagent")
 
 
@@ -53,6 +55,19 @@ async def served(
         yield found[1]
     finally:
         assert await stop(process, STOP_S), f"the server did not stop within {STOP_S:.0f} s of SIGTERM"
+
+
+@asynccontextmanager
+async def serving_tools(folder: Path, llm: str = "tool_engine:ToolLlm") -> AsyncIterator[str]:
+    """Yield the address of a server whose LLM calls the first tool and then repeats its result."""
+    for engines in ("bench/fixed_engines.py", "e2e/tool_engine.py", "e2e/live_engine.py"):
+        shutil.copy(TESTS / engines, folder)
+    text = (TESTS / "bench/fixed.toml").read_text()
+    before, after = text.split("[llm]")
+    config = folder / "served.toml"
+    config.write_text(f'{before}[llm]\nengine = "{llm}"\n\n[synthesizer]{after.split("[synthesizer]")[1]}')
+    async with served(config) as address:
+        yield address
 
 
 async def calls_at(address: str) -> int:

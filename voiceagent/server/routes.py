@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 
 from llmcore.policies.admission import Refusal
 from voiceagent.access.access_control import Admission, CallAsked
@@ -35,6 +35,8 @@ from voiceagent.server.status import TriageResult
 from voiceagent.session.call import CallRefused
 from voiceagent.session.services import Services
 from voiceagent.telemetry.metrics import CONTENT_TYPE, Metrics
+from voiceagent.transports.live.http import live_routes
+from voiceagent.transports.live.websocket import LiveEndpoint, LiveOptions
 from voiceagent.transports.realtime.client_secrets import SecretsEndpoint
 from voiceagent.transports.realtime.http import (
     SingleSlashes,
@@ -139,6 +141,10 @@ class Routes:
             self.shared.control_of = self._control_of
         self.sidebands = Sidebands(self.calls.find, self._admission, self._sideband_elsewhere, config.limits)
         self.webrtc = self._webrtc_endpoint()
+        options = LiveOptions(config.agent.filler, keeps_calls=self.kept is not None)
+        self.live = LiveEndpoint(
+            self.calls.open, self.calls.check, self._admission, options, config.limits, self.sidebands
+        )
 
     def _webrtc_endpoint(self) -> WebRtcEndpoint:
         """Return the endpoint of WebRTC calls."""
@@ -194,6 +200,9 @@ class Routes:
                 Route("/triage", self._triage_page),
                 Route("/triage.json", self._triage_json),
                 *websocket_routes("/v1/realtime", realtime.serve),
+                *live_routes(self._admission, self._hang_up_elsewhere),
+                *websocket_routes("/v1/live/sessions", self.live.serve),
+                WebSocketRoute("/v1/live/sessions/{session_id}/attach", self.live.attach),
                 under_realtime(api, self._admission),
                 *OutboundEndpoint(self.dialer, self._admission).routes(),
                 *calls_routes(self.kept, self._admission),
@@ -237,7 +246,7 @@ class Routes:
 
     def end(self, asked: CallAsked) -> bool:
         """End a call of this process. Return True if the call runs or ran here and the caller may end it."""
-        return self.webrtc.end(asked) or self._hang_up_here(asked)
+        return self.live.end(asked) or self.webrtc.end(asked) or self._hang_up_here(asked)
 
     def _end(self, call_id: str) -> bool:
         return self.end(CallAsked(call_id))
@@ -247,7 +256,7 @@ class Routes:
 
     async def _hang_up_elsewhere(self, asked: CallAsked) -> bool:
         """End a call that is not one of this process's WebRTC calls. Return True if one was found."""
-        if self._hang_up_here(asked) or await self._server.hang_up(asked):
+        if self.end(asked) or await self._server.hang_up(asked):
             return True
         if self.shared is None:
             return False

@@ -52,7 +52,7 @@ class CallClients:
 
     def __init__(self, own: Client) -> None:
         self.begun = False
-        self._own = own
+        self.own = own
         self._sidebands: dict[int, SidebandClient] = {}
         self._numbers = count(1)
         self._asking = 0
@@ -110,7 +110,7 @@ class CallClients:
             if (asking := self._sidebands.get(self._asking)) is not None:
                 asking.notify(notification)
             return
-        self._own.notify(notification)
+        self.own.notify(notification)
         self._follow(notification)
         self._notify_sidebands(notification)
         if isinstance(notification, notify.NotifyResponseEnded) and notification.response_id == self._playing:
@@ -118,19 +118,19 @@ class CallClients:
 
     def play(self, response_id: str, frame: Samples) -> None:
         """See `Client`."""
-        self._own.play(response_id, frame)
+        self.own.play(response_id, frame)
         if response_id != self._playing:
             self._sound_changed("started", response_id)
 
     def clear(self) -> None:
         """See `Client`."""
-        self._own.clear()
+        self.own.clear()
         if self._playing is not None:
             self._sound_changed("cleared", None)
 
     def report(self, turn: TurnReport) -> None:
         """See `Client`."""
-        self._own.report(turn)
+        self.own.report(turn)
         for number, client in list(self._sidebands.items()):
             with self._kept_apart(number, client):
                 client.report(turn)

@@ -95,8 +95,8 @@ class Handler(Protocol):
     def close(self) -> None:
         """Release timers and other resources: the call has ended."""
 
-    async def hang_up(self) -> None:
-        """Ask the telephony provider to hang up, if closing the connection does not do so."""
+    async def hang_up(self, ending: Ending) -> None:
+        """Send last messages. Ask the telephony provider to hang up where closing is not enough."""
 
 
 class Connection(Generic[Content]):
@@ -244,7 +244,7 @@ class Connection(Generic[Content]):
     async def _say_goodbye(self, handler: Handler, ending: Ending, code: int) -> None:
         try:
             if ending.hang_up:
-                await handler.hang_up()
+                await handler.hang_up(ending)
             async with asyncio.timeout(CLOSE_S):
                 # messages sent before the end: an error, or the last audio
                 while len(self._outbox):

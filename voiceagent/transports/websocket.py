@@ -61,11 +61,15 @@ class WebSocketWire:
     def __init__(self, websocket: WebSocket, subprotocol: str | None = None) -> None:
         self._websocket = websocket
         self._subprotocol = subprotocol
+        self._accepted = False
         # None unless the server runs with `uvicorn.Config(ws=FastPath)`; then ASGI's own path is used.
         self._fast_path: FastPath | None = websocket.scope.get("extensions", {}).get(EXTENSION)
 
     async def open(self) -> None:
-        """Accept the handshake."""
+        """Accept the handshake. A second call does nothing."""
+        if self._accepted:
+            return
+        self._accepted = True
         try:
             await self._websocket.accept(self._subprotocol)
         except (WebSocketDisconnect, RuntimeError) as error:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from scripted_call import ScriptedCall
 
-from voiceagent.transports.connection import Connection
+from voiceagent.transports.connection import Connection, Ending
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.outbox import Outbox
 
@@ -56,7 +56,7 @@ class FakeHandler:
     def close(self) -> None:
         pass
 
-    async def hang_up(self) -> None:
+    async def hang_up(self, ending: Ending) -> None:
         pass
 
 

@@ -12,6 +12,7 @@ from voiceagent.conversation import notifications as notify
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
 from voiceagent.session.call import ControlledCall, InputOverflow, Notified, new_id
+from voiceagent.transports.connection import Ending
 from voiceagent.transports.limits import USUAL_LIMITS, EventLimits
 from voiceagent.transports.realtime.protocol.decode import AudioAppended, Decoder, append_sound, event_id_of
 from voiceagent.transports.realtime.protocol.errors import RequestError
@@ -86,7 +87,7 @@ class RealtimeCall:
     def close(self) -> None:
         """Do nothing: there are no tasks or timers."""
 
-    async def hang_up(self) -> None:
+    async def hang_up(self, ending: Ending) -> None:
         """Do nothing: closing the connection is enough."""
 
     def _carry_out(self, message: str | bytes) -> None:

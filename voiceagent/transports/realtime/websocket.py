@@ -26,6 +26,7 @@ from voiceagent.transports.realtime.http import deny, wants_transcription
 from voiceagent.transports.realtime.protocol.encode import Encoder, to_json
 from voiceagent.transports.realtime.protocol.errors import RequestError
 from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
+from voiceagent.transports.realtime.sidebands.messages import LIVE_PREFIX
 from voiceagent.transports.websocket import WebSocketWire, address_of
 
 BETA_HEADER = "realtime=v1"
@@ -92,8 +93,11 @@ class RealtimeEndpoint:
             caller = self._admission.admit(websocket.headers, address_of(websocket))
             if asks_for_beta(websocket):
                 await refuse_beta(websocket)
-            elif "call_id" in websocket.query_params:
-                await self._sidebands.serve(websocket, caller)
+            elif (call_id := websocket.query_params.get("call_id")) is not None:
+                if call_id.startswith(LIVE_PREFIX):
+                    message = "this is a Live session; attach at /v1/live/sessions/{id}/attach"
+                    raise RequestError("invalid_value", message, "call_id")
+                await self._sidebands.serve(websocket, caller, call_id)
             else:
                 await self._serve_call(websocket, caller)
         except NotAdmitted as refused:

@@ -131,7 +131,7 @@ class PhoneCall:
         if self._entry_timer is not None:
             self._entry_timer.cancel()
 
-    async def hang_up(self) -> None:
+    async def hang_up(self, ending: Ending) -> None:
         """Hang up through the provider's API and, where the protocol has one, by a message on the stream."""
         if self._control is not None:
             try:

@@ -69,7 +69,7 @@ class Decoder:
     def decode(self, text: str | bytes, settings: CallSettings) -> ev.ClientRequest | AudioAppended:
         """Decode one client event under the settings in force. Raise RequestError, never anything else."""
         check_length(text, self.limits)
-        document = _parse(text)
+        document = parse_event(text)
         event_id = document.get("event_id")
         try:
             check_event(document, text, self.limits)
@@ -179,21 +179,28 @@ class Decoder:
         return items
 
 
-_APPENDS = tuple(
-    json.dumps({"type": APPEND, "audio": ""}, separators=separators).removesuffix('"}')
-    for separators in ((",", ":"), (", ", ": "))
-)
-"""Common serializations of an append, up to its audio."""
+def append_heads(event_type: str) -> tuple[str, str]:
+    """Return the common serializations of an append of this type, up to its audio."""
+    compact, spaced = (
+        json.dumps({"type": event_type, "audio": ""}, separators=separators).removesuffix('"}')
+        for separators in ((",", ":"), (", ", ": "))
+    )
+    return compact, spaced
 
 
-def append_sound(text: str | bytes, audio_format: AudioFormat) -> Samples | None:
-    """Decode an append in one of the common serializations, to int16 mono.
+_APPENDS = append_heads(APPEND)
+
+
+def append_sound(
+    text: str | bytes, audio_format: AudioFormat, heads: tuple[str, str] = _APPENDS
+) -> Samples | None:
+    """Decode an append in one of the common serializations, to int16 mono. heads: see `append_heads`.
 
     Return None if the message needs the full JSON parser, to be decoded or to report its error.
     """
-    if isinstance(text, bytes) or not text.startswith(_APPENDS) or not text.endswith('"}'):
+    if isinstance(text, bytes) or not text.startswith(heads) or not text.endswith('"}'):
         return None
-    begin = len(_APPENDS[0] if text.startswith(_APPENDS[0]) else _APPENDS[1])
+    begin = len(heads[0] if text.startswith(heads[0]) else heads[1])
     try:
         return decode_sound(b64decode(text[begin:-2], validate=True), audio_format)
     except ValueError:  # base64's error is a ValueError
@@ -202,11 +209,12 @@ def append_sound(text: str | bytes, audio_format: AudioFormat) -> Samples | None
 
 def event_id_of(text: str | bytes) -> str | None:
     """Return the client's `event_id` of a decodable event, None if it has none."""
-    event_id = _parse(text).get("event_id")
+    event_id = parse_event(text).get("event_id")
     return event_id if isinstance(event_id, str) else None
 
 
-def _parse(text: str | bytes) -> dict[str, Any]:
+def parse_event(text: str | bytes) -> dict[str, Any]:
+    """Return the JSON object of a message. Raise RequestError."""
     try:
         document = from_json(text, allow_inf_nan=False)
     except ValueError as error:
@@ -247,7 +255,7 @@ def _item_sound(item: WireItem, settings: CallSettings) -> Samples:
     # WebRTC audio has its own rate, which the API does not define
     audio_format = FORMATS[show_format(settings.input_format)["type"]]
     pieces = [
-        _sound(audio, f"item.content[{index}].audio", audio_format)
+        to_samples(audio, f"item.content[{index}].audio", audio_format)
         for index, audio in unrecognized_sound(item)
     ]
     sound = np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
@@ -261,10 +269,10 @@ def _append(audio: object, settings: CallSettings) -> AudioAppended:
         if audio is None:
             raise RequestError("missing_required_parameter", "audio is missing", "audio")
         raise RequestError("invalid_type", f"audio is {shorten(audio)}; base64 text is needed", "audio")
-    return AudioAppended(_sound(audio, "audio", settings.input_format))
+    return AudioAppended(to_samples(audio, "audio", settings.input_format))
 
 
-def _sound(audio: str, param: str, audio_format: AudioFormat) -> Samples:
+def to_samples(audio: str, param: str, audio_format: AudioFormat) -> Samples:
     """Decode base64 audio. Raise RequestError."""
     try:
         return decode_sound(from_base64(audio), audio_format)

@@ -33,9 +33,13 @@ def check_size(text: str | bytes, name: str, limits: EventLimits) -> None:
         raise _too_much(name, len(text), "bytes", "max_event_bytes", limits.max_event_bytes)
 
 
-def check_event(document: dict[str, Any], text: str | bytes, limits: EventLimits) -> None:
-    """Refuse an event, parsed from `text`, that exceeds a limit. Raise RequestError."""
-    if document.get("type") != APPEND:
+def check_event(
+    document: dict[str, Any], text: str | bytes, limits: EventLimits, append: str = APPEND
+) -> None:
+    """Refuse an event, parsed from `text`, that exceeds a limit. Raise RequestError. append: type of the
+    event with audio.
+    """
+    if document.get("type") != append:
         # audio and pictures are limited by the length of the message only
         longest = limits.max_event_bytes
         if len(text) > longest and len(text) - sum(map(len, _payloads(document))) > longest:

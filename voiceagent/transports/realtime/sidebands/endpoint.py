@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, suppress
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import structlog
 from starlette.websockets import WebSocket
@@ -12,8 +13,10 @@ from starlette.websockets import WebSocket
 from voiceagent.access.access_control import Admission, Admitted, CallAsked
 from voiceagent.access.calls import OpenedCall
 from voiceagent.processes.messages import RpcError
-from voiceagent.transports.connection import Connection, Disconnected, Wire
+from voiceagent.session.call import ControlledCall
+from voiceagent.transports.connection import Connection, Disconnected, Handler, Wire
 from voiceagent.transports.limits import USUAL_LIMITS, TransportLimits
+from voiceagent.transports.outbox import Outbox
 from voiceagent.transports.realtime.call import RealtimeCall
 from voiceagent.transports.realtime.http import deny
 from voiceagent.transports.realtime.sidebands.messages import (
@@ -29,6 +32,24 @@ from voiceagent.transports.realtime.sidebands.stream import StreamWire
 from voiceagent.transports.websocket import WebSocketWire
 
 log = structlog.get_logger()
+
+
+class Attached(NamedTuple):
+    """An attached sideband: its control of the call, its events, and the interpreter of its messages."""
+
+    call: ControlledCall
+    outbox: Outbox[str]
+    handler: Handler
+
+
+@runtime_checkable
+class HasSidebands(Protocol):
+    """A call's own client whose sidebands speak its protocol. open_sideband: attaches one; None before the
+    call has begun.
+    """
+
+    sidebands: list[Outbox[str]]
+    open_sideband: Callable[[], Attached] | None
 
 
 class Sidebands:
@@ -55,9 +76,9 @@ class Sidebands:
         found = self._find(asked.call_id) is not None
         return found and self._admission.may_control(asked)
 
-    async def serve(self, websocket: WebSocket, caller: Admitted) -> None:
+    async def serve(self, websocket: WebSocket, caller: Admitted, call_id: str) -> None:
         """Serve one connection of an authenticated caller, from its handshake to its end."""
-        asked = CallAsked(websocket.query_params["call_id"], caller.secret)
+        asked = CallAsked(call_id, caller.secret)
         wire = WebSocketWire(websocket, "realtime" if "realtime" in websocket.scope["subprotocols"] else None)
         if self._find(asked.call_id) is None:
             await self._relay(websocket, wire, asked)
@@ -91,21 +112,23 @@ class Sidebands:
             carrying.cancel()
             await asyncio.wait([carrying])
 
-    def _attach(self, asked: CallAsked) -> Sideband | Refused:
+    def _attach(self, asked: CallAsked) -> Attached | Refused:
         opened = self._find(asked.call_id)
         if opened is None or not self._admission.may_control(asked):
             return not_found(asked.call_id)
-        allowed = self._limits.max_sidebands
-        if len(opened.clients) >= allowed:
+        allowed, own = self._limits.max_sidebands, opened.clients.own
+        if not isinstance(own, HasSidebands):
+            count = len(opened.clients)
+        elif own.open_sideband is None:
+            return not_found(asked.call_id)
+        else:
+            count = len(own.sidebands)
+        if count >= allowed:
             message = f"the call has {allowed} sidebands; allowed: at most {allowed}"
             return Refused(429, "too_many_sidebands", message)
-        return Sideband(asked.call_id, opened, self._limits.max_call_s)
-
-    async def _carry(self, wire: Wire[str], sideband: Sideband) -> None:
-        # a sideband may only listen until the call ends; pings detect whether it is connected
-        idle_s = self._limits.max_call_s
-        connection = Connection(wire, sideband.events.outbox, sideband, limits=self._limits, idle_s=idle_s)
-        sideband.events.on_failure = connection.fail
+        if isinstance(own, HasSidebands) and own.open_sideband is not None:
+            return own.open_sideband()
+        sideband = Sideband(asked.call_id, opened, self._limits.max_call_s)
         handler = RealtimeCall(
             sideband,
             sideband.events,
@@ -114,7 +137,16 @@ class Sidebands:
             limits=self._limits,
             defaults=sideband.defaults,
         )
-        await connection.run(handler)
+        return Attached(sideband, sideband.events.outbox, handler)
+
+    async def _carry(self, wire: Wire[str], attached: Attached) -> None:
+        # a sideband may only listen until the call ends; pings detect whether it is connected
+        idle_s = self._limits.max_call_s
+        call = attached.call
+        connection = Connection(wire, attached.outbox, call, limits=self._limits, idle_s=idle_s)
+        if isinstance(call, Sideband):
+            call.events.on_failure = connection.fail
+        await connection.run(attached.handler)
 
     async def _relay(self, websocket: WebSocket, wire: WebSocketWire, asked: CallAsked) -> None:
         """Relay a connection's messages to the process that has the call, and the events back."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from voiceagent.access.access_control import CallAsked
 from voiceagent.validation.shorten import shorten
@@ -33,6 +33,9 @@ class Closed(NamedTuple):
     reason: str
 
 
+LIVE_PREFIX = "live_"
+"""Prefix of the ids of Live sessions; their sidebands speak the Live API."""
+
 Relayed = Accepted | Refused | Closed | str
 """Values of a relayed sideband: first `Accepted` or `Refused`, then events, last `Closed`."""
 
@@ -47,7 +50,10 @@ def at_another_gateway(call_id: str, url: str) -> Refused:
     if not url:
         message = "another gateway has this call, and no URL of its own (cluster.gateway_url_env)"
         return Refused(421, "call_at_another_gateway", message)
-    location = f"{url.replace('http', 'ws', 1)}/v1/realtime?{urlencode({'call_id': call_id})}"
+    path = f"realtime?{urlencode({'call_id': call_id})}"
+    if call_id.startswith(LIVE_PREFIX):
+        path = f"live/sessions/{quote(call_id, safe='')}/attach"
+    location = f"{url.replace('http', 'ws', 1)}/v1/{path}"
     return Refused(307, "call_at_another_gateway", f"another gateway has this call: {location}", location)
 
 

@@ -1,0 +1,37 @@
+"""An LLM that calls its first tool for each turn of the caller, and tells results and notes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from itertools import count
+
+from voiceagent.engines.own import Delta, Request, ToolCall, Usage
+
+
+class LiveLlm:
+    """Stand-in for a model that delegates."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    async def start(self) -> None:
+        """Do nothing: there is no model to load."""
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+    async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
+        """Call the first tool for a turn of the caller; tell the last message otherwise."""
+        last = request.messages[-1]
+        if last.role == "user" and request.tools:
+            call = ToolCall(f"call_{next(self._numbers)}", request.tools[0].name, '{"city": "Bonn"}')
+            yield Delta(tool_calls=(call,))
+            yield Delta(finish_reason="tool_calls", usage=Usage(10, 0, 5))
+        else:
+            notes = " ".join(message.content for message in request.messages)
+            note = notes.rpartition("[For the caller: ")[2].partition("]")[0]
+            yield Delta(f"It says {last.content if last.role == 'tool' else note}.")
+            yield Delta(finish_reason="stop", usage=Usage(10, 0, 5))
+
+    async def prefill(self, request: Request) -> None:
+        """Do nothing: there is no cache."""

@@ -1,0 +1,94 @@
+"""The Live endpoint on a real server of its own, with scripted calls behind it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from live_types import proved
+from realtime_server import nowhere
+from scripted_server import ScriptedServer
+from starlette.routing import WebSocketRoute
+from websockets.asyncio.client import ClientConnection, connect
+
+from voiceagent.access.access_control import Admission, CallAsked
+from voiceagent.access.auth import ApiKeys
+from voiceagent.transports.live.http import live_routes
+from voiceagent.transports.live.websocket import LiveEndpoint, LiveOptions
+from voiceagent.transports.realtime.sidebands.endpoint import Sidebands
+
+SEND_BUFFER_BYTES = 65_536
+PHRASE = "One moment."
+
+
+class LiveServer(ScriptedServer):
+    """A server for clients of the Live API. keys: None lets everyone in."""
+
+    def __init__(self, keys: ApiKeys | None, prepare: Callable[[], dict[str, Any]]) -> None:
+        super().__init__(prepare)
+        self.admission = Admission(keys)
+        sidebands = Sidebands(self.find, self.admission, nowhere)
+        self.endpoint = LiveEndpoint(
+            self.open_call, lambda: None, self.admission, LiveOptions(PHRASE), sidebands=sidebands
+        )
+
+    @property
+    def url(self) -> str:
+        """URL for a WebSocket client."""
+        return f"ws://127.0.0.1:{self.port}/v1/live/sessions"
+
+    async def hang_up(self, asked: CallAsked) -> bool:
+        """End a session."""
+        return self.endpoint.end(asked)
+
+
+@asynccontextmanager
+async def serving(
+    keys: ApiKeys | None = None, prepare: Callable[[], dict[str, Any]] = dict
+) -> AsyncIterator[LiveServer]:
+    """Run a server during the block."""
+    server = LiveServer(keys, prepare)
+    routes = [
+        *live_routes(server.admission, server.hang_up),
+        WebSocketRoute("/v1/live/sessions", server.endpoint.serve),
+        WebSocketRoute("/v1/live/sessions/{session_id}/attach", server.endpoint.attach),
+    ]
+    async with server.serving(routes, SEND_BUFFER_BYTES):
+        yield server
+
+
+class LiveSocket:
+    """A client's end of a session; every event that it receives is proved."""
+
+    def __init__(self, websocket: ClientConnection) -> None:
+        self.websocket = websocket
+        self.events: list[dict[str, Any]] = []
+
+    async def send(self, kind: str, **fields: Any) -> None:
+        """Send an event."""
+        await self.websocket.send(json.dumps({"type": kind, **fields}))
+
+    async def receive(self) -> dict[str, Any]:
+        """Return the next event."""
+        self.events.append(proved(json.loads(await self.websocket.recv())))
+        return self.events[-1]
+
+    async def until(self, kind: str) -> dict[str, Any]:
+        """Return the next event of a kind."""
+        while (event := await self.receive())["type"] != kind:
+            pass
+        return event
+
+
+@asynccontextmanager
+async def session(
+    prepare: Callable[[], dict[str, Any]] = dict, **config: Any
+) -> AsyncIterator[tuple[LiveServer, LiveSocket]]:
+    """Yield a server and a client whose session has started with this configuration."""
+    async with serving(prepare=prepare) as server, connect(server.url) as websocket:
+        socket = LiveSocket(websocket)
+        await socket.send("session.start", session={"model": "gpt-live-1", **config})
+        await socket.until("session.started")
+        yield server, socket

@@ -1,0 +1,1 @@
+"""OpenAI's Live API: one continuous conversation per session, over WebSocket."""

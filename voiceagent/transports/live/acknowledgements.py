@@ -1,0 +1,71 @@
+"""Automatic acknowledgement of a delegation: a short phrase if neither model nor result comes in time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from voiceagent.conversation import notifications as notify
+
+
+class Acknowledgement:
+    """The pending acknowledgement of a session, one at most.
+
+    delay_s: returns the delay in force. speak: has the phrase spoken once neither side speaks. forget:
+    removes the phrase's item from the conversation, as models expect the result directly after its call.
+    It is not needed if the delegating response has words itself, and is dropped when the agent or the caller
+    speaks.
+    """
+
+    def __init__(
+        self, delay_s: Callable[[], float], speak: Callable[[], None], forget: Callable[[str], None]
+    ) -> None:
+        self._delay_s = delay_s
+        self._speak = speak
+        self._forget = forget
+        self._spoken_id: str | None = None  # "" until the phrase's response starts
+        self._item_id = ""
+        self._response_id = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = self._ended = False
+        self._worded_id = ""
+
+    def on_notification(self, notification: notify.Notification) -> None:
+        """Follow the call."""
+        match notification:
+            case notify.NotifyResponseText(response_id=response_id, item_id=item_id):
+                self._worded_id, self._item_id = response_id, item_id
+            case notify.NotifyResponseStarted(response_id=response_id, beside=False):
+                self._spoken_id = response_id if self._spoken_id == "" else None
+                self.cancel()
+            case notify.NotifySpeechStarted():
+                self.cancel()
+            case notify.NotifyResponseEnded(response_id=response_id) if response_id == self._spoken_id:
+                self._spoken_id = None
+                self._forget(self._item_id)
+            case notify.NotifyResponseEnded(response_id=response_id) if response_id == self._response_id:
+                self._ended = True
+                self._speak_if_due()
+
+    def on_delegation(self, response_id: str) -> None:
+        """Start the delay for a delegation made by this response."""
+        if self._timer is not None or response_id == self._worded_id:
+            return
+        self._response_id, self._due, self._ended = response_id, False, False
+        self._timer = asyncio.get_running_loop().call_later(self._delay_s(), self._on_due)
+
+    def cancel(self) -> None:
+        """Drop the pending acknowledgement, if any."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._response_id = None, ""
+
+    def _on_due(self) -> None:
+        self._due = True
+        self._speak_if_due()
+
+    def _speak_if_due(self) -> None:
+        if self._due and self._ended:
+            self.cancel()
+            self._spoken_id = ""
+            self._speak()

@@ -1,0 +1,298 @@
+"""A Live session's client events: carries them out and reports errors to the client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from audio.pcm import Samples
+from voiceagent.conversation import events as ev
+from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.history import MessageItem, ToolOutputItem
+from voiceagent.session.call import Call, InputOverflow, new_id
+from voiceagent.transports.connection import Ending
+from voiceagent.transports.limits import TransportLimits
+from voiceagent.transports.live.acknowledgements import Acknowledgement
+from voiceagent.transports.live.client import LiveClient
+from voiceagent.transports.live.protocol import client_events as wire
+from voiceagent.transports.live.protocol.decode import decode, to_history_item
+from voiceagent.transports.live.protocol.delegations import Delegations
+from voiceagent.transports.live.protocol.settings import (
+    LiveSettings,
+    initial_item,
+    show_session,
+    to_call_settings,
+    with_backend,
+)
+from voiceagent.transports.outbox import Outbox
+from voiceagent.transports.realtime.protocol.decode import append_heads, append_sound, to_samples
+from voiceagent.transports.realtime.protocol.encode import to_json
+from voiceagent.transports.realtime.protocol.errors import RequestError
+
+USAGE_S = 30.0
+"""Interval of `session.usage.updated`."""
+CLOSED = "the client closed the session"
+_APPENDS = append_heads(wire.AUDIO_APPEND)
+_THINKING = "[For your information, not to be read out: {}]"
+_COMMENTARY = "[For the caller: {}]"
+_SPEAK = (
+    "Tell the caller now, in your own words, what the application's last message says; if it is an "
+    "instruction, follow it. Add nothing that you do not know."
+)
+Reason = Literal["close_requested", "expired", "connection_lost"]
+
+
+class LiveCall:
+    """One Live session: the `Handler` of its connection.
+
+    phrase: automatic acknowledgement of a delegation, "" for none. end: ends the connection.
+    """
+
+    def __init__(
+        self,
+        call: Call,
+        client: LiveClient,
+        settings: LiveSettings,
+        delegations: Delegations,
+        phrase: str,
+        limits: TransportLimits,
+        end: Callable[[Ending], None],
+    ) -> None:
+        self._call = call
+        self._client = client
+        self._settings = settings
+        self._delegations = delegations
+        self._limits = limits
+        self._end = end
+        self._muted = self._overflowing = self._reply_waits = False
+        self._usage_timer: asyncio.TimerHandle | None = None
+        self.finished = asyncio.Event()
+        self._phrase = phrase
+        self._acknowledgement = Acknowledgement(
+            self._acknowledgement_delay,
+            lambda: call.post(ev.SpeechRequested(phrase)),
+            lambda item_id: call.handle(ev.ItemDeleted(item_id)),
+        )
+        client.on_notification = self._on_notification
+
+    def prepare(self) -> None:
+        """Apply the session's configuration. Raise RequestError."""
+        settings = to_call_settings(self._settings, self._call.settings)
+        for server in settings.mcp_servers:
+            self._check_server(self._call.mcp_refusal(server))
+        self._call.handle(ev.SettingsChanged(settings))
+        self._client.output_format = settings.output_format
+        for item in self._settings.start.input or ():
+            self._call.handle(ev.ItemCreated(initial_item(item, new_id("item"))))
+
+    def begin(self) -> None:
+        """Begin the session. One with a history is a continuation, and is not greeted."""
+        self._client.begin()
+        self._send("session.started", self._settings.event.event_id, session=self._session)
+        self._call.begin(greet=not self._settings.start.input)
+        self._usage_timer = asyncio.get_running_loop().call_later(USAGE_S, self._report_usage)
+
+    def take(self, message: str | bytes) -> None:
+        """Carry out one event, as JSON text."""
+        try:
+            # Fast path: 50 appends a second go straight to the session.
+            samples = append_sound(message, self._call.settings.input_format, _APPENDS)
+            if samples is None:
+                self.carry_out(decode(message, self._limits))
+            else:
+                self._hear(samples)
+        except RequestError as error:
+            self.refuse(error)
+        except InputOverflow as overflow:
+            self._drop(overflow)
+
+    def carry_out(self, event: wire.ClientEvent) -> None:
+        """Carry out an event. Raise RequestError, InputOverflow."""
+        try:
+            self._carry_out(event)
+        except RequestError as error:
+            error.client_event_id = event.event_id
+            raise
+
+    def close(self) -> None:
+        """Cancel the timers."""
+        self._acknowledgement.cancel()
+        if self._usage_timer is not None:
+            self._usage_timer.cancel()
+
+    async def hang_up(self, ending: Ending) -> None:
+        """Send `session.closed`."""
+        reason: Reason = "close_requested" if ending.code == 1000 else "connection_lost"
+        if self._client.now_ms >= self._limits.max_call_s * 1000:
+            reason = "expired"
+        self.finish(reason)
+
+    def finish(self, reason: Reason = "connection_lost") -> None:
+        """Send `session.closed`, the last event. A second call does nothing."""
+        if not self.finished.is_set():
+            self.finished.set()
+            self._send("session.closed", reason=reason, session=self._session, usage=self._usage)
+
+    def show_to(self, sideband: Outbox[str]) -> None:
+        """Send the session in force to a new sideband."""
+        sideband.put(to_json(self._client.encoder.event("session.started", session=self._session)))
+
+    def end(self) -> None:
+        """End the session at the client's request."""
+        self._end(Ending(CLOSED, 1000))
+
+    def _carry_out(self, event: wire.ClientEvent) -> None:
+        match event:
+            case wire.AudioAppend(audio=audio):
+                self._hear(to_samples(audio, "audio", self._call.settings.input_format))
+            case wire.AudioMute() | wire.AudioUnmute():
+                self._muted = isinstance(event, wire.AudioMute)
+                state = "muted" if self._muted else "unmuted"
+                self._send(f"session.input_audio.{state}", event.event_id)
+            case wire.ContextAppend():
+                self._append(event)
+            case wire.ResponseItemCreate(item=item):
+                self._add_item(item, event.event_id)
+            case wire.ResponseCreate():
+                self._continue()
+            case wire.SessionUpdate():
+                self._update(event)
+            case wire.SessionClose():
+                self.end()
+            case _:
+                message = "the session has started already; a connection has one"
+                raise RequestError("session_already_started", message, "type")
+
+    def _hear(self, samples: Samples) -> None:
+        if self._client.sidebands:
+            self._client.reflect_input(samples, self._call.settings.input_format.rate_hz)
+        if self._muted:
+            samples = np.zeros_like(samples)
+        self._call.hear(samples)
+        self._client.received_s += len(samples) / self._call.settings.input_format.rate_hz
+        self._overflowing = False
+
+    # ---- context
+
+    def _append(self, event: wire.ContextAppend) -> None:
+        self._delegations.check_id(event.delegation_id)
+        match event:
+            case wire.InstructionsAppend(content=content):
+                kind = "instructions"
+                self._instruct(content)
+            case wire.ThinkingAppend():
+                kind = "thinking"
+                self._acknowledgement.cancel()
+                self._note(_THINKING.format(event.content), event.event_id)
+            case _:
+                kind = "commentary"
+                self._acknowledgement.cancel()
+                self._comment(event)
+        now_ms = self._client.now_ms
+        self._send(f"session.{kind}.appended", event.event_id, start_ms=now_ms, end_ms=now_ms)
+
+    def _comment(self, event: wire.ContextAppend) -> None:
+        """Add commentary to the history, and have the agent say it once neither side speaks. The first of a
+        delegation is the result of the model's call.
+        """
+        call_id = self._delegations.pop_call(event.delegation_id)
+        if call_id is None:
+            self._note(_COMMENTARY.format(event.content), event.event_id)
+        else:
+            output = ToolOutputItem(new_id("item"), call_id, event.content)
+            self._call.handle(ev.ItemCreated(output, client_event_id=event.event_id))
+        self._reply(_SPEAK if call_id is None else "")
+
+    def _instruct(self, content: str) -> None:
+        """Append to the instructions. A message in the history would not outlive a summary of old turns."""
+        settings = self._call.settings
+        instructions = f"{settings.instructions}\n\n{content}".lstrip()
+        if len(instructions) > self._limits.max_instructions_characters:
+            limit = f"{self._limits.max_instructions_characters} (limits.max_instructions_characters)"
+            message = f"the instructions would have {len(instructions)} characters; allowed: at most {limit}"
+            raise RequestError("limit_exceeded", message, "content")
+        self._settings = replace(self._settings, appended=(*self._settings.appended, content))
+        self._call.handle(ev.SettingsChanged(replace(settings, instructions=instructions)))
+
+    def _note(self, text: str, client_event_id: str | None) -> None:
+        item = MessageItem(new_id("item"), "system", text)
+        self._call.handle(ev.ItemCreated(item, client_event_id=client_event_id))
+
+    def _reply(self, guidance: str) -> None:
+        """Request a response once neither side speaks. One that waits already covers this request too."""
+        if not self._reply_waits:
+            self._reply_waits = True
+            self._call.post(ev.ReplyRequested(guidance))
+
+    # ---- the backend
+
+    def _add_item(self, item: dict[str, Any], client_event_id: str | None) -> None:
+        self._delegations.check_backend()
+        added = to_history_item(item, new_id("item"))
+        if isinstance(added, ToolOutputItem):
+            self._delegations.answer(added.call_id)
+        self._call.handle(ev.ItemCreated(added, client_event_id=client_event_id))
+
+    def _continue(self) -> None:
+        if self._delegations.request_continuation():
+            self._acknowledgement.cancel()
+            self._reply("")
+
+    def _update(self, event: wire.SessionUpdate) -> None:
+        changed = self._settings.updated(event.session)
+        given = getattr(event.session.delegation, "responses", None)
+        instructions = given is not None and "instructions" in given.model_fields_set
+        settings = with_backend(changed, self._call.settings, instructions)
+        for server in settings.mcp_servers:
+            self._check_server(self._call.mcp_refusal(server))
+        self._settings = changed
+        if settings != self._call.settings:
+            self._call.handle(ev.SettingsChanged(settings))
+        self._send("session.updated", event.event_id, session=self._session)
+
+    def _check_server(self, refusal: str | None) -> None:
+        if refusal is not None:
+            param = "session.delegation.responses.tools"
+            raise RequestError("invalid_value", f"{param}: {refusal}", param)
+
+    def _acknowledgement_delay(self) -> float:
+        return self._settings.acknowledgement_delay_s
+
+    def _on_notification(self, notification: notify.Notification) -> None:
+        self._acknowledgement.on_notification(notification)
+        if isinstance(notification, notify.NotifyResponseStarted) and notification.in_conversation:
+            self._reply_waits = False
+        if self._phrase and isinstance(notification, notify.NotifyToolCall):
+            self._acknowledgement.on_delegation(notification.response_id)
+
+    # ---- events
+
+    @property
+    def _session(self) -> dict[str, Any]:
+        return show_session(self._settings, self._call.settings)
+
+    @property
+    def _usage(self) -> dict[str, Any]:
+        return {"seconds": self._client.now_ms // 1000}
+
+    def _report_usage(self) -> None:
+        self._send("session.usage.updated", usage=self._usage)
+        self._usage_timer = asyncio.get_running_loop().call_later(USAGE_S, self._report_usage)
+
+    def _send(self, kind: str, client_event_id: str | None = None, **fields: Any) -> None:
+        self._client.send(self._client.encoder.event(kind, client_event_id, **fields))
+
+    def _drop(self, overflow: InputOverflow) -> None:
+        if not self._overflowing:  # once: a flood of audio must not cause a flood of errors
+            self._overflowing = True
+            message = f"{overflow}; this sound, and more until there is room, is dropped"
+            self.refuse(RequestError("input_audio_buffer_overflow", message, "audio"))
+
+    def refuse(self, error: RequestError) -> None:
+        """Send an error."""
+        about = error.code, error.message, error.param, error.client_event_id
+        self._client.send(self._client.encoder.error(*about))

@@ -1,0 +1,1 @@
+"""Events and settings of the Live API. Pure: no I/O, no clock."""

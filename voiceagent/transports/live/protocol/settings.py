@@ -1,0 +1,203 @@
+"""Settings of a Live session: from its configuration to the call's, and as shown to the client."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from audio.pcm import AudioFormat
+from llmcore.engine import Tool
+from voiceagent.conversation.history import MessageItem
+from voiceagent.conversation.settings import MAX_OUTPUT_TOKENS, CallSettings
+from voiceagent.transports.live.protocol.client_events import SessionStart
+from voiceagent.transports.live.protocol.session_object import (
+    ACKNOWLEDGEMENT_DELAY_MS,
+    ClientDelegation,
+    Format,
+    InitialItem,
+    PcmFormat,
+    Responses,
+    ResponsesDelegation,
+    ResponsesUpdate,
+    SessionConfig,
+    SessionUpdateConfig,
+)
+from voiceagent.transports.realtime.protocol.errors import RequestError
+from voiceagent.transports.realtime.protocol.mcp_tools import to_servers
+from voiceagent.transports.realtime.protocol.session_settings import (
+    check_names,
+    check_tool_choice,
+    to_tools,
+    voice_name,
+)
+
+DELEGATE = Tool(
+    "delegate",
+    "Hand the caller's request to the application that runs this call: for everything that needs data or "
+    "actions which you do not have, such as look-ups and bookings. It reads the conversation itself. Its "
+    "answer comes later. Do not use it for what you can answer yourself.",
+    {"type": "object", "properties": {}},
+)
+"""Tool by which the model delegates to the client."""
+_TOOLS = "session.delegation.responses.tools"
+_SECRET = {"headers", "authorization"}
+"""Fields of MCP servers that are never shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSettings:
+    """Configuration of one session. event: the one that started it. instructions: the frontend's.
+    delegation: in force; its model is only shown. appended: instructions that were appended later.
+    """
+
+    session_id: str
+    expires_at: int
+    event: SessionStart
+    instructions: str
+    delegation: ClientDelegation | ResponsesDelegation
+    appended: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> SessionConfig:
+        """The configuration that the session was started with."""
+        return self.event.session
+
+    @property
+    def prompt(self) -> str:
+        """The instructions of the LLM, which is frontend and backend in one."""
+        given = self.delegation.responses.instructions if self.delegation.type == "responses" else None
+        backend = (given or "").strip()
+        return "\n\n".join(filter(None, (self.instructions, backend, *self.appended)))
+
+    @property
+    def acknowledgement_delay_s(self) -> float:
+        """Delay of an automatic acknowledgement."""
+        delay_ms = self.delegation.acknowledgement_delay_ms
+        return (ACKNOWLEDGEMENT_DELAY_MS if delay_ms is None else delay_ms) / 1000
+
+    def updated(self, update: SessionUpdateConfig) -> LiveSettings:
+        """Return the settings with the given fields of an update. Raise RequestError."""
+        given = update.delegation
+        if given is None:
+            return self
+        if given.type != self.delegation.type:
+            message = (
+                f"is {given.type!r}, but the session delegates to {self.delegation.type!r}; it cannot change"
+            )
+            raise RequestError(
+                "invalid_value", f"session.delegation.type {message}", "session.delegation.type"
+            )
+        changes: dict[str, Any] = {}
+        if given.acknowledgement_delay_ms is not None:
+            changes["acknowledgement_delay_ms"] = given.acknowledgement_delay_ms
+        backend: ResponsesUpdate | None = getattr(given, "responses", None)
+        if backend is not None and isinstance(self.delegation, ResponsesDelegation):
+            fields = {name: getattr(backend, name) for name in backend.model_fields_set}
+            if fields.get("model", "") is None:
+                del fields["model"]
+            changes["responses"] = self.delegation.responses.model_copy(update=fields)
+        return replace(self, delegation=self.delegation.model_copy(update=changes))
+
+
+def live_settings(
+    session_id: str, expires_at: int, event: SessionStart, defaults: CallSettings
+) -> LiveSettings:
+    """Return the settings of a session that starts. defaults: the call's settings."""
+    delegation = event.session.delegation or ClientDelegation()
+    assert isinstance(delegation, ClientDelegation | ResponsesDelegation)
+    given = (event.session.instructions or "").strip()
+    return LiveSettings(session_id, expires_at, event, given or defaults.instructions, delegation)
+
+
+def to_call_settings(live: LiveSettings, call: CallSettings) -> CallSettings:
+    """Return the call's settings for a session that starts. Raise RequestError."""
+    audio = live.start.audio
+    audio_format = AudioFormat.PCM_24K
+    if audio is not None and audio.format is not None:
+        audio_format = _to_format(audio.format)
+    voice = voice_name(audio.output.voice) if audio is not None and audio.output is not None else None
+    call = replace(
+        call,
+        model=live.start.model,
+        input_format=audio_format,
+        output_format=audio_format,
+        output_modality="audio",
+        voice=voice or call.voice,
+        transcribe=True,
+    )
+    return with_backend(live, call, instructions=True)
+
+
+def with_backend(live: LiveSettings, call: CallSettings, instructions: bool) -> CallSettings:
+    """Return the call's settings with tools and limits of the delegation in force. Raise RequestError.
+
+    instructions: set the instructions too.
+    """
+    if instructions:
+        call = replace(call, instructions=live.prompt)
+    if isinstance(live.delegation, ClientDelegation):
+        return replace(call, tools=(DELEGATE,), mcp_servers=(), tool_choice="auto")
+    backend = live.delegation.responses
+    tools = to_tools(backend.tools or (), _TOOLS)
+    check_names(tools, call, _TOOLS)
+    limit = backend.max_output_tokens
+    changed = replace(
+        call,
+        tools=tools,
+        mcp_servers=to_servers(backend.tools or (), _TOOLS),
+        tool_choice=backend.tool_choice or "auto",
+        max_output_tokens=call.max_output_tokens if limit is None else min(limit, MAX_OUTPUT_TOKENS),
+    )
+    check_tool_choice(changed.tool_choice, changed.all_tools, "session.delegation.responses.tool_choice")
+    return changed
+
+
+def initial_item(wire: InitialItem, item_id: str) -> MessageItem:
+    """Return a message of the initial history as an item."""
+    role = "system" if wire.role == "developer" else wire.role
+    return MessageItem(item_id, role, wire.content[0].text)
+
+
+def show_session(live: LiveSettings, call: CallSettings) -> dict[str, Any]:
+    """Return the session as events show it, with this server's defaults."""
+    shown: dict[str, Any] = live.start.model_dump(mode="json", exclude_none=True)
+    given = shown.get("audio", {}).get("output", {}).get("voice")
+    return shown | {
+        "id": live.session_id,
+        "expires_at": live.expires_at,
+        "status": "active",
+        "instructions": live.instructions,
+        "audio": {"format": _show_format(call.input_format), "output": {"voice": given or call.voice}},
+        "delegation": _show_delegation(live),
+        "store": bool(live.start.store),
+    }
+
+
+def _show_delegation(live: LiveSettings) -> dict[str, Any]:
+    delay = {"acknowledgement_delay_ms": round(live.acknowledgement_delay_s * 1000)}
+    if isinstance(live.delegation, ClientDelegation):
+        return {"type": "client"} | delay
+    return {"type": "responses", "responses": _show_responses(live.delegation.responses)} | delay
+
+
+def _show_responses(responses: Responses) -> dict[str, Any]:
+    shown: dict[str, Any] = responses.model_dump(mode="json", exclude_none=True)
+    if "tools" in shown:
+        shown["tools"] = [
+            {name: value for name, value in tool.items() if name not in _SECRET} for tool in shown["tools"]
+        ]
+    choice = responses.tool_choice
+    if choice is not None and choice not in ("auto", "none", "required"):
+        shown["tool_choice"] = {"type": "function", "name": choice}
+    return shown
+
+
+def _to_format(wire: Format) -> AudioFormat:
+    if isinstance(wire, PcmFormat):
+        return AudioFormat.PCM_16K if wire.rate == 16_000 else AudioFormat.PCM_24K
+    return AudioFormat.PCMU if wire.type == "audio/pcmu" else AudioFormat.PCMA
+
+
+def _show_format(audio_format: AudioFormat) -> dict[str, Any]:
+    named = {AudioFormat.PCMU: "audio/pcmu", AudioFormat.PCMA: "audio/pcma"}
+    return {"type": named.get(audio_format, "audio/pcm"), "rate": audio_format.rate_hz}
