@@ -13,8 +13,8 @@ InterruptedBy = Literal[
 """What cut an answer.
 
 Rules for the caller's voice: duration; words, their number; stop_word, such as "stop"; resumed_turn, a word
-or a voice that continues a turn which was answered too early. key: a phone key. client, sideband: a request. upstream:
-the realtime backend.
+or a voice that continues a turn which was answered too early. key: a phone key. client, sideband: a
+request. upstream: the realtime backend.
 """
 BARGE_IN: frozenset[InterruptedBy] = frozenset(("duration", "words", "stop_word", "resumed_turn"))
 """Interruptions by the caller's voice."""

@@ -143,7 +143,7 @@ class LiveCall:
 
     def end(self) -> None:
         """End the session at the client's request."""
-        self._end(Ending(CLOSED, 1000))
+        self._end(Ending(CLOSED, "caller_hung_up", 1000))
 
     def _carry_out(self, event: wire.ClientEvent) -> None:
         match event:

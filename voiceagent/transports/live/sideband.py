@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from audio.pcm import Samples
 from voiceagent.conversation import events as ev
+from voiceagent.conversation.causes import CallEndCode
 from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpServer
 from voiceagent.conversation.settings import CallSettings
@@ -61,7 +62,7 @@ class LiveSideband:
         await self._session.finished.wait()
         return "the session has ended"
 
-    async def close(self, reason: str) -> None:
+    async def close(self, reason: str, end_code: CallEndCode = "") -> None:
         """Detach from the session, which continues."""
         if self.outbox in self._client.sidebands:
             self._client.sidebands.remove(self.outbox)

@@ -62,8 +62,8 @@ class LineOptions:
     """Settings shared by all calls of a provider.
 
     transfers: destination names and their numbers. tools: let the model hang up and transfer.
-    max_dtmf_digits: keypad presses per call. outbound: the outbound call, None for inbound calls. inband_keys:
-    also listen for keys in the audio, as the line may not report them.
+    max_dtmf_digits: keypad presses per call. outbound: the outbound call, None for inbound calls.
+    inband_keys: also listen for keys in the audio, as the line may not report them.
     """
 
     provider: str
