@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from llmcore.text.whole_characters import join_surrogates
 from voiceagent.agents.contract import WrongAgent, check_agent
 from voiceagent.agents.tools import ToolMethod, tools_of
+from voiceagent.session.agent import AnsweredBy
 
 if TYPE_CHECKING:
     from voiceagent.agents.call import AgentCall, Said
@@ -23,12 +24,14 @@ class Agent:
         instructions: The system prompt, or a method that returns it; the method runs again after every turn
             and tool call.
         greeting: The agent's first words, in a new call or after a hand-over; "" waits for the caller.
+        leave_message: Spoken to a voicemail that answers an outbound call; "" hangs up instead.
         voice: A voice of the synthesizer, or a name in its table `voices`; None for the one in use.
     """
 
     instructions: str = ""
     greeting: str = ""
     voice: str | None = None
+    leave_message: str = ""
     tools: ClassVar[tuple[ToolMethod, ...]] = ()
     _call: AgentCall | None = None
 
@@ -65,6 +68,26 @@ class Agent:
 
     async def on_call_began(self) -> None:
         """Handle the start of the call, or of this agent's part after a hand-over."""
+
+    async def on_answered(self, kind: AnsweredBy) -> None:
+        """Handle the answer to an outbound call; until then nothing is said and no turn is answered.
+
+        By default a person is greeted (without `greeting`, the model answers), a voicemail gets
+        `leave_message` after its beep, a fax and a voicemail without a message are hung up on, and the model
+        answers a screener and a menu.
+
+        Args:
+            kind: "person", "voicemail", "screener" (asks for name and reason), "menu" or "fax".
+        """
+        greeting = greeting_of(self)
+        if kind == "voicemail" and self.leave_message:
+            await self.call.leave_message(self.leave_message)
+        elif kind in ("voicemail", "fax"):
+            self.call.hang_up(f"a {kind} answered")
+        elif kind == "person" and greeting:
+            self.call.say(greeting)
+        else:
+            self.call.respond_to_greeting()
 
     async def find_context(self, words: str) -> str | Sequence[str]:
         """Return texts that may help the model to answer; needs `[context]`.

@@ -14,7 +14,7 @@ from voiceagent.agents.caller_input import CallerInput
 from voiceagent.agents.digits import DigitEntry
 from voiceagent.conversation.events import DictationBegan, HangUpRequested, ReplyRequested, SpeechRequested
 from voiceagent.conversation.history import MessageItem
-from voiceagent.session.agent import AgentDoes, OutboundDetails, ToolFailed
+from voiceagent.session.agent import AgentDoes, Answer, OutboundDetails, ToolFailed
 
 if TYPE_CHECKING:
     from voiceagent.agents.agent import Agent
@@ -73,6 +73,31 @@ class AgentCall:
     def reason(self) -> str:
         """The reason for an outbound call, as the request for it gave it; "" for none."""
         return "" if self.outbound is None else self.outbound.reason
+
+    @property
+    def answer(self) -> Answer | None:
+        """The listener that decides who answered an outbound call, None if there is none."""
+        answer = None if self.outbound is None else self.outbound.answer
+        return answer if answer is not None and answer.wanted else None
+
+    async def leave_message(self, text: str) -> None:
+        """Wait for the beep of a voicemail, or 2 s of silence, then speak this text and hang up.
+
+        Args:
+            text: The message. The words of the voicemail do not interrupt it.
+
+        Raises:
+            TypeError: `text` is not a str.
+        """
+        _check_text("leave_message", text)
+        if self.answer is not None:
+            await self.answer.beep()
+        self.say(text, interruptible=False)
+        self.hang_up("the agent left a message")
+
+    def respond_to_greeting(self) -> None:
+        """Let the model answer the words with which the call was answered."""
+        self._do(self._post, ReplyRequested(""))
 
     @property
     def transcript(self) -> tuple[Said, ...]:

@@ -22,9 +22,9 @@ from voiceagent.agents.load import BY_NAME
 from voiceagent.agents.tool_threads import in_a_thread
 from voiceagent.agents.tools import ToolMethod, WrongArguments
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
-from voiceagent.conversation.events import HookFailed
+from voiceagent.conversation.events import HookFailed, TurnsClaimed
 from voiceagent.mcp.policies.results import cut
-from voiceagent.session.agent import AgentDoes, OfferedTool, Pressed, ToolFailed, ToolResult
+from voiceagent.session.agent import AgentDoes, Answer, OfferedTool, Pressed, ToolFailed, ToolResult
 from voiceagent.session.call import CallRefused
 
 HOOK_S = 30.0
@@ -121,6 +121,21 @@ class RunningAgent:
         """Handle the start of the call: the client is connected."""
         self._past_agents.append(self._agent)
         self._run("on_call_began", self._agent.on_call_began)
+        answer = self._context.answer if self._context is not None else None
+        call = self._call()
+        if answer is not None and call is not None:
+            call.post(TurnsClaimed(True))
+            self._begin_task("on_answered", self._await_answer(answer))
+
+    async def _await_answer(self, answer: Answer) -> None:
+        """Run the hook once it is known who answered, and give the turns back to the model."""
+        kind = await answer.kind()
+        if kind is None or (call := self._call()) is None:
+            return
+        if kind != "voicemail":  # a voicemail's further words need no answer either
+            call.post(TurnsClaimed(False))
+        del call  # the call must not live on because of this task
+        await self._guarded("on_answered", self._agent.on_answered, [kind])
 
     def pressed(self, digit: str) -> Pressed:
         """Handle a key of the caller. Return how it was handled."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Protocol
+from typing import Literal, Protocol
 
 from voiceagent.conversation.commands import ResponseConcluded, TurnConcluded
 from voiceagent.conversation.events import AgentEvent
@@ -61,17 +61,42 @@ class Pressed(Enum):
     IGNORED_TERMINATOR = auto()
 
 
+AnsweredBy = Literal["person", "voicemail", "screener", "menu", "fax"]
+"""The kind of answer to an outbound call. screener: asks for name and reason, for a person. menu: asks for
+keys or words.
+"""
+
+
+class Answer(Protocol):
+    """The answer to an outbound call, while its first words and tones are heard."""
+
+    @property
+    def wanted(self) -> bool:
+        """True once `start` was called."""
+
+    def start(self) -> None:
+        """Begin to listen, at the start of the call."""
+
+    async def kind(self) -> AnsweredBy | None:
+        """Wait for the decision. None if the call ends before."""
+
+    async def beep(self) -> None:
+        """Wait for the voicemail's beep, for silence after its greeting, or for the end of the call."""
+
+
 @dataclass(frozen=True, slots=True)
 class OutboundDetails:
     """An outbound call: the number called, the number shown there, and the reason for calling.
 
-    line_call: the provider's id of the call, "" if unknown.
+    line_call: the provider's id of the call, "" if unknown. answer: decides who answered; None if the
+    line does not.
     """
 
     to: str
     caller: str
     reason: str
     line_call: str = ""
+    answer: Answer | None = None
 
 
 _KEYS = re.compile(r"(?=.*[0-9*#A-D])[0-9*#A-Dw]{1,64}")

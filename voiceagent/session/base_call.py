@@ -6,7 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -46,6 +46,8 @@ class BaseCall(ABC):
     """
 
     _monitor: CallMonitor
+    takes_turns: ClassVar[bool] = True
+    """False if another server decides about turns."""
 
     def __init__(
         self,
@@ -201,11 +203,22 @@ class BaseCall(ABC):
         named = {"agent": self.settings.agent, "model": self.settings.model[:80]}  # a client's string
         self._log.info("call_began", **named)
         greeting = self._greeting if self._agent is None else self._agent.greeting
+        greet = greet and not self._start_answer()
         self.post(ev.CallStarted(greeting if greet else ""))
         settings = self.settings
         self._publisher.publish(call_events.CallBegan(settings.agent, settings.model, self._parameters))
         if self._agent is not None:
             self._agent.begin()
+
+    def _start_answer(self) -> bool:
+        """Begin to decide who answered an outbound call, if its line can. Return True if the agent's code
+        greets after the decision.
+        """
+        outbound = None if self._line is None else self._line.outbound
+        if outbound is None or outbound.answer is None or self._agent is None or not self.takes_turns:
+            return False
+        outbound.answer.start()
+        return True
 
     def take_over(
         self, agent: str, tools: Sequence[OfferedTool], instructions: str, voice: str | None = None

@@ -46,6 +46,8 @@ Step = tuple[Callable[[], ev.Event], Callable[[], list[Action]]]
 class UpstreamCall(BaseCall):
     """One call. Runs on the event loop that created it; no method waits for the backend."""
 
+    takes_turns = False
+
     def __init__(
         self,
         call_id: str,

@@ -11,6 +11,7 @@ from weakref import ref
 
 import structlog
 
+from audio.pcm import Samples
 from audio.pcm import decode as decode_sound
 from voiceagent.conversation import events as ev
 from voiceagent.conversation.history import MessageItem
@@ -23,6 +24,7 @@ from voiceagent.transports.connection import Ending
 from voiceagent.transports.telephony.control import CallControl, ControlError
 from voiceagent.transports.telephony.key_sender import KeySender
 from voiceagent.transports.telephony.line_tools import LineTools
+from voiceagent.transports.telephony.outbound.greeting_listener import GreetingListener
 from voiceagent.transports.telephony.phone_client import PhoneClient
 from voiceagent.transports.telephony.provider import Control
 from voiceagent.transports.telephony.stream.arrival import ReorderBuffer
@@ -103,6 +105,8 @@ class PhoneCall:
         self._order = ReorderBuffer()
         self._keypad = Keypad()
         self._inband: InbandKeys | None = None
+        self._greeting = None if line.outbound is None else GreetingListener(call_id)
+        self._push_audio: Callable[[Samples], None] = call.hear
         self._passed_over = self._keys = 0
         self._loop = asyncio.get_running_loop()
         self._entry_timer: asyncio.TimerHandle | None = None
@@ -130,6 +134,8 @@ class PhoneCall:
         self._start_timer.cancel()
         if self._entry_timer is not None:
             self._entry_timer.cancel()
+        if self._greeting is not None:
+            self._greeting.close()
 
     async def hang_up(self, ending: Ending) -> None:
         """Hang up through the provider's API and, where the protocol has one, by a message on the stream."""
@@ -191,6 +197,9 @@ class PhoneCall:
             self._call.offer(line.offered())
         self._call.begin()
         self._start_timer.cancel()
+        if self._greeting is not None and self._greeting.wanted:
+            self._client.on_other = self._greeting.on_notification
+            self._push_audio = weak_callback(self._hear_greeting)
 
     def _line_tools(self, started: Started) -> LineTools:
         rate_hz, mute = started.output_format.rate_hz, weak_callback(self._mute_keys)
@@ -204,7 +213,10 @@ class PhoneCall:
             return next((item.text for item in said if not item.by_line), "")
 
         leave = weak_callback(self._leave)
-        return LineTools(self._control, self._line.transfers, leave, self._line.outbound, keys, heard)
+        outbound = self._line.outbound
+        if outbound is not None:
+            outbound = replace(outbound, answer=self._greeting)
+        return LineTools(self._control, self._line.transfers, leave, outbound, keys, heard)
 
     def _mute_keys(self, until_s: float) -> None:
         if self._inband is not None:
@@ -218,10 +230,18 @@ class PhoneCall:
                 samples = decode_sound(payload, audio_format)
             except ValueError as error:
                 raise ProtocolError(f"sound cannot be read: {error}") from error
-            self._call.hear(samples)
+            self._push_audio(samples)
             if self._inband is not None:
                 for digit in self._inband.push(samples, self._loop.time()):
                     self._press(digit)
+
+    def _hear_greeting(self, samples: Samples) -> None:
+        """Push audio while it is not known who answered."""
+        self._call.hear(samples)
+        if self._greeting is None or self._greeting.is_over:
+            self._client.on_other, self._push_audio = None, self._call.hear
+        else:
+            self._greeting.push_audio(samples, self._call.settings.input_format.rate_hz)
 
     def _played(self, name: str) -> None:
         played = self._client.played(name)

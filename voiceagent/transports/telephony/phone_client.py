@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import structlog
 
 from audio.pcm import Samples
@@ -22,18 +24,20 @@ class PhoneClient:
         self._log = log.bind(call=call_id)
         self._serializer = serializer
         self._marks = Marks()
+        self.on_other: Callable[[notify.Notification], None] | None = None
+        """Receives the notifications that are not sent."""
         self.frames = 0
         """Number of agent audio frames sent."""
 
     def notify(self, notification: notify.Notification) -> None:
-        """Send a mark at the end of a response; log refused requests. Other notifications are ignored."""
+        """Send a mark at the end of a response; log refused requests. Others are only for `on_other`."""
         match notification:
             case notify.NotifyResponseEnded(response_id):
                 self._mark(self._marks.ended(response_id))
             case notify.NotifyError(code, message):
                 self._log.warning("request_refused", code=code, reason=message)
-            case _:
-                pass
+            case _ if self.on_other is not None:
+                self.on_other(notification)
 
     def play(self, response_id: str, frame: Samples) -> None:
         """Send audio of a response, int16 mono at the rate of the call's output format."""

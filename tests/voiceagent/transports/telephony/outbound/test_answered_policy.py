@@ -1,0 +1,82 @@
+"""Decision about who answered an outbound call."""
+
+from __future__ import annotations
+
+import pytest
+from greetings import HELD_BACK, KNOWN
+from hypothesis import given
+from hypothesis import strategies as st
+
+from audio.steady_tones import SteadyTone
+from voiceagent.session.agent import AnsweredBy
+from voiceagent.transports.telephony.outbound.policies.answered import Greeting, Tone, tone_of
+
+KINDS = ("person", "voicemail", "screener", "menu", "fax")
+BEEP = SteadyTone(1_000, 0.4)
+turns = st.tuples(st.text(max_size=80), st.floats(0, 30))
+tones = st.builds(SteadyTone, st.floats(400, 2_200), st.floats(0.15, 4))
+
+
+def decided(words: str, length_s: float) -> AnsweredBy | None:
+    return Greeting().on_voice().on_turn(words, length_s).on_silence().kind
+
+
+@pytest.mark.parametrize(("kind", "length_s", "words"), KNOWN)
+def test_a_known_greeting_is_recognized(kind: AnsweredBy, length_s: float, words: str) -> None:
+    assert decided(words, length_s) == kind
+
+
+def test_held_back_greetings_are_recognized_as_often_as_measured() -> None:
+    right = sum(decided(words, length_s) == kind for kind, length_s, words in HELD_BACK)
+    assert (right, len(HELD_BACK)) == (25, 31)
+
+
+@pytest.mark.parametrize("words", ["Hello?", "Yes?", "This is Dave.", "Allô?", "Miller."])
+def test_a_short_greeting_is_a_persons_without_a_wait(words: str) -> None:
+    assert Greeting().on_voice().on_turn(words, 0.8).kind == "person"
+
+
+def test_an_ambiguous_greeting_waits_for_more_words() -> None:
+    greeting = Greeting().on_voice().on_turn("Hi, this is Anna from the office.", 1.6)
+    assert greeting.kind is None
+    assert greeting.on_turn("Please leave a message.", 1.5).kind == "voicemail"
+    assert greeting.on_silence().kind == "person"
+
+
+def test_a_beep_without_words_is_a_voicemails() -> None:
+    greeting = Greeting().on_tone(BEEP)
+    assert (greeting.kind, greeting.beeped) == ("voicemail", True)
+
+
+def test_a_beep_after_the_decision_is_still_reported() -> None:
+    greeting = Greeting().on_voice().on_turn("Leave a message.", 2.0)
+    assert not greeting.beeped
+    assert greeting.on_tone(BEEP).beeped
+
+
+@pytest.mark.parametrize(
+    ("tone", "spoken", "meaning"),
+    [
+        (SteadyTone(2_100, 3.0), False, Tone.FAX),
+        (SteadyTone(2_100, 0.45), False, Tone.FAX),
+        (SteadyTone(1_100, 0.5), False, Tone.FAX),
+        (SteadyTone(1_100, 0.5), True, Tone.BEEP),
+        (SteadyTone(1_100, 0.2), False, Tone.BEEP),
+        (SteadyTone(425, 1.0), False, Tone.NONE),
+        (SteadyTone(2_150, 1.0), False, Tone.NONE),
+    ],
+)
+def test_a_tone_has_the_meaning_of_its_frequency_and_length(
+    tone: SteadyTone, spoken: bool, meaning: Tone
+) -> None:
+    assert tone_of(tone, spoken=spoken) is meaning
+
+
+@given(st.lists(turns | tones, max_size=8))
+def test_a_decision_is_final(happened: list[tuple[str, float] | SteadyTone]) -> None:
+    greeting, kind = Greeting(), None
+    for one in happened:
+        greeting = greeting.on_tone(one) if isinstance(one, SteadyTone) else greeting.on_turn(*one)
+        assert kind is None or greeting.kind == kind
+        kind = greeting.kind
+    assert greeting.on_silence().kind in KINDS

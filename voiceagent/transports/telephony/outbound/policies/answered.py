@@ -1,0 +1,159 @@
+"""Decision about the kind of answer to an outbound call, from the first words and tones at the other end.
+
+The words are English. Words of another language, and words without any of these phrases, are a person's
+unless the greeting is long.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from audio.steady_tones import SteadyTone
+from voiceagent.session.agent import AnsweredBy
+
+MORE_WORDS_S = 1.2
+"""Wait after the end of a turn for its transcript, and for more words if a person and a machine may both
+begin with these ("Hi, this is Anna."). A person waits at most this long in addition to the usual endpointing.
+"""
+LONG_GREETING_S = 7.0
+"""Length from which a greeting without a known phrase is a recording: people say their name, and wait."""
+SHORT_WORDS = 4
+"""Words up to which a greeting without a known phrase is a person's at once."""
+PROGRESS_HZ = (410.0, 440.0)
+"""Call-progress tones of most of Europe (425 Hz), and of North America's in part: these are no beep."""
+CNG_HZ, CNG_S = (1_062.0, 1_138.0), (0.425, 0.575)
+CED_HZ, CED_S = (2_085.0, 2_115.0), 0.4
+"""The tones of T.30, with their tolerances. CED may be cut into pieces of 0.45 s by phase reversals (V.8)."""
+BEEP_HZ = (400.0, 2_000.0)
+
+
+class Tone(Enum):
+    """The meaning of a tone. NONE: it does not help to decide."""
+
+    NONE = auto()
+    BEEP = auto()
+    FAX = auto()
+
+
+def tone_of(tone: SteadyTone, *, spoken: bool) -> Tone:
+    """Return the meaning of a tone. spoken: something was said before it, so that a tone of 1100 Hz is the
+    beep of a voicemail.
+    """
+    hz, length_s = tone.frequency_hz, tone.length_s
+    if CED_HZ[0] <= hz <= CED_HZ[1] and length_s >= CED_S:
+        return Tone.FAX
+    if not spoken and CNG_HZ[0] <= hz <= CNG_HZ[1] and CNG_S[0] <= length_s <= CNG_S[1]:
+        return Tone.FAX
+    if PROGRESS_HZ[0] <= hz <= PROGRESS_HZ[1] or not BEEP_HZ[0] <= hz <= BEEP_HZ[1]:
+        return Tone.NONE
+    return Tone.BEEP
+
+
+def _any_of(*phrases: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(phrases)})\b")
+
+
+_SCREENER = _any_of(
+    r"(?:say|state|record|tell me|give|leave) your name and (?:the )?(?:reason|why|purpose)",
+    r"(?:reason|purpose) (?:for|of) (?:your call|calling)",
+    r"call (?:assist|screening|screener)",
+    r"screening service",
+    r"see if (?:this person|they|he|she|the person)(?:'s| is|'re| are) available",
+    r"(?:this person|the person) (?:you are|you're) calling is using",
+    r"(?:say|state|record) your name (?:after|at|and (?:i|we|press))",
+    r"who(?:'s| is) calling and (?:why|what)",
+    r"before i (?:try to )?connect you",
+)
+_MENU = _any_of(
+    r"press (?:\d|one|two|three|four|five|six|seven|eight|nine|zero|pound|star|the)",
+    r"(?:for|to) [\w' ]{3,40} (?:say|dial) (?:\d|one|two|three|four|zero)",
+    r"(?:menu|our) options (?:have|has) (?:recently )?changed",
+    r"(?:listen|choose) (?:carefully )?(?:to|from) the following",
+    r"main menu",
+    r"(?:enter|dial|say) (?:your|the) (?:party's )?(?:extension|account number)",
+    r"if you know your party",
+    r"you can say things like",
+    r"(?:calls?|call) (?:may|will|might) be (?:recorded|monitored)",
+    r"please (?:stay on the line|hold) (?:for|while|and) [\w ]*(?:next|representative|agent|operator)",
+)
+_VOICEMAIL = _any_of(
+    r"(?:after|at|wait for) the (?:tone|beep|signal)",
+    r"leave (?:me |us )?(?:a |your |an? \w+ )?(?:\w+ )?(?:message|voice ?mail|name)",
+    r"leave (?:me|us) (?:a|your)",
+    r"(?:not|n't) (?:available|able|come|here|in|home|get to|take|answer|pick|reach)",
+    r"(?:unavailable|unable to (?:take|answer|come))",
+    r"voice ?mail(?: ?box)?",
+    r"mail ?box",
+    r"answering (?:machine|service)",
+    r"(?:you(?:'ve| have)|you) reached",
+    r"(?:get|call) (?:right )?back to you",
+    r"(?:call|ring|phone|text) you (?:right )?back",
+    r"return your call",
+    r"record your message",
+    r"(?:forwarded|transferred) to",
+    r"missed your call",
+    r"away from (?:my|the) (?:phone|desk)",
+)
+_MAILBOX_KEYS = _any_of(r"(?:tone|beep|message|mail ?box|voice ?mail|call back number)")
+"""Words that make an announcement with keys a voicemail's ("or press 1 for more options")."""
+_QUESTION = _any_of(r"who(?:'s| is) (?:this|calling|speaking|that)", r"can i help", r"how may i", r"speaking")
+
+
+def kind_of_words(words: str, length_s: float) -> AnsweredBy | None:
+    """Return the kind of answer by its words; None if more words may follow that decide. length_s: from the
+    beginning of the first word to the end of the last.
+    """
+    text = " ".join(words.lower().replace("\u2019", "'").replace("-", " ").split())
+    plain = re.sub(r"[^\w' ]", "", text)
+    if _SCREENER.search(plain):
+        return "screener"
+    voicemail = _VOICEMAIL.search(plain) is not None
+    if _MENU.search(plain):
+        return "voicemail" if voicemail and _MAILBOX_KEYS.search(plain) else "menu"
+    if voicemail:
+        return "voicemail"
+    if length_s >= LONG_GREETING_S:
+        return "voicemail"
+    if _QUESTION.search(plain) or len(plain.split()) <= SHORT_WORDS:
+        return "person"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """The greeting at the other end so far. words: final transcripts. spoken_s: length of its turns, without
+    the pauses between them. spoken: a voice was heard. beeped: a beep was heard.
+    """
+
+    words: str = ""
+    spoken_s: float = 0.0
+    spoken: bool = False
+    beeped: bool = False
+    kind: AnsweredBy | None = None
+
+    def on_voice(self) -> Greeting:
+        """Handle the beginning of a turn."""
+        return replace(self, spoken=True)
+
+    def on_turn(self, words: str, length_s: float) -> Greeting:
+        """Handle a turn with its transcript. It may decide."""
+        heard = replace(self, words=f"{self.words} {words}".strip(), spoken_s=self.spoken_s + length_s)
+        if self.kind is not None or not heard.words:
+            return heard
+        return replace(heard, kind=kind_of_words(heard.words, heard.spoken_s))
+
+    def on_tone(self, tone: SteadyTone) -> Greeting:
+        """Handle a tone. It decides, if nothing has yet."""
+        match tone_of(tone, spoken=self.spoken):
+            case Tone.FAX:
+                return replace(self, kind=self.kind or "fax")
+            case Tone.BEEP:
+                return replace(self, kind=self.kind or "voicemail", beeped=True)
+            case Tone.NONE:
+                return self
+
+    def on_silence(self) -> Greeting:
+        """Handle silence after which no more words are expected: it is a person, if nothing has decided."""
+        return replace(self, kind=self.kind or "person")
