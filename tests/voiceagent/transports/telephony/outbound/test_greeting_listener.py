@@ -18,7 +18,8 @@ NEVER_S = 1_000.0
 def sine(hz: float, length_s: float) -> Samples:
     at_s = np.arange(round(length_s * 8_000)) / 8_000
     tone = 8_000 * np.sin(2 * np.pi * hz * at_s)
-    return np.concatenate([tone, np.zeros(1_600)]).astype(np.int16)
+    sound: Samples = np.concatenate([tone, np.zeros(1_600)]).astype(np.int16)
+    return sound
 
 
 def say(listener: GreetingListener, words: str) -> None:
