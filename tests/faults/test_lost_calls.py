@@ -104,7 +104,7 @@ def test_a_call_that_ended_with_its_worker_is_kept_as_broken_with_the_reason(sha
 def test_the_log_has_its_turn_and_who_spoke_and_no_word_of_it(shared_loss: LostCall) -> None:
     (line,) = [line for line in shared_loss.log.splitlines() if "call_lost" in line]
     assert shared_loss.call["call_id"] in line
-    assert "turn=1" in line
+    assert "turn_number=1" in line
     assert "doing='the agent speaks'" in line
     assert "Is there a pool" not in line
 

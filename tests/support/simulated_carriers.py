@@ -73,7 +73,7 @@ class SimulatedCarrier:
         raise NotImplementedError
 
     def answer(self, line_call: str) -> dict[str, Any]:
-        """What the API answers."""
+        """Return the answer of the API."""
         raise NotImplementedError
 
     def event(self, asked: Asked, status: str) -> Webhook:
@@ -81,7 +81,7 @@ class SimulatedCarrier:
         raise NotImplementedError
 
     def stream_url(self, asked: Asked, xml: str) -> str:
-        """Where the stream connects. xml: the answer to the webhook `answered`, where the provider asks."""
+        """Return the URL that the stream connects to. xml: the answer to the webhook `answered`, if any."""
         raise NotImplementedError
 
     def handshake(self, url: str) -> dict[str, str]:

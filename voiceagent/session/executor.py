@@ -63,11 +63,10 @@ class CommandExecutor:
         self._post = post
         self._end = end
         self._publisher = publisher
-        clock = services.measuring.clock
         self.monitor = CallMonitor(
             call_id, services.measuring, services.limits, weak_callback(self._give_up), end
         )
-        self.listener = Listener(services.hearing, clock, settings, post, self.monitor)
+        self.listener = Listener(services.hearing, services.measuring.clock, settings, post, self.monitor)
         self.stamps = TurnStamps(services.measuring, self.listener.spoken_at_s, ids)
         play = _play_to(self.listener, client, publisher)
         self._speaker = Speaker(play, client.clear, services.speaking, post, self.stamps.first_frame)

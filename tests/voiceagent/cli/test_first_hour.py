@@ -247,7 +247,10 @@ def test_engines_shows_the_extra_that_brings_one(
         ("[lllm]\nengine = 'x'\n", "unknown table; allowed: llm, .*; did you mean llm\\?"),
         ("[server]\nprt = 1\n", "unknown key; allowed: .*; did you mean port\\?"),
         ("[agent]\nport = 1\n", r"unknown key; allowed: .*; did you mean \[server\] port or "),
-        ("max_calls = 1\n", r"unknown key; allowed: .*; did you mean \[server\] max_calls\?"),
+        (
+            "max_calls = 1\n",
+            r"unknown key; allowed: .*; did you mean \[server\] max_calls or \[outbound\] max_calls\?",
+        ),
         ("[server]\nzzz = 1\n", "unknown key; allowed: [^;]*$"),
     ],
 )

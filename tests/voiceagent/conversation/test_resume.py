@@ -55,7 +55,7 @@ def test_short_voice_takes_the_response_back_before_its_first_word() -> None:
     response_id = cut_off(world)
     world.begin_speaking(2.6)
     commands = world.feed(ev.InterruptionCandidate(2.7))
-    assert do.StopPlayout(response_id) in commands
+    assert do.StopPlayout(response_id, "resumed_turn") in commands
     assert of(notify.NotifyResponseEnded, commands)[0].status == "cancelled"
 
 

@@ -33,7 +33,7 @@ class Loop:
     def time(self) -> float:
         return self.now_s
 
-    def call_at(self, when_s: float, call: Callable[[], None]) -> Timer:
+    def call_at(self, when_s: float, call: Callable[[], None], context: object = None) -> Timer:
         return Timer(self, when_s, call)
 
     def call_later(self, after_s: float, call: Callable[[], None]) -> Timer:

@@ -96,7 +96,9 @@ def supervisor() -> Subscribed:
 
 def webhooks() -> Subscribed:
     registry = CollectorRegistry()
-    table = WebhooksConfig(url="http://127.0.0.1:9", secret_env="KEY", max_waiting=BOUND)
+    table = WebhooksConfig(url="http://127.0.0.1:9", secret_env="KEY").model_copy(
+        update={"max_waiting": BOUND}
+    )
     sender, posted = WebhookSender(table, b"0" * 24, registry), [0]
 
     def send(event: Any) -> None:

@@ -23,7 +23,7 @@ class Clock:
     def time(self) -> float:
         return self.now_s
 
-    def call_at(self, when_s: float, call: object) -> Clock:
+    def call_at(self, when_s: float, call: object, context: object = None) -> Clock:
         self._timers.append((when_s, call))
         return self
 

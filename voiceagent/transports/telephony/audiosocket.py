@@ -253,6 +253,8 @@ class _TcpWire:
 
     async def send(self, message: Message) -> None:
         assert isinstance(message, bytes)  # the serializer produces no text
+        if self._writer.is_closing():  # uvloop raises RuntimeError for a write to a closed transport
+            raise Disconnected("the client left")
         try:
             self._writer.write(message)
             await self._writer.drain()

@@ -31,7 +31,8 @@ class DataChannelWire:
         loop = asyncio.get_running_loop()
         self._peer = peer
         self._connected: asyncio.Future[None] = loop.create_future()
-        self._gone: asyncio.Future[Disconnected] = loop.create_future()
+        # no exception: a stored one keeps its traceback, and with it the call
+        self._gone: asyncio.Future[tuple[str, CallEndCode]] = loop.create_future()
         self._channel: RTCDataChannel | None = None
         self._decided = asyncio.Event()  # the channel is open, or will never be
         self._room = asyncio.Event()
@@ -50,7 +51,7 @@ class DataChannelWire:
         either: list[asyncio.Future[Any]] = [self._connected, self._gone]
         await asyncio.wait(either, timeout=CONNECT_S, return_when=asyncio.FIRST_COMPLETED)
         if self._gone.done():
-            raise self._gone.result()
+            raise Disconnected(*self._gone.result())
         if not self._connected.done():
             raise Disconnected(f"the caller did not connect within {CONNECT_S:.0f} s", "not_connected")
         if self._peer.sctp is None:  # the offer has no channels
@@ -58,7 +59,7 @@ class DataChannelWire:
 
     async def receive(self) -> str | bytes:
         """Wait until the caller disconnects: all messages take the fast path."""
-        raise await self._gone
+        raise Disconnected(*await self._gone)
 
     async def send(self, message: str) -> None:
         """Send an event. Waits for the channel, and while too many bytes are unsent. Without a channel,
@@ -124,4 +125,4 @@ class DataChannelWire:
 
     def _leave(self, reason: str, end_code: CallEndCode) -> None:
         if not self._gone.done():
-            self._gone.set_result(Disconnected(reason, end_code))
+            self._gone.set_result((reason, end_code))

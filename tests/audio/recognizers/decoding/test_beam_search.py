@@ -206,7 +206,7 @@ def test_what_is_followed_counts_as_if_it_had_been_searched_for() -> None:
 @given(logits.filter(bool))
 def test_a_draft_is_followed_along_the_greedy_choice(table: list[list[float]]) -> None:
     told = likeliest(table)
-    clear = (told.logarithms[:, 0] >= told.logarithms[:, 1] + np.float32(0.3)).tolist()
+    clear = [first >= second + 0.3 for first, second, *_ in told.logarithms.tolist()]
     greedy = told.tokens[:, 0]
     for draft in (greedy, (greedy + 1) % SIZE):
         found = BeamSearch(BEGIN, END).follow(draft.tolist(), told)

@@ -61,7 +61,7 @@ Format = Annotated[PcmFormat | PcmuFormat | PcmaFormat, Field(discriminator="typ
 
 
 class AudioOutput(Wire):
-    """Field `audio.output`. The server decides the voice; the name is only shown."""
+    """Field `audio.output`. A voice that the synthesizer does not have is only shown."""
 
     voice: Voice = None
 
