@@ -27,6 +27,10 @@ class Shop(Agent):
     greeting = "Good morning, your pizza is ready."
     leave_message = {message!r}
 """
+OWN_HOOK = """
+    async def on_answered(self, kind):
+        await super().on_answered(kind)
+"""
 CONFIG = """
 [server]
 port = 0
@@ -69,12 +73,12 @@ async def greeting(words: str) -> Samples:
 
 @asynccontextmanager
 async def answering(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str = ""
+    folder: Path, monkeypatch: pytest.MonkeyPatch, words: str, message: str = "", own_hook: str = ""
 ) -> AsyncIterator[PhoneCaller]:
     """An outbound call that was answered, in which the recognizer understands `words`."""
     monkeypatch.setenv("API_KEYS", "the-key")
     monkeypatch.setenv("TWILIO_TOKEN", ENVIRONMENT["TWILIO_TOKEN"])
-    (folder / "shop.py").write_text(AGENT.format(message=message))
+    (folder / "shop.py").write_text(AGENT.format(message=message) + own_hook)
     engines = Path(__file__).parents[1] / "bench/fixed_engines.py"
     (folder / "served_engines.py").write_text(engines.read_text())
     async with running(Twilio) as carrier:
@@ -94,7 +98,7 @@ async def answering(
 
 async def test_a_person_is_greeted_after_hello(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hello = await greeting("Hello? Is anybody there?")
-    async with answering(tmp_path, monkeypatch, "Hello?") as caller:
+    async with answering(tmp_path, monkeypatch, "Hello?", own_hook=OWN_HOOK) as caller:
         await caller.speak(silence(0.3))
         assert caller.playing_s == 0, "the agent listens first"
         await caller.speak(hello)
@@ -128,11 +132,22 @@ async def test_a_voicemail_gets_the_message_after_its_beep_and_the_agent_hangs_u
         assert caller.playing_s > 1.0, "the call ended before the message was played"
 
 
-async def test_a_voicemail_is_hung_up_on_by_an_agent_without_a_message(
+async def test_an_agent_that_makes_no_difference_greets_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with answering(tmp_path, monkeypatch, "Hello?") as caller:
+        for _ in range(40):
+            if caller.playing_s:
+                break
+            await caller.speak(silence(0.1))
+        assert caller.playing_s > 0
+
+
+async def test_a_voicemail_is_hung_up_on_without_a_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     announcement = await greeting(VOICEMAIL)
-    async with answering(tmp_path, monkeypatch, VOICEMAIL) as caller:
+    async with answering(tmp_path, monkeypatch, VOICEMAIL, own_hook=OWN_HOOK) as caller:
         await caller.speak(silence(0.3))
         await caller.speak(announcement)
         for _ in range(40):

@@ -79,6 +79,11 @@ class RunningAgent:
         return self._opening(self._agent)
 
     @property
+    def waits_for_answer(self) -> bool:
+        """True if the agent has a message for a voicemail, or a hook of its own."""
+        return bool(self._agent.leave_message) or type(self._agent).on_answered is not Agent.on_answered
+
+    @property
     def agent(self) -> Agent:
         """The agent that has the call now."""
         return self._agent

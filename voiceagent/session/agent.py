@@ -165,6 +165,10 @@ class AgentCode(Protocol):
     def greeting(self) -> str:
         """The agent's first words, "" for none."""
 
+    @property
+    def waits_for_answer(self) -> bool:
+        """True if the agent distinguishes who answers an outbound call, before it speaks."""
+
     def join(self, call: AgentDoes) -> None:
         """Bind this agent to a call and take it over."""
 

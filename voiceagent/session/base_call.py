@@ -217,6 +217,8 @@ class BaseCall(ABC):
         outbound = None if self._line is None else self._line.outbound
         if outbound is None or outbound.answer is None or self._agent is None or not self.takes_turns:
             return False
+        if not self._agent.waits_for_answer:
+            return False
         outbound.answer.start()
         return True
 
