@@ -32,6 +32,7 @@ NOT_RUN = {
     r"python -m pytest": "is what runs this",
     r"voiceagent convert": "needs a model; tests/voiceagent/cli/test_convert.py has it",
     r"voiceagent adapt": "trains for minutes; tests/audio/adaptation has the parts",
+    r"voiceagent voices": "downloads a voice; tests/voiceagent/cli/test_voices.py has it",
     r"voiceagent calibrate": "refuses the demo model; tests/voiceagent/cli/test_calibrate.py has it",
 }
 """By a regular expression for the begin of the command."""

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from voiceagent.cli.installation import command_of
-from voiceagent.config import add_config, shipped_configs, take_config
+from voiceagent.config import add_command, add_config, shipped_configs, take_config
 
 
 def add_serve(serve: argparse.ArgumentParser) -> None:
@@ -178,6 +178,20 @@ def add_weights(weights: argparse.ArgumentParser) -> None:
     weights.set_defaults(command=_weights)
 
 
+def add_voices(voices: argparse.ArgumentParser) -> None:
+    """Add the options of `voiceagent voices [say NAME TEXT]`."""
+    add_config(voices)
+    voices.set_defaults(command=_voices)
+    say = add_command(voices.add_subparsers(metavar="say"), "say", "write a text in one voice as a WAV file")
+    say.add_argument("voice", metavar="NAME", help='a listed voice; "" for the usual one')
+    say.add_argument("text", metavar="TEXT", help="to speak")
+    out = "WAV file to write (voice.wav)"
+    say.add_argument("-o", "--out", type=Path, default=Path("voice.wav"), metavar="FILE", help=out)
+    config = "the configuration, also before `say`"
+    say.add_argument("--config", type=Path, default=argparse.SUPPRESS, metavar="FILE", help=config)
+    say.set_defaults(command=_say)
+
+
 def add_convert(convert: argparse.ArgumentParser) -> None:
     """`voiceagent convert MODEL.gguf FOLDER`."""
     convert.add_argument("model", help="GGUF file, or weights:NAME/FILE of downloaded weights")
@@ -334,6 +348,20 @@ def _weights(options: argparse.Namespace) -> None:
         print_weights(os.environ)
     else:
         fetch_weights(options.name, os.environ)
+
+
+def _voices(options: argparse.Namespace) -> None:
+    from voiceagent.cli.voices import print_voices
+    from voiceagent.config.tables import load
+
+    print_voices(load(options.config))
+
+
+def _say(options: argparse.Namespace) -> None:
+    from voiceagent.cli.voices import say
+    from voiceagent.config.tables import load
+
+    say(load(options.config), options.voice, options.text, options.out)
 
 
 def _convert(options: argparse.Namespace) -> None:

@@ -24,6 +24,7 @@ from voiceagent.cli.commands import (
     add_serve,
     add_talk,
     add_transcribe,
+    add_voices,
     add_weights,
 )
 from voiceagent.cli.installation import shadowing_error
@@ -87,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     add_adapt(add_command(commands, "adapt", "fine-tune Moonshine on recordings of your callers"))
     add_engines(add_command(commands, "engines", "list the engines of each stage, and what they need"))
     add_weights(add_command(commands, "weights", "list models that can be downloaded, or download one"))
+    add_voices(add_command(commands, "voices", "list the voices of the synthesizer, or write a text in one"))
     add_convert(add_command(commands, "convert", "write a GGUF model for vLLM or CTranslate2"))
     add_calls(add_command(commands, "calls", "list, show, play, export and delete kept calls"))
     add_replay(add_command(commands, "replay", "replay kept calls and compare the results"))
