@@ -44,11 +44,6 @@ LONG_WORDS = (20, 30)
 """Words from which a caller may be telling something, and with which they most likely are: the longest of 310
 orders has 20 words.
 """
-STATEMENT_WORDS = (6, 14)
-"""The same for a turn that neither asks nor answers: who states so much unasked is likelier to go on. Of 61
-recordings to tune (`CARD.md`), one that was cut is not, for 8 ms more in the mean. Short ones are left alone:
-requests such as "My TV doesn't work." are statements too.
-"""
 LONG_TURN_OPENNESS = 2.2
 """Openness of a turn with the second number of words: it waits for at least 0.8 s of silence, as pauses in
 narration go on for 0.5 s in the mean.
@@ -144,17 +139,10 @@ def openness(evidence: TurnEvidence, observed: Observed) -> float:
     """
     if "tells" not in observed:
         return 0.0
-    words = len(evidence.text.split())
+    words, (least, most) = len(evidence.text.split()), LONG_WORDS
     doubt = observed.get("doubt", 0.0) if words > BRIEF_WORDS else 0.0
-    states = 1 - min(observed["asks"] / MIN_ASKS_AFTER_QUESTION, 1.0)
-    statement = states * _clamp(_share(words, STATEMENT_WORDS), 0, 1)
-    talks = _clamp(max(_share(words, LONG_WORDS), doubt / LONG_TURN_DOUBT, statement), 0, 1)
+    talks = _clamp(max((words - least) / (most - least), doubt / LONG_TURN_DOUBT), 0, 1)
     return max(_open_mark(evidence, observed), LONG_TURN_OPENNESS * talks)
-
-
-def _share(words: int, between: tuple[int, int]) -> float:
-    least, most = between
-    return (words - least) / (most - least)
 
 
 def _open_mark(evidence: TurnEvidence, observed: Observed) -> float:

@@ -315,12 +315,3 @@ def test_whatever_is_heard_is_judged(text: str, agent: str) -> None:
 
 def test_a_language_of_which_nothing_is_known_has_no_table() -> None:
     assert language_of("xx") is None
-
-
-def test_long_statement_is_waited_for_longer_than_a_short_one_or_a_request() -> None:
-    short = "The room is very nice."
-    long = "We were there last year with the children, and the room was very nice."
-    request = "I would like to book a double room with a balcony for next Friday, please."
-    silences = [judge(TurnEvidence(text), ENGLISH).silence_s for text in (short, long, request)]
-    assert silences[1] > max(silences[0], silences[2])
-    assert silences[1] >= 0.7
