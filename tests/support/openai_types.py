@@ -37,30 +37,36 @@ def proved(event: dict[str, Any]) -> dict[str, Any]:
     """
     model = SERVER_EVENT.validate_json(json.dumps(event), strict=True)
     assert model.model_dump(mode="json", exclude_unset=True) == event
-    assert set(_unknown_fields(model, "")) <= SESSION_EXTRAS
+    assert set(unknown_fields(model, "")) <= SESSION_EXTRAS
     if "session" in event:
         shown = SESSIONS[event["session"]["type"]]
         session = shown.model_validate_json(json.dumps(event["session"]), strict=True)
-        assert set(_unknown_fields(session, "")) <= {EXTENSION, EAGERNESS}
+        assert set(unknown_fields(session, "")) <= {EXTENSION, EAGERNESS}
     check_shape(event)
     return event
 
 
 def client_event(**fields: Any) -> str:
-    """The JSON text of a client event, if the package's clients could send it."""
+    """Return the JSON text of a client event, if the package's clients could send it."""
+    return sendable_event(CLIENT_EVENT, fields)
+
+
+def sendable_event(events: TypeAdapter[Any], fields: dict[str, Any]) -> str:
+    """Return the JSON text of an event, if it is one of these and has no unknown fields."""
     text = json.dumps(fields)
-    model = CLIENT_EVENT.validate_json(text)
+    model = events.validate_json(text)
     assert model.type == fields["type"]
-    assert not set(_unknown_fields(model, ""))
+    assert not set(unknown_fields(model, ""))
     return text
 
 
-def _unknown_fields(value: object, path: str) -> Iterator[str]:
+def unknown_fields(value: object, path: str) -> Iterator[str]:
+    """Yield the paths of fields that the package's models do not have."""
     if isinstance(value, BaseModel):
         for name in value.model_extra or ():
             yield f"{path}{name}"
         for name in type(value).model_fields:
-            yield from _unknown_fields(getattr(value, name), f"{path}{name}.")
+            yield from unknown_fields(getattr(value, name), f"{path}{name}.")
     elif isinstance(value, list):
         for entry in value:
-            yield from _unknown_fields(entry, path)
+            yield from unknown_fields(entry, path)

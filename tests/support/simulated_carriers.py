@@ -180,13 +180,7 @@ class Telnyx(SimulatedCarrier):
 
 class Plivo(SimulatedCarrier):
     name, line = "plivo", phone_lines.Plivo
-    statuses: ClassVar[dict[str, str]] = {
-        "ringing": "ringing",
-        "answered": "in-progress",
-        "completed": "completed",
-        "busy": "busy",
-        "no_answer": "no-answer",
-    }
+    statuses = Twilio.statuses
 
     def table(self) -> dict[str, Any]:
         return {"auth_token_env": "PLIVO_TOKEN", "auth_id": "MA1", "api_url": self.api_url}

@@ -10,7 +10,7 @@ from voiceagent.conversation.end_of_turn.probability import EndpointingRule
 InterruptedBy = Literal[
     "", "duration", "words", "stop_word", "resumed_turn", "key", "client", "sideband", "upstream"
 ]
-"""What cut an answer.
+"""Cause of an answer's interruption.
 
 Rules for the caller's voice: duration; words, their number; stop_word, such as "stop"; resumed_turn, a word
 or a voice that continues a turn which was answered too early. key: a phone key. client, sideband: a
@@ -44,7 +44,7 @@ CallEndCode = Literal[
     "upstream_lost",
     "process_lost",
 ]
-"""Why a call ended; its reason has the details.
+"""Cause of a call's end; its reason has the details.
 
 connection_lost: without a goodbye. not_connected: the client never connected. caller_silent: they did not
 answer the prompts of a silent line. hung_up_by_id: over HTTP. idle: the client sent nothing. client_too_slow:

@@ -306,7 +306,8 @@ def to_messages(items: Sequence[Item]) -> tuple[Message, ...]:
 
 def _message(item: Item) -> Message | None:
     match item:
-        case MessageItem(role=role, prompt_text=text, opaque=opaque, images=images):
+        case MessageItem(role=role, text=text, opaque=opaque, images=images):
+            text = item.prompt_text if item.filler else text  # most messages have none: no call for them
             return Message(role, text, opaque=opaque, images=images) if text.strip() or images else None
         case ToolCallItem(call=call):
             return Message("assistant", "", tool_calls=(call,))

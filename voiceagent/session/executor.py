@@ -143,8 +143,8 @@ class CommandExecutor:
     def _configure_speaking(self, settings: CallSettings) -> None:
         """Apply the settings of the output from the next response on.
 
-        Warn, once per call, if the voice has a fixed speed, and of each voice that there is not. Such a voice
-        changes nothing: Realtime clients name one of OpenAI's in every session.
+        Warn, once per call, if the voice has a fixed speed, or if it does not exist. That changes nothing:
+        Realtime clients name one of OpenAI's in every session.
         """
         self._reports = settings.latency_events
         self._speaker.configure(settings)
@@ -156,7 +156,7 @@ class CommandExecutor:
             voice = ""
         elif known_voices(synthesizer).has(wanted):
             voice = wanted
-        elif self._is_first(f"voice {wanted}"):
+        elif self._is_first("voice"):
             self._log.warning("voice_not_available", voice=wanted, instead=voice or USUAL_VOICE)
         self._llm_work.voice = VoiceSettings(voice, settings.speed)
         self._voiced.prepare(self._llm_work.voice)
