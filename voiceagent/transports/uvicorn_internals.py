@@ -32,7 +32,7 @@ EXTENSION = "voiceagent.transports.uvicorn_internals"
 """Name of the extension in the ASGI scope."""
 
 PIECE_BYTES = 16_384
-"""Bytes processed before other connections run: up to 2,700 frames."""
+"""Bytes that websockets parses before other connections run: up to 2,700 frames."""
 SILENT = "the client answered no ping: it stands still, or its network does"
 CLOSE_S = 1.0
 """Time for a dropped client to read the reason."""
@@ -97,35 +97,45 @@ class FastPath(WebSocketsSansIOProtocol):
         self._heard = True
         if self._rest:
             self._rest += data
-        elif len(data) <= PIECE_BYTES:
-            self._take_piece(data)
-        else:
-            self._rest = data
-            self._take_rest()
+        elif rest := self._take_turn(data):
+            self._take_later(rest)
 
     def _take_rest(self) -> None:
-        """Process one piece of the data: one read may hold thousands of frames."""
-        piece, self._rest = self._rest[:PIECE_BYTES], self._rest[PIECE_BYTES:]
-        self._take_piece(piece)
+        """Process the next part of the data that was too much for one turn."""
+        data, self._rest = self._rest, b""
+        rest = self._take_turn(data)
         if self.transport.is_closing():
-            self._rest = b""
-        elif self._rest:
-            self.transport.pause_reading()
-            self.loop.call_soon(self._take_rest)
+            return
+        if rest:
+            self._take_later(rest)
         elif not self.read_paused:
             self.transport.resume_reading()
 
-    def _take_piece(self, data: bytes) -> None:
+    def _take_later(self, rest: bytes) -> None:
+        """Process `rest` after other connections have run, and read no more until then."""
+        if not self.transport.is_closing():
+            self._rest = rest
+            self.transport.pause_reading()
+            self.loop.call_soon(self._take_rest)
+
+    def _take_turn(self, data: bytes) -> bytes:
+        """Process the start of `data`: one connection's turn. Return the rest."""
         self._turn_left = TURN_MESSAGES
-        if self.take is not None and len(data) <= self.config.ws_max_size:
+        if self.take is not None:
             begin = self._take_whole(data)
             if begin == len(data):
-                return
+                return b""
             data = data[begin:]
+            # A late server finds more than a turn's messages. The rest waits here, as websockets' parser and
+            # ASGI's queue would cost several times as much, at the worst moment.
+            if self.take is not None and self._turn_left <= 0:
+                return data
         self._between = False
-        super().data_received(data)
+        piece, rest = data[:PIECE_BYTES], data[PIECE_BYTES:]
+        super().data_received(piece)
         if self.conn.handshake_exc is not None and not self.handshake_complete:
             self._refuse_head(self.conn.handshake_exc)
+        return rest
 
     def _refuse_head(self, error: Exception) -> None:
         """Answer 400 to a handshake that websockets cannot parse (a line over 8 kB, over 128 lines, a body).
@@ -217,6 +227,8 @@ class FastPath(WebSocketsSansIOProtocol):
                 break
             self._between = True
             payload, end = whole
+            if len(payload) > self.config.ws_max_size:
+                break  # websockets will refuse it and close the connection
             try:
                 text = payload.decode()
             except UnicodeDecodeError:

@@ -212,7 +212,33 @@ async def test_several_messages_read_at_once_are_taken_in_order() -> None:
         assert await peer.took(30) == texts
 
 
-async def test_a_pingbetween_messages_is_answered() -> None:
+async def test_messages_that_a_late_server_finds_keep_to_the_fast_path(found: list[bytes]) -> None:
+    peer = Peer()
+    texts = [f"{number} {'x' * 300}" for number in range(100)]  # more than a turn, and than a piece
+    async with peer.connected():
+        await peer.send(b"".join(map(message, texts)))
+        assert await peer.took(100) == texts
+    assert len(found) == 100
+
+
+async def test_a_long_message_behind_many_short_ones_is_taken_once_and_in_order() -> None:
+    peer = Peer()
+    texts = [*map(str, range(20)), "x" * 70_000, *map(str, range(20))]
+    async with peer.connected():
+        await peer.send(b"".join(map(message, texts)))
+        assert await peer.took(41) == texts
+
+
+async def test_a_ping_among_more_messages_than_a_turn_is_answered() -> None:
+    peer = Peer()
+    ping = Frame(Opcode.PING, b"there?").serialize(mask=True)
+    async with peer.connected():
+        await peer.send(b"".join(map(message, map(str, range(20)))) + ping + message("after"))
+        assert await peer.took(21) == [*map(str, range(20)), "after"]
+        assert [frame.opcode for frame in peer.got] == [Opcode.PONG]
+
+
+async def test_a_ping_between_messages_is_answered() -> None:
     peer = Peer()
     async with peer.connected():
         await peer.send(
