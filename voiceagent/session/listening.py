@@ -99,6 +99,11 @@ class Listener:
         return self._taken_samples / SAMPLE_RATE_HZ + self._arriving.pending_s
 
     @property
+    def unjudged_s(self) -> float:
+        """Seconds of received audio that wait for voice detection."""
+        return self._arriving.pending_s
+
+    @property
     def awaits_silence(self) -> bool:
         """True if silence would change anything: a turn, or a possible turn, is in progress."""
         return self._detector.awaits_silence

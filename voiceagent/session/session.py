@@ -26,6 +26,12 @@ from voiceagent.session.timers import EventTimer
 from voiceagent.session.tool_running import ToolRunner
 from voiceagent.session.tool_times import ToolTimes
 
+MAX_UNJUDGED_S = 15.0
+"""Concealment of lost packets is dropped while more audio than this waits for voice detection. It is exempt
+from the rate limit, and a client that sends much too fast loses many packets. The front end holds 60 s, of
+which a client's own audio takes up to 40 s (10 s ahead of real time, 30 s late): there must be room for it.
+"""
+
 
 class Session(BaseCall):
     """One call over any transport. Runs on the event loop that created it; methods never wait for an
@@ -84,6 +90,8 @@ class Session(BaseCall):
         return self._executor.mcp.refusal(server)
 
     def _push_audio(self, samples: Samples, rate_hz: int, made: bool, begins_ago_s: float = 0.0) -> None:
+        if made and self._listener.unjudged_s > MAX_UNJUDGED_S:
+            return
         self._listener.hear(samples, made)
         self._publisher.on_input_audio(samples, rate_hz, begins_ago_s)
 

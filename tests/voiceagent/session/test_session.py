@@ -361,6 +361,14 @@ async def test_silence_that_stands_in_for_late_sound_leaves_room_for_the_sound(c
         one.session.hear(SILENCE)
 
 
+async def test_concealment_of_lost_packets_leaves_room_for_late_sound(call):
+    one = await call(settings=MANUAL, input_buffer_s=40.0)
+    for _ in range(4_000):  # 80 s, more than may wait for voice detection
+        one.session.hear(SILENCE, made=True)
+    for _ in range(2_000):
+        one.session.hear(SILENCE)
+
+
 async def test_a_manual_turn_hears_all_that_was_appended(call):
     ears = Ears()
     one = await call(ears=ears, settings=MANUAL)
