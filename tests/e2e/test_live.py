@@ -103,6 +103,19 @@ async def test_backend_calls_a_function_of_the_client_and_tells_its_result(tmp_p
         await caller.until_said("It says sunny.")
 
 
+async def test_fixture_is_played_sample_for_sample(tmp_path: Path) -> None:
+    clip = np.random.default_rng(1).integers(-9_000, 9_000, 24_000, dtype=np.int16)
+    async with speaking(tmp_path) as caller:
+        play = caller.connection.session.output_audio.fixture.play
+        await play(audio=base64.b64encode(clip.tobytes()).decode(), event_id="e1")
+        await caller.until("session.output_audio.fixture.playing", client_event_id="e1")
+        begun = len(caller.events)
+        await caller.until("session.output_audio.fixture.played", client_event_id="e1")
+        deltas = [event["delta"] for event in caller.events[begun:] if "output_audio.delta" in event["type"]]
+        played = np.frombuffer(b"".join(base64.b64decode(delta) for delta in deltas), np.int16)
+        assert (played == clip).all()
+
+
 async def test_commentary_makes_the_agent_speak_first(tmp_path: Path) -> None:
     async with speaking(tmp_path, audio={"format": {"type": "audio/pcm", "rate": 24_000}}) as caller:
         await caller.connection.session.input_audio.mute()

@@ -85,9 +85,7 @@ class CallWorld:
     def watch(self, command: do.Command) -> list[do.Command]:
         match command:
             case do.StartRecognition(item_id) | do.RecognizeItem(item_id):
-                assert item_id not in self.recognizing
-                self.recognizing.add(item_id)
-                self.flushes[item_id] = 0
+                self._begin_recognition(item_id)
             case do.FlushRecognition(item_id):
                 assert item_id in self.recognizing, "a flush for a turn that is not recognized"
                 self.flushes[item_id] += 1
@@ -113,6 +111,8 @@ class CallWorld:
                 self.ordered_s[response_id] = (
                     self.ordered_s.get(response_id, 0.0) + len(speech.samples) / RATE_HZ
                 )
+            case do.PlayClip(response_id):
+                self._begin_clip(response_id)
             case do.FinishPlayout(response_id):
                 self.assert_audible(response_id)
                 self.finished.add(response_id)
@@ -130,13 +130,22 @@ class CallWorld:
                 assert command.beside or self.live() == {response_id}, "the one before it has not ended"
             case notify.NotifyResponseText(response_id) | notify.NotifyToolCall(response_id):
                 self.assert_audible(response_id)
-            case notify.NotifyResponseEnded(response_id):
+            case notify.NotifyResponseEnded(response_id) | notify.NotifyClipEnded(response_id):
                 assert response_id in self.begun and response_id not in self.ended
                 self.ended.append(response_id)
                 self.working.pop(response_id, None)
             case _:
                 pass
         return []
+
+    def _begin_recognition(self, item_id: str) -> None:
+        assert item_id not in self.recognizing
+        self.recognizing.add(item_id)
+        self.flushes[item_id] = 0
+
+    def _begin_clip(self, response_id: str) -> None:
+        assert not self.live(), "a clip over a response"
+        self.begun.append(response_id)
 
     def live(self) -> set[str]:
         """The conversation's responses that are being made, or that have begun and not ended."""

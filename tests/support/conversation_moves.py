@@ -24,7 +24,7 @@ MOVES = (
     "speak", "blip", "louder", "sustain", "prolong", "pause", "resume", "end", "partial", "answer_flush",
     "recognition_fails", "fragment", "sound", "spoken", "generated", "tool", "response_fails", "sent",
     "heard", "respond", "cancel", "commit", "clear", "truncate", "create", "delete", "idle", "summarised",
-    "tool_ends", "output", "written", "late",
+    "tool_ends", "output", "written", "late", "clip",
 )  # fmt: skip
 LOOK = AgentTool(Tool("look", "Looks something up."))
 CALLS = st.sampled_from(
@@ -223,6 +223,9 @@ class Caller:
         for response_id in set(self.world.finished) & set(self.world.ended):
             self.world.finished.discard(response_id)
             self.world.feed(ev.PlayoutPlayed(response_id))
+
+    def _clip(self, number: int) -> None:
+        self.world.feed(ev.ClipRequested(f"resp_clip_{self.clock_s}"))
 
     def _respond(self, number: int) -> None:
         text = "text" if number == 9 else None

@@ -71,8 +71,10 @@ class ServerConfig(AccessConfig):
     """
     input_buffer_s: ClassVar[float] = 10.0
     """Audio that a client may send ahead of real time. Audio further ahead is rejected."""
-    max_message_bytes: int = Field(default=1_048_576, ge=4_096)
-    """Largest WebSocket message. A larger one closes the call with code 1009."""
+    max_message_bytes: int = Field(default=2_097_152, ge=4_096)
+    """Largest WebSocket message. A larger one closes the call with code 1009. The default holds the longest
+    clip of the Live API, 30 s in base64.
+    """
 
     def patience_s(self, ctrl_c: bool) -> float:
         """Return the time that open calls have to finish: less after Ctrl-C while one develops."""

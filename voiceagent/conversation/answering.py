@@ -33,13 +33,14 @@ from voiceagent.conversation.words import sentences_of, words_of
 class ResponseQueue:
     """Pending requests for the agent that have not started. Changed by `Answering`.
 
-    client_request: a response that the client requested. answer_due: the last turn needs an answer.
-    ended_turn: the turn that ended with the event being handled; only a response that starts with the same
-    event answers it. speech: requests of the agent's code in order, each with its fixed text, "" for text
-    from the model. hang_up_reason: the reason with which the agent's code hangs up after them; None if it
-    does not. about_results: the pending answer is about tool results.
+    clip: audio that the client requested. client_request: a response that it requested. answer_due: the last
+    turn needs an answer. ended_turn: the turn that ended with the event being handled; only a response that
+    starts with the same event answers it. speech: requests of the agent's code in order, each with its fixed
+    text, "" for text from the model. hang_up_reason: the reason with which the agent's code hangs up after
+    them; None if it does not. about_results: the pending answer is about tool results.
     """
 
+    clip: ev.ClipRequested | None = None
     client_request: ev.ResponseRequested | None = None
     answer_due: bool = False
     ended_turn: CallerTurn | None = None
@@ -80,7 +81,8 @@ class Answering:
     @property
     def has_pending(self) -> bool:
         """True if a requested response has not started."""
-        return self._queue.client_request is not None or bool(self._queue.speech)
+        queue = self._queue
+        return queue.clip is not None or queue.client_request is not None or bool(queue.speech)
 
     def allow_preemptive(self, allowed: bool) -> None:
         """Set whether the LLM has capacity for responses that may be dropped."""
@@ -118,6 +120,11 @@ class Answering:
             self._queue.client_request = event
             return commands
         return commands + self._start(event, settings)
+
+    def play_clip(self, clip: ev.ClipRequested) -> list[Command]:
+        """Cut the response in progress. The clip starts once that has stopped."""
+        self._queue.clip = clip
+        return self._responses.cancel_preemptive() + self._responses.stop(cause_of(clip))
 
     def stop(self) -> list[Command]:
         """Stop making responses, as a client requests: clear pending requests and cancel the response in
@@ -189,7 +196,7 @@ class Answering:
         # the caller heard no answer; a turn of theirs that follows replaces the pending one
         if interrupted and response.wanted.in_conversation and unheard:
             self._queue.answer_due = True
-        answered = not (cut or response.called_tools or response.start.say)
+        answered = not (cut or response.called_tools or response.start.say or response.is_clip)
         if answered and not self._policy.tools_as_logged:
             self._tools.begin_answer()
         commands = self._tools.on_response_over(response.response_id, cut)
@@ -220,6 +227,9 @@ class Answering:
         turn, self._queue.ended_turn = self._queue.ended_turn, None
         if self._responses.active is not None:
             return self._start_preemptive_results(settings)
+        if self._queue.clip is not None:
+            clip, self._queue.clip = self._queue.clip, None
+            return self._responses.cancel_preemptive() + self._responses.play_clip(clip)
         # not after the check for silence: a caller who keeps talking would keep the call open
         if self._queue.hang_up_reason is not None and not self._queue.speech:
             reason, self._queue.hang_up_reason = self._queue.hang_up_reason, None

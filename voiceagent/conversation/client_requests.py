@@ -12,6 +12,9 @@ from voiceagent.conversation.history import Item
 from voiceagent.conversation.mcp import McpServer, McpTool
 from voiceagent.conversation.settings import CallSettings, Modality, TokenLimit
 
+CLIP_HZ = 24_000
+"""Sample rate of clips."""
+
 
 def _no_sound() -> Samples:
     return np.zeros(0, np.int16)
@@ -88,6 +91,18 @@ class OutputCleared(Request):
 
 
 @dataclass(frozen=True, slots=True)
+class ClipRequested(Request):
+    """A client's request to play audio of its own at once, in place of the agent's speech. The caller cannot
+    interrupt it, and it does not join the history.
+
+    response_id: under which it is played. sound: [n] at `CLIP_HZ`.
+    """
+
+    response_id: str
+    sound: Samples = field(default_factory=_no_sound, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class KeyPressed(Request):
     """The caller pressed a phone key (DTMF) at `received_at`, Unix seconds."""
 
@@ -156,6 +171,7 @@ ClientRequest = (
     | InputCommitted
     | InputCleared
     | OutputCleared
+    | ClipRequested
     | KeyPressed
     | ItemCreated
     | ItemDeleted

@@ -170,6 +170,14 @@ class Play:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayClip:
+    """Queue a client's audio for the caller, [n] at `CLIP_HZ`."""
+
+    response_id: str
+    sound: Samples = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class FinishPlayout:
     """Mark the response's audio as complete. `PlayoutSent` and `PlayoutPlayed` follow."""
 
@@ -299,6 +307,9 @@ ListenerCommand = (
 )
 """Commands about the caller's audio."""
 
+SpeakerCommand = Play | PlayClip | FinishPlayout | DuckPlayout | HoldPlayout | RestorePlayout
+"""Commands for the playout, except its end."""
+
 LlmCommand = (
     Prefill | AskTurnEnd | Summarise | StartResponse | HurryResponse | ReleaseResponse | CancelResponse
 )
@@ -311,12 +322,8 @@ Command = (
     Notification
     | ListenerCommand
     | LlmCommand
-    | Play
-    | FinishPlayout
+    | SpeakerCommand
     | StopPlayout
-    | DuckPlayout
-    | HoldPlayout
-    | RestorePlayout
     | ConfigureSpeaking
     | Apologise
     | Fill

@@ -37,6 +37,7 @@ from voiceagent.conversation.agent_events import ToolOutcome as ToolOutcome
 from voiceagent.conversation.agent_events import ToolSlow as ToolSlow
 from voiceagent.conversation.agent_events import TurnsClaimed as TurnsClaimed
 from voiceagent.conversation.client_requests import ClientRequest as ClientRequest
+from voiceagent.conversation.client_requests import ClipRequested as ClipRequested
 from voiceagent.conversation.client_requests import InputCleared as InputCleared
 from voiceagent.conversation.client_requests import InputCommitted as InputCommitted
 from voiceagent.conversation.client_requests import ItemCreated as ItemCreated

@@ -241,6 +241,8 @@ class Conversation:
                 return clear_input(self._caller, self._responses)
             case ev.OutputCleared():
                 return self._responses.stop(cause_of(event))
+            case ev.ClipRequested():
+                return self._answering.play_clip(event)
             case ev.KeyPressed(digit, received_at):
                 return [notify.NotifyKeyPressed(digit, received_at)]
             case ev.PlayoutMeasured():

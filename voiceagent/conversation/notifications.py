@@ -72,6 +72,14 @@ class NotifyIdle:
 
 
 @dataclass(frozen=True, slots=True)
+class NotifyClipEnded:
+    """A client's clip was sent to its end, or (completed False) was cut. See `ClipRequested`."""
+
+    response_id: str
+    completed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NotifyKeyPressed:
     """The caller pressed a phone key at `received_at`, Unix seconds."""
 
@@ -287,5 +295,6 @@ Notification = (
     | NotifyMcpCall
     | NotifyMcpCallEnded
     | NotifyResponseEnded
+    | NotifyClipEnded
     | NotifyError
 )

@@ -16,6 +16,7 @@ from voiceagent.conversation import call_events
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
+from voiceagent.conversation.client_requests import CLIP_HZ
 from voiceagent.conversation.settings import USUAL_VOICE, CallSettings
 from voiceagent.session.agent import AgentCode
 from voiceagent.session.call import Client
@@ -98,10 +99,8 @@ class CommandExecutor:
         """Execute a command, or start it, without waiting."""
         self.stamps.on_command(command)
         match command:
-            case do.Play(response_id, speech):
-                self._speaker.play(response_id, speech.samples)
-            case do.FinishPlayout(response_id):
-                self._speaker.finish(response_id)
+            case _ if isinstance(command, do.SpeakerCommand):
+                self._execute_for_speaker(command)
             case do.StopPlayout(response_id, interrupted_by):
                 self._log.info("response_interrupted", response=response_id, interrupted_by=interrupted_by)
                 played_s = self._speaker.stop(response_id)
@@ -109,12 +108,6 @@ class CommandExecutor:
                 self._post(ev.PlayoutStopped(response_id, played_s))
                 # dropped audio has no echo
                 self.listener.on_output_dropped()
-            case do.DuckPlayout():
-                self._speaker.duck()
-            case do.HoldPlayout():
-                self._speaker.hold()
-            case do.RestorePlayout():
-                self._speaker.restore()
             case do.ConfigureSpeaking(settings):
                 self._configure_speaking(settings)
                 self.log_renamed(settings)
@@ -134,6 +127,21 @@ class CommandExecutor:
                 self._execute_for_agent(command)
             case _:
                 self._notify(command)
+
+    def _execute_for_speaker(self, command: do.SpeakerCommand) -> None:
+        match command:
+            case do.Play(response_id, speech):
+                self._speaker.play(response_id, speech.samples)
+            case do.PlayClip(response_id, sound):
+                self._speaker.play(response_id, sound, CLIP_HZ)
+            case do.FinishPlayout(response_id):
+                self._speaker.finish(response_id)
+            case do.DuckPlayout():
+                self._speaker.duck()
+            case do.HoldPlayout():
+                self._speaker.hold()
+            case do.RestorePlayout():
+                self._speaker.restore()
 
     def _apologise(self, response_id: str, refused: bool) -> None:
         speaking = self._speaking

@@ -76,9 +76,11 @@ class Speaker:
         """Wait until more audio may be synthesised."""
         await self._room.wait()
 
-    def play(self, response_id: str, samples: Samples) -> None:
-        """Queue audio of a response, [n] at the synthesizer's rate. The previous response must be over."""
-        playout, resampler = self._open(response_id)
+    def play(self, response_id: str, samples: Samples, rate_hz: int | None = None) -> None:
+        """Queue audio of a response, [n] at this rate, or the synthesizer's. The previous response must be
+        over, and all audio of a response has the same rate.
+        """
+        playout, resampler = self._open(response_id, rate_hz)
         playout.queue(resampler.push(samples))
         self._pump()
 
@@ -152,7 +154,7 @@ class Speaker:
         self._response_id = ""
         self._room.set()
 
-    def _open(self, response_id: str) -> tuple[Playout, Resampler]:
+    def _open(self, response_id: str, from_hz: int | None = None) -> tuple[Playout, Resampler]:
         if self._playout is None or self._resampler is None or response_id != self._response_id:
             self.close()
             self._response_id = response_id
@@ -160,7 +162,7 @@ class Speaker:
             self._reports.begin(self._clock())
             lead_s = self._lead_s + self._frame_s - FRAME_S
             self._playout = Playout(self._rate_hz, self._frame_s, lead_s, self._reports)
-            self._resampler = Resampler(self._from_hz, self._rate_hz)
+            self._resampler = Resampler(from_hz or self._from_hz, self._rate_hz)
             self._sent = False
             # the caller spoke before this response had audio
             if self._ducked:

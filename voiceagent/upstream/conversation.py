@@ -184,6 +184,10 @@ class UpstreamConversation:
                 return [Send({"type": "input_audio_buffer.commit"})]  # queued after the audio before it
             case ev.InputCleared():
                 return [Send({"type": "input_audio_buffer.clear"})]
+            case ev.ClipRequested(response_id=response_id):
+                message = "calls go to an upstream here, whose sessions play no clips"
+                refused = notify.NotifyError("not_supported", message, "type")
+                return [refused, notify.NotifyClipEnded(response_id, completed=False)]
             case ev.KeyPressed(digit, received_at):
                 return [notify.NotifyKeyPressed(digit, received_at)]
             case _:

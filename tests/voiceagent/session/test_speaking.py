@@ -88,3 +88,13 @@ async def test_a_hold_after_the_last_frame_does_not_silence_the_next_response():
     speaker.play("r2", SECOND)
     speaker.close()
     assert frames
+
+
+async def test_audio_at_its_own_rate_is_not_resampled_to_the_synthesizers():
+    frames: list[tuple[Samples, int]] = []
+    speaker = await a_speaker(frames, lambda: 100.0)
+    speaker.configure(call_settings(output_format=AudioFormat.PCM_24K))
+    noise = np.random.default_rng(1).integers(-9_000, 9_000, 1_440, dtype=np.int16)
+    speaker.play("r1", noise, 24_000)
+    speaker.close()
+    assert (np.concatenate([frame for frame, _ in frames]) == noise).all()

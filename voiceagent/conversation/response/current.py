@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 
+from llmcore.engine import Generation
 from voiceagent.conversation import commands as do
 from voiceagent.conversation import events as ev
 from voiceagent.conversation import notifications as notify
@@ -107,6 +108,14 @@ class CurrentResponse:
         self.active = self._new(start, ev.ResponseRequested(), Generating())
         return [_started(self.active), *self._fail(self.active, failure)]
 
+    def play_clip(self, clip: ev.ClipRequested) -> list[Command]:
+        """Start a client's clip as the active response. Its audio is complete from the start."""
+        start = do.StartResponse(clip.response_id, Generation(()), "audio")
+        wanted = ev.ResponseRequested(in_conversation=False, interruptible=False)
+        self.active = self._new(start, wanted, Playing(Result("stop")))
+        self.active.is_clip = True
+        return [do.PlayClip(clip.response_id, clip.sound), do.FinishPlayout(clip.response_id)]
+
     def raise_priority(self, item_id: str, words: tuple[str, ...]) -> list[Command]:
         """Raise the priority of the turn's preemptive response, if it has no audio yet."""
         response = self.preemptive
@@ -195,7 +204,7 @@ class CurrentResponse:
         self.active = None
 
     def _new(
-        self, start: do.StartResponse, wanted: ev.ResponseRequested, phase: Preemptive | Generating
+        self, start: do.StartResponse, wanted: ev.ResponseRequested, phase: Preemptive | Generating | Playing
     ) -> Response:
         return Response(start, wanted, self._new_id("item"), PlayedText(self._rate_hz), phase)
 
@@ -325,7 +334,11 @@ def _started(response: Response) -> notify.NotifyResponseStarted:
     )
 
 
-def _ended(response: Response, result: Result, cut: Stopping | None = None) -> notify.NotifyResponseEnded:
+def _ended(
+    response: Response, result: Result, cut: Stopping | None = None
+) -> notify.NotifyResponseEnded | notify.NotifyClipEnded:
+    if response.is_clip:
+        return notify.NotifyClipEnded(response.response_id, completed=cut is None)
     status: notify.ResponseStatus = "completed"
     reason = ""
     interrupted_by: InterruptedBy = ""

@@ -111,7 +111,8 @@ class Response:
     `CurrentResponse` changes it. start: the command that started it. wanted: the request for it. joined: it
     is an item of the history. called_tools: it called tools. first_call_id: the item of its first call, which
     its text precedes; "" for none. refused_calls: it made calls although it must make none, and they were
-    dropped. written: its full text once the LLM has finished it, None before.
+    dropped. written: its full text once the LLM has finished it, None before. is_clip: it is audio of the
+    client (`ClipRequested`).
     """
 
     start: StartResponse
@@ -120,6 +121,7 @@ class Response:
     played: PlayedText
     phase: Phase
     joined: bool = False
+    is_clip: bool = False
     called_tools: bool = False
     first_call_id: str = field(default="", init=False)
     refused_calls: bool = field(default=False, init=False)

@@ -18,6 +18,7 @@ from voiceagent.transports.connection import Ending
 from voiceagent.transports.limits import TransportLimits
 from voiceagent.transports.live.acknowledgements import Acknowledgement
 from voiceagent.transports.live.client import LiveClient
+from voiceagent.transports.live.fixture import Fixture
 from voiceagent.transports.live.protocol import client_events as wire
 from voiceagent.transports.live.protocol.decode import decode, to_history_item
 from voiceagent.transports.live.protocol.delegations import Delegations
@@ -68,6 +69,7 @@ class LiveCall:
         self._delegations = delegations
         self._limits = limits
         self._end = end
+        self._fixture = Fixture(call.handle, self._send)
         self._muted = self._overflowing = self._reply_waits = False
         self._usage_timer: asyncio.TimerHandle | None = None
         self.finished = asyncio.Event()
@@ -153,6 +155,8 @@ class LiveCall:
                 self._muted = isinstance(event, wire.AudioMute)
                 state = "muted" if self._muted else "unmuted"
                 self._send(f"session.input_audio.{state}", event.event_id)
+            case wire.FixturePlay():
+                self._fixture.play(event)
             case wire.ContextAppend():
                 self._append(event)
             case wire.ResponseItemCreate(item=item):
@@ -170,7 +174,7 @@ class LiveCall:
     def _hear(self, samples: Samples) -> None:
         if self._client.sidebands:
             self._client.reflect_input(samples, self._call.settings.input_format.rate_hz)
-        if self._muted:
+        if self._muted or self._fixture.is_playing:
             samples = np.zeros_like(samples)
         self._call.hear(samples)
         self._client.received_s += len(samples) / self._call.settings.input_format.rate_hz
@@ -179,6 +183,7 @@ class LiveCall:
     # ---- context
 
     def _append(self, event: wire.ContextAppend) -> None:
+        self._fixture.check_not_playing()
         self._delegations.check_id(event.delegation_id)
         match event:
             case wire.InstructionsAppend(content=content):
@@ -264,6 +269,7 @@ class LiveCall:
 
     def _on_notification(self, notification: notify.Notification) -> None:
         self._acknowledgement.on_notification(notification)
+        self._fixture.on_notification(notification)
         if isinstance(notification, notify.NotifyResponseStarted) and notification.in_conversation:
             self._reply_waits = False
         if self._phrase and isinstance(notification, notify.NotifyToolCall):

@@ -12,6 +12,7 @@ from voiceagent.transports.realtime.protocol.errors import Wire
 MAX_APPEND_CHARACTERS = 4_000
 """Longest appended context. The API's limit is 500 tokens; no text of 500 tokens has more characters."""
 AUDIO_APPEND = "session.input_audio.append"
+FIXTURE_PLAY = "session.output_audio.fixture.play"
 
 EventId = Annotated[str, Field(max_length=512)]
 _CallId = Annotated[str, Field(min_length=1, max_length=128)]
@@ -52,6 +53,12 @@ class AudioMute(ClientEvent):
 
 class AudioUnmute(ClientEvent):
     """Event `session.input_audio.unmute`."""
+
+
+class FixturePlay(ClientEvent):
+    """Event `session.output_audio.fixture.play`. audio: base64, see `to_clip`."""
+
+    audio: str
 
 
 class ContextAppend(ClientEvent):
@@ -111,6 +118,7 @@ CLIENT_EVENTS: dict[str, type[ClientEvent]] = {
     AUDIO_APPEND: AudioAppend,
     "session.input_audio.mute": AudioMute,
     "session.input_audio.unmute": AudioUnmute,
+    FIXTURE_PLAY: FixturePlay,
     "session.instructions.append": InstructionsAppend,
     "session.thinking.append": ThinkingAppend,
     "session.commentary.append": CommentaryAppend,
@@ -124,8 +132,6 @@ REFUSED_EVENTS = {
     "decision.create": _NO_DECISIONS,
     "decision.item.create": _NO_DECISIONS,
     "decision.item.delete": _NO_DECISIONS,
-    "session.output_audio.fixture.play": "this server plays no recordings yet; have the agent speak with "
-    "session.commentary.append",
     "transport.dtmf.send": "this is not a SIP call",
 }
 """Events of the API that this server refuses, with the reason."""

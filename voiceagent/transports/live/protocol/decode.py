@@ -11,6 +11,7 @@ from voiceagent.transports.limits import EventLimits
 from voiceagent.transports.live.protocol.client_events import (
     AUDIO_APPEND,
     CLIENT_EVENTS,
+    FIXTURE_PLAY,
     REFUSED_EVENTS,
     AddedMessage,
     ClientEvent,
@@ -33,7 +34,7 @@ def decode(text: str | bytes, limits: EventLimits) -> ClientEvent:
     check_length(text, limits)
     document = parse_event(text)
     try:
-        check_event(document, text, limits, AUDIO_APPEND)
+        check_event(document, text, limits, (AUDIO_APPEND, FIXTURE_PLAY))
         return _model(document).model_validate(document)
     except ValidationError as error:
         mistake = from_validation(error, document)

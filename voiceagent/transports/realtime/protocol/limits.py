@@ -34,12 +34,15 @@ def check_size(text: str | bytes, name: str, limits: EventLimits) -> None:
 
 
 def check_event(
-    document: dict[str, Any], text: str | bytes, limits: EventLimits, append: str = APPEND
+    document: dict[str, Any],
+    text: str | bytes,
+    limits: EventLimits,
+    audio_events: tuple[str, ...] = (APPEND,),
 ) -> None:
-    """Refuse an event, parsed from `text`, that exceeds a limit. Raise RequestError. append: type of the
-    event with audio.
+    """Refuse an event, parsed from `text`, that exceeds a limit. Raise RequestError. audio_events: types of
+    the events with audio.
     """
-    if document.get("type") != append:
+    if document.get("type") not in audio_events:
         # audio and pictures are limited by the length of the message only
         longest = limits.max_event_bytes
         if len(text) > longest and len(text) - sum(map(len, _payloads(document))) > longest:

@@ -23,6 +23,7 @@ TAKEN: dict[str, dict[str, Any]] = {
     "session.input_audio.append": {"audio": "AAAA"},
     "session.input_audio.mute": {},
     "session.input_audio.unmute": {},
+    "session.output_audio.fixture.play": {"audio": "AAAA"},
     "session.instructions.append": CONTEXT,
     "session.thinking.append": CONTEXT,
     "session.commentary.append": CONTEXT,
@@ -33,7 +34,6 @@ REFUSED: dict[str, dict[str, Any]] = {
     "decision.create": {"event_id": "e"},
     "decision.item.create": {"item": {"type": "message", "role": "user", "content": "Hello."}},
     "decision.item.delete": {"item_id": "i"},
-    "session.output_audio.fixture.play": {"audio": "AAAA"},
     "transport.dtmf.send": {"event": "1"},
 }
 DECISIONS = "session.delegation.decisions"
